@@ -1,0 +1,23 @@
+/// The results of some rounds: their median, and the quartiles as their spread.
+struct Sample: Codable, Sendable {
+    let median: Double
+    let low: Double
+    let high: Double
+
+    init(_ values: [Double]) {
+        let sorted = values.sorted()
+        /// The value at a fraction of the way, between two neighbours where need be.
+        func at(_ fraction: Double) -> Double {
+            guard let last = sorted.indices.last else { return .nan }
+            let place = fraction * Double(last)
+            let below = Int(place)
+            let above = min(below + 1, last)
+            return sorted[below] + (sorted[above] - sorted[below]) * (place - Double(below))
+        }
+        (low, median, high) = (at(0.25), at(0.5), at(0.75))
+    }
+
+    init(exactly value: Double) {
+        self.init([value])
+    }
+}

@@ -1,0 +1,21 @@
+/// Something whose cost is measured.
+struct Subject: Sendable {
+    let name: String
+    /// Does it so many times; says how long that took, without what must be set up first.
+    let time: @Sendable (_ count: Int) async throws -> Duration
+
+    init(_ name: String, time: @escaping @Sendable (_ count: Int) async throws -> Duration) {
+        self.name = name
+        self.time = time
+    }
+}
+
+/// How long something takes.
+func timed(_ body: () async throws -> Void) async rethrows -> Duration {
+    let start = ContinuousClock.now
+    try await body()
+    return start.duration(to: .now)
+}
+
+/// Keeps a value from being optimised away.
+@inline(never) func use<Value>(_ value: Value) {}

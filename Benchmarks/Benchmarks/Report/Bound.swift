@@ -1,0 +1,41 @@
+/// A figure that a change must not make much worse: what it was, or may be at most, when it was recorded.
+///
+/// Ratios and counts of one run, never times: those are the machine's. A check allows a quarter more.
+struct Bound: Sendable {
+    let table: String
+    let row: String
+    let column: String
+    let limit: Double
+
+    static let all = [
+        // Two atomic operations for the lock, two for the token and a clock reading are the floor's own.
+        Bound(table: "hit", row: "floor: lock, copy, clock", column: "ours ÷ it", limit: 1.25),
+        Bound(table: "hit", row: "naive actor", column: "ours ÷ it", limit: 0.6),
+        Bound(table: "hit", row: "stage 3, pipelined", column: "ours ÷ it", limit: 0.2),
+        Bound(table: "contended-hit-8", row: "floor: lock, copy, clock", column: "ours ÷ it", limit: 1.25),
+        Bound(table: "contended-hit-8", row: "naive actor", column: "ours ÷ it", limit: 0.75),
+        Bound(table: "callback-hit", row: "stage 3", column: "ours ÷ it", limit: 1.1),
+        Bound(table: "allocations", row: "TokenService", column: "each", limit: 0),
+        Bound(table: "allocations", row: "cachedToken", column: "each", limit: 0),
+        Bound(table: "miss-group", row: "10000", column: "ours ÷ Task.value", limit: 0.5),
+        Bound(table: "miss", row: "1000", column: "ours ÷ bare tasks", limit: 3),
+        Bound(table: "memory-callers", row: "TokenService", column: "each", limit: 2_560),
+        Bound(table: "memory-handlers", row: "AccessTokenService", column: "each", limit: 128),
+        Bound(table: "cancelling", row: "10000", column: "all ÷ none", limit: 2.5),
+        // Nobody waits for the network while tokens expire.
+        Bound(table: "refresh", row: "TokenService", column: "joined", limit: 0),
+        Bound(table: "storm", row: "1000", column: "loads in a storm", limit: 1),
+        Bound(table: "explorer-memory", row: "after 20000 schedules more", column: "kept", limit: 64),
+    ]
+
+    /// What is wrong with these tables; figures that were not measured are not.
+    static func violations(in tables: [Table]) -> [String] {
+        all.compactMap { bound in
+            guard
+                let value = tables.first(where: { $0.id == bound.table })?.value(bound.row, bound.column)?.median,
+                value > bound.limit * 1.25
+            else { return nil }
+            return "\(bound.table), \(bound.row), \(bound.column): \(value), recorded as \(bound.limit)"
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import AccessTokens
+import AccessTokensDispatch
+import Dispatch
+import RaceGallery
+import TestStage
+
+extension Suite {
+    /// What one more caller or handler that waits keeps allocated.
+    static func memory(_ effort: Effort) async throws -> [Table] {
+        let callers = 10_000, handlers = 100_000
+        var waiting = Table(id: "memory-callers", title: "Memory of a waiting async caller")
+        let tasks: [(String, @Sendable () -> Call)] = [
+            (
+                "TokenService",
+                {
+                    let service = TokenService(loader: Gate(callers: .max))
+                    return { use(try await service.retrieveToken()) }
+                }
+            ),
+            ("bare suspended task", { { await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } } }),
+            (
+                "Task.value",
+                {
+                    let service = AwaitedTaskService(loader: Gate(callers: .max))
+                    return { use(try await service.retrieveToken()) }
+                }
+            ),
+        ]
+        for (name, makeCall) in tasks {
+            let stage = Stage()
+            let call = makeCall()
+            // The first one starts the load.
+            start(call, on: stage)
+            let counted = await Allocations.counted { for _ in 0..<callers { start(call, on: stage) } }
+            guard let counted else { return [] }
+            add(name, counted.bytes, for: callers, to: &waiting)
+        }
+        var kept = Table(id: "memory-handlers", title: "Memory of a waiting handler")
+        let stage = Stage()
+        let shim = AccessTokenService(service: TokenService(executor: stage, loader: Gate(callers: .max)))
+        let queue = DispatchQueue(label: "stage 3")
+        let stage3 = ThreadSafeTokenService(loader: Gate(callers: .max), queue: queue)
+        let array = Kept()
+        let lines: [(String, (@escaping AccessTokenService.Handler) -> Void, () async -> Void)] = [
+            ("AccessTokenService", shim.retrieveToken, { stage.run() }),
+            ("bare array of closures", { array.handlers.append($0) }, {}),
+            ("stage 3", stage3.retrieveToken, { await called { done in queue.async(execute: done) } }),
+        ]
+        for (name, retrieve, settle) in lines {
+            retrieve { use($0) }
+            await settle()
+            let counted = await Allocations.counted {
+                for number in 0..<handlers { retrieve { use(($0, number)) } }
+                await settle()
+            }
+            guard let counted else { return [] }
+            add(name, counted.bytes, for: handlers, to: &kept)
+        }
+        return [waiting, kept]
+    }
+
+    private static func start(_ call: @escaping Call, on stage: Stage) {
+        Task(executorPreference: stage) { try await call() }
+        stage.run()
+    }
+
+    private static func add(_ name: String, _ bytes: Int, for count: Int, to table: inout Table) {
+        let each = Double(bytes) / Double(count)
+        var cells = [Table.Cell(column: "each", value: Sample(exactly: each.rounded()), unit: .bytes)]
+        if let ours = table.rows.first?.cells.first?.value.median {
+            cells.append(.init(column: "ours ÷ it", value: Sample(exactly: ours / each), unit: .ratio))
+        }
+        table.rows.append(.init(name: name, cells: cells))
+    }
+}
+
+/// Handlers that nobody calls.
+private final class Kept {
+    var handlers: [AccessTokenService.Handler] = []
+}

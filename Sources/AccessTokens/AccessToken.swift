@@ -1,0 +1,101 @@
+/// A token that an authorization server issued, with everything the answer said about it.
+///
+/// A value: copying it is one reference count, however many fields it has, so that a cached hit stays cheap. The token
+/// knows its *lifetime*, not its deadline: ``TokenService`` counts that from the start of the load on its own clock, which
+/// the wall clock cannot fool.
+///
+/// A token is *the same token* as another when their ``value`` is the same string; `==` compares every field.
+/// No description, dump or mirror of a token shows ``value`` or ``refreshToken``.
+///
+/// Source: RFC 6749 §5.1 (the fields), §1.4 and §1.5 (access and refresh token).
+public struct AccessToken: Sendable {
+    private let storage: Storage
+
+    /// Creates a token from the fields of a token response.
+    ///
+    /// - Parameters:
+    ///   - value: The access token itself, the string that requests carry.
+    ///   - tokenType: How requests carry it; compared without case. Source: RFC 6749 §7.1.
+    ///   - lifetime: How long it is valid, counted from the start of the load; `nil`: until invalidated.
+    ///     Zero or less means already expired.
+    ///   - refreshIn: When the server suggests to refresh it, counted likewise (a Microsoft extension).
+    ///   - scope: The scopes granted, separated by spaces; `nil`: those that were asked for. Source: RFC 6749 §3.3.
+    ///   - refreshToken: The refresh token that gets the next one, if there is one.
+    public init(
+        _ value: String,
+        tokenType: String = "Bearer",
+        lifetime: Duration? = nil,
+        refreshIn: Duration? = nil,
+        scope: String? = nil,
+        refreshToken: String? = nil
+    ) {
+        storage = Storage(
+            value: value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
+            refreshToken: refreshToken, created: ContinuousClock.now)
+    }
+
+    /// The access token itself: a secret, for the `Authorization` header and nothing else.
+    public var value: String { storage.value }
+
+    /// How requests carry the token, nearly always `Bearer`.
+    public var tokenType: String { storage.tokenType }
+
+    /// How long the token is valid, counted from the start of its load; `nil`: until it is invalidated.
+    public var lifetime: Duration? { storage.lifetime }
+
+    /// When the authorization server suggests to refresh the token, counted from the start of its load.
+    public var refreshIn: Duration? { storage.refreshIn }
+
+    /// The granted scopes, separated by spaces; `nil` when the server granted what was asked for.
+    public var scope: String? { storage.scope }
+
+    /// The refresh token for the next load: a secret that outlives the access token.
+    public var refreshToken: String? { storage.refreshToken }
+
+    /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
+    ///
+    /// For code written against the articles' API. It says nothing about the moment of use, has no leeway, and reads the
+    /// machine's monotonic clock; ``TokenService`` never asks it. Ask the service for a token instead of keeping one.
+    public var isValid: Bool {
+        guard let lifetime = storage.lifetime else { return true }
+        return storage.created.duration(to: .now) < lifetime
+    }
+
+    private final class Storage: Sendable {
+        let value: String
+        let tokenType: String
+        let lifetime: Duration?
+        let refreshIn: Duration?
+        let scope: String?
+        let refreshToken: String?
+        let created: ContinuousClock.Instant
+
+        init(
+            value: String, tokenType: String, lifetime: Duration?, refreshIn: Duration?, scope: String?,
+            refreshToken: String?, created: ContinuousClock.Instant
+        ) {
+            self.value = value
+            self.tokenType = tokenType
+            self.lifetime = lifetime
+            self.refreshIn = refreshIn
+            self.scope = scope
+            self.refreshToken = refreshToken
+            self.created = created
+        }
+    }
+}
+
+extension AccessToken: Hashable {
+    /// Compares every field of the two tokens; the moment of their creation is none.
+    public static func == (left: AccessToken, right: AccessToken) -> Bool {
+        left.storage === right.storage
+            || (left.value == right.value && left.tokenType == right.tokenType && left.lifetime == right.lifetime
+                && left.refreshIn == right.refreshIn && left.scope == right.scope
+                && left.refreshToken == right.refreshToken)
+    }
+
+    /// Hashes the token's identity, its string.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(value)
+    }
+}

@@ -1,0 +1,80 @@
+/// When tokens are refreshed, how long loads may take, and how failures are paced.
+///
+/// The defaults suit the common authorization servers; each stands here with its reason. The formulas, with worked tables,
+/// are beside the functions in `RefreshPolicy+Formulas.swift`.
+public struct RefreshPolicy: Sendable, Hashable {
+    /// How long a load may take before its callers get a time-out error; 30 s, at least 1 ms.
+    ///
+    /// 30 s: longer than any healthy token endpoint, shorter than a person's patience. A loader's transport needs a limit of
+    /// its own below this one, so that a slow exchange ends as a failure instead of being given up.
+    public var loadTimeout: Duration {
+        didSet { loadTimeout = Self.inRange(loadTimeout) }
+    }
+
+    /// The longest time before a token's real end at which it is no longer handed out; 60 s.
+    ///
+    /// 60 s covers a slow request and a server clock that is a little ahead; Spring and Duende use the same. Short tokens get
+    /// a tenth of their lifetime instead: a leeway longer than the lifetime would load for ever.
+    public var maximumLeeway: Duration {
+        didSet { maximumLeeway = max(maximumLeeway, .zero) }
+    }
+
+    /// The longest time before hard expiry at which callers start a refresh ahead; 15 min, zero for none.
+    ///
+    /// 15 min is what AWS's clients use for an hour: time for several attempts, and few tokens wasted. Short tokens get a
+    /// quarter of their lifetime instead.
+    public var maximumRefreshWindow: Duration {
+        didSet { maximumRefreshWindow = max(maximumRefreshWindow, .zero) }
+    }
+
+    /// Creates a policy; values out of range are moved to the nearest one in range.
+    public init(
+        loadTimeout: Duration = .seconds(30),
+        maximumLeeway: Duration = .seconds(60),
+        maximumRefreshWindow: Duration = .seconds(15 * 60)
+    ) {
+        self.loadTimeout = Self.inRange(loadTimeout)
+        self.maximumLeeway = max(maximumLeeway, .zero)
+        self.maximumRefreshWindow = max(maximumRefreshWindow, .zero)
+    }
+
+    private static func inRange(_ timeout: Duration) -> Duration {
+        min(max(timeout, .milliseconds(1)), longestLifetime)
+    }
+
+    /// The longest pause between failing loads; 60 s, so that a service heals within a minute of its server.
+    public static let longestPause = Duration.seconds(60)
+
+    /// The longest `Retry-After` that is honoured; 3,600 s, MSAL's limit: a larger one is more likely a mistake.
+    public static let retryAfterLimit = Duration.seconds(3600)
+
+    /// The longest pause between failing refreshes ahead; 300 s, since the token is still good.
+    public static let longestRefreshPause = Duration.seconds(300)
+
+    /// How long anybody waits for an operation of a ``TokenStore``; 5 s: a disk or a keychain that takes longer is in
+    /// trouble, and a token in hand is worth more than a token on disk.
+    static let storeTimeout = Duration.seconds(5)
+
+    /// The longest lifetime that is counted; ten years, since a longer one only risks overflow.
+    public static let longestLifetime = Duration.seconds(10 * 365 * 24 * 3600)
+
+    /// The shortest pause between refreshes ahead; 30 s, for long tokens: see ``TokenService/Servable``.
+    static let shortestRefreshPause = Duration.seconds(30)
+
+    /// How many invalidated tokens a service remembers; 8: more than a server hands out before the limit below.
+    static let rememberedRejections = 8
+
+    /// How many loads invalidations may cause within ``invalidationPeriod``; 5, Alamofire's limit.
+    static let invalidationLimit = 5
+
+    /// The period of ``invalidationLimit``; 30 s.
+    static let invalidationPeriod = Duration.seconds(30)
+
+    /// How many given-up loads may still run beside the current one; 2: a hanging server must not collect requests.
+    static let abandonedFlights = 2
+
+    /// The share by which jitter shortens a refresh window or lengthens a pause, at most: a tenth of a window, a quarter of a
+    /// pause; enough to spread a fleet of clients that started together.
+    static let windowJitter = 0.1
+    static let pauseJitter = 0.25
+}

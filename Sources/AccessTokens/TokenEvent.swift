@@ -1,0 +1,68 @@
+/// Something that happened in a ``TokenService``, for logs and metrics.
+///
+/// Events of what a fence (``TokenService/reset()``, ``TokenService/replace(with:)``) cut off are not sent.
+public struct TokenEvent: Sendable, CustomStringConvertible {
+    /// What happened, as a value to compare and to name a metric after.
+    public struct Name: Sendable, Hashable, CustomStringConvertible {
+        /// A load started because a caller waits for it.
+        public static let loadStarted = Name(description: "loadStarted")
+        /// A load started ahead of expiry, while callers get the current token.
+        public static let refreshStarted = Name(description: "refreshStarted")
+        /// A load returned a token, and its callers have it.
+        public static let loadSucceeded = Name(description: "loadSucceeded")
+        /// A load failed or timed out; ``TokenEvent/error`` says why.
+        public static let loadFailed = Name(description: "loadFailed")
+        /// A refresh ahead failed or timed out; the current token stays.
+        public static let refreshFailed = Name(description: "refreshFailed")
+        /// The current token was refused by a resource server and dropped.
+        public static let invalidated = Name(description: "invalidated")
+        /// A new token was given to the service from outside.
+        public static let replaced = Name(description: "replaced")
+        /// The store had a token of an earlier run, which callers get now.
+        public static let restored = Name(description: "restored")
+        /// An operation of the store failed or took too long; ``TokenEvent/error`` says why.
+        public static let storeFailed = Name(description: "storeFailed")
+        /// The service was reset (signed out).
+        public static let reset = Name(description: "reset")
+
+        /// The name as text.
+        public let description: String
+    }
+
+    /// What happened.
+    public let name: Name
+
+    /// How many fences (resets and replacements) came before it, so that listeners can tell sessions apart.
+    public let generation: Int
+
+    /// The number of the load it is about, counted from 1; `nil`: about none.
+    public let load: Int?
+
+    /// How many callers joined that load, its first one included.
+    public let callers: Int
+
+    /// The error, if something failed; without secrets.
+    public private(set) var error: TokenServiceError?
+
+    func mapError(_ transform: (TokenServiceError) -> TokenServiceError) -> TokenEvent {
+        var event = self
+        event.error = error.map(transform)
+        return event
+    }
+
+    init(name: Name, generation: Int, load: Int?, callers: Int, error: TokenServiceError?) {
+        self.name = name
+        self.generation = generation
+        self.load = load
+        self.callers = callers
+        self.error = error
+    }
+
+    /// One line for a log; never a token.
+    public var description: String {
+        var text = "\(name) generation=\(generation)"
+        if let load { text += " load=\(load) callers=\(callers)" }
+        if let error { text += " error=\(error.code)" }
+        return text
+    }
+}

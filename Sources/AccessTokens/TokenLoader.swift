@@ -1,0 +1,44 @@
+/// Anything that can get a token from an authorization server.
+///
+/// A ``TokenService`` calls it for all its callers: one load at a time, in a task of its own that carries no caller's
+/// priority ceiling, task-locals or cancellation. A loader keeps no token and no state: what it needs of the past is
+/// handed to it as `previous`.
+public protocol TokenLoader: Sendable {
+    /// Gets a new token.
+    ///
+    /// Called with at most one *current* load per service; one that was given up (timed out or signed out) may still be
+    /// running beside it. Throw a ``LoadFailure`` to say whether trying again can help; any other error is transient.
+    ///
+    /// - Parameter previous: The token to replace, whose refresh token is the grant; `nil` on the first load and after a
+    ///   sign-out. It stays the same however often a load fails.
+    /// - Returns: The new token. It must carry the refresh token for the next load, also when the server sent no new one
+    ///   (RFC 6749 §6).
+    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken
+
+    /// Whether another load may start while one that took too long still runs; `false` unless said otherwise.
+    ///
+    /// `client_credentials`: yes. A rotating refresh token: no, since the server may take the repetition for a theft and
+    /// revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds ``RefreshPolicy/loadTimeout`` is cancelled,
+    /// and the next caller starts afresh; an unrepeatable one is left to end, and no other starts meanwhile, unless
+    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between.
+    ///
+    /// It says nothing of a load that has *failed*: the next one gets the same `previous`, and with it the same refresh
+    /// token. If only the answer was lost, a server that rotates has used that up, and may end the session. A loader that
+    /// prefers a sign-in to this throws a ``LoadFailure`` with the remedy ``LoadRemedy/signIn``.
+    var isRepeatable: Bool { get }
+}
+
+extension TokenLoader {
+    /// No: repeat nothing that the loader has not declared safe.
+    public var isRepeatable: Bool { false }
+}
+
+/// A loader made of a closure.
+struct ClosureTokenLoader: TokenLoader {
+    let isRepeatable: Bool
+    let load: @Sendable @concurrent (AccessToken?) async throws -> AccessToken
+
+    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+        try await load(previous)
+    }
+}

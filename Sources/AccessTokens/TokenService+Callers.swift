@@ -1,0 +1,137 @@
+extension TokenService {
+    /// The token to hand out right now, if there is one; starts nothing and never waits.
+    ///
+    /// Reads a copy that every change renews before its callers are answered. Any thread may call it at any time.
+    public nonisolated var cachedToken: AccessToken? {
+        let (token, expiry) = snapshot.withLock { ($0.servable?.token, $0.servable?.expiry) }
+        return expiry.map { clock.now() < $0 } ?? true ? token : nil
+    }
+
+    /// Returns a valid access token: the cached one at once, else that of the load which all callers share.
+    ///
+    /// A valid token costs a lock and a clock reading: no suspension, no allocation, also for a cancelled caller. In its
+    /// soft window a call starts one refresh in the background, and still returns at once. Otherwise the call joins the
+    /// load that runs, or starts one; callers are answered in the order of their arrival. A caller that is cancelled
+    /// leaves at once and alone; the load goes on for the others.
+    ///
+    /// - Parameter limit: How long this caller waits at most, in the service's clock; `nil`: as long as the load may take.
+    ///   With zero or less, a call that finds no valid token starts nothing.
+    /// - Throws: ``TokenServiceError``; `CancellationError` if the caller is cancelled while it waits, or before a miss.
+    @inlinable
+    public nonisolated(nonsending) func retrieveToken(within limit: Duration? = nil) async throws -> AccessToken {
+        // Only this is inlined into callers: a hit is then one synchronous call, and needs no frame of an async one.
+        let (token, generation) = peek()
+        if let token { return token }
+        return try await join(seen: generation, within: limit)
+    }
+
+    /// A valid token, or `nil` with the generation to join with.
+    ///
+    /// The first caller in the soft window starts a refresh.
+    @usableFromInline
+    package nonisolated func peek() -> (token: AccessToken?, generation: Int) {
+        let (token, calmUntil, generation) = snapshot.withLock { ($0.servable?.token, $0.calmUntil, $0.generation) }
+        guard let token else { return (nil, generation) }
+        // The clock after the copy: a token read earlier is never judged by a time before it.
+        return clock.now() < calmUntil ? (token, generation) : examine()
+    }
+
+    /// The same when there is more to do than to hand out the token.
+    private nonisolated func examine() -> (token: AccessToken?, generation: Int) {
+        let seen = snapshot.withLock { $0 }
+        let now = clock.now()
+        let token = seen.token(at: now)
+        if token != nil, seen.isRefreshDue(at: now) { claimRefresh(at: now) }
+        return (token, seen.generation)
+    }
+
+    /// Joins the load for a batch of callbacks; `answer` is called once, on the actor, and must only pass the result on.
+    package func join(
+        callers: Int, seen generation: Int, priority: TaskPriority? = nil,
+        then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
+    ) {
+        switch step({ $0.retrieve(callers: callers, seen: generation, at: $1) }) {
+        case .answer(let result): answer(result.mapError { dated($0, at: clock.now()) as any Error })
+        case .wait(let id, let flight):
+            _ = machine.waiters.fill(id, with: .callback(answer))
+            raisePriority(of: flight, to: priority ?? Task.currentPriority)
+        }
+    }
+
+    /// The first caller in the soft window starts the refresh, and doesn't wait for it.
+    private nonisolated func claimRefresh(at now: Duration) {
+        let claimed = snapshot.withLock { snapshot in
+            guard snapshot.isRefreshDue(at: now) else { return false }
+            snapshot.servable?.refreshFrom = nil
+            return true
+        }
+        guard claimed else { return }
+        Task.detached(executorPreference: executor, priority: Task.currentPriority) {
+            await self.step { $0.refreshAhead(at: $1) }
+        }
+    }
+
+    /// The way of a call that finds no valid token; its limit counts from here, before it comes to the actor.
+    @usableFromInline
+    nonisolated(nonsending) func join(seen generation: Int, within limit: Duration?) async throws -> AccessToken {
+        let deadline = limit.map { clock.now() + min($0, RefreshPolicy.longestLifetime) }
+        return try await join(seen: generation, until: deadline)
+    }
+
+    private func join(seen generation: Int, until deadline: Duration?) async throws -> AccessToken {
+        switch try enter(seen: generation, until: deadline) {
+        case .answer(let token):
+            return token
+        case .wait(let id):
+            let alarm = deadline.map { startAlarm(for: id, at: $0) }
+            defer { alarm?.cancel() }
+            return try await wait(as: id)
+        }
+    }
+
+    private enum Entrance {
+        case answer(AccessToken)
+        case wait(WaiterQueue<Waiter>.ID)
+    }
+
+    /// What a caller does before it waits.
+    ///
+    /// Not inlined: its variables would be part of the frame that every waiter keeps, a thousand bytes of it.
+    @inline(never)
+    private func enter(seen generation: Int, until deadline: Duration?) throws -> Entrance {
+        try Task.checkCancellation()
+        guard !isAwaitedByThisTask else { throw TokenServiceError(.loaderWaitsForItself) }
+        if let deadline, deadline <= clock.now() { throw TokenServiceError(.deadlineExceeded) }
+        switch step({ $0.retrieve(seen: generation, at: $1) }) {
+        case .answer(let result):
+            return .answer(try result.mapError { dated($0, at: clock.now()) }.get())
+        case .wait(let id, let flight):
+            raisePriority(of: flight, to: Task.currentPriority)
+            return .wait(id)
+        }
+    }
+
+    private func wait(as id: WaiterQueue<Waiter>.ID) async throws -> AccessToken {
+        // From the place in the queue to its continuation nothing suspends, so that only the second order of the race
+        // between an answer and a departure can happen: both find the caller waiting, and the first one removes it.
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard !machine.waiters.fill(id, with: .caller(continuation)) else { return }
+                continuation.resume(throwing: CancellationError())
+            }
+        } onCancel: {
+            Task.detached(executorPreference: executor) { await self.leave(id, with: CancellationError()) }
+        }
+    }
+
+    private func startAlarm(for id: WaiterQueue<Waiter>.ID, at deadline: Duration) -> Task<Void, Never> {
+        Task.detached(executorPreference: executor) { [clock] in
+            guard await clock.hasPassed(deadline) else { return }
+            await self.leave(id, with: TokenServiceError(.deadlineExceeded))
+        }
+    }
+
+    private func leave(_ id: WaiterQueue<Waiter>.ID, with error: any Error) {
+        machine.leave(id)?.resume(with: .failure(error))
+    }
+}

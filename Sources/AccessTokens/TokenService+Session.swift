@@ -1,0 +1,79 @@
+extension TokenService {
+    /// Drops a token that a resource server refused, if it is still the current one.
+    ///
+    /// Call it with the token that the refused request carried. An older one is only remembered, so that a late refusal
+    /// never throws a fresh token away; a refused token (the last 8, until they expire) is never handed out again. The
+    /// next caller loads, or joins the refresh that already runs; refusals cause at most 5 loads in 30 s, then callers
+    /// get ``TokenServiceError/Code/tooManyInvalidations``. The refresh token is kept. Concurrent calls with one token do
+    /// what one call does.
+    ///
+    /// Source: RFC 6750 §3.1 (`invalid_token`).
+    public func invalidate(_ rejected: AccessToken) {
+        step { $0.invalidate(rejected, at: $1) }
+    }
+
+    /// Puts a new token for the same principal in place: signed in, or consent extended.
+    ///
+    /// Everything that began before is fenced off; callers who wait get the new token. Its lifetime counts from now. An
+    /// expired one (a lifetime of zero) is a grant only: a load starts at once with it, and those who wait go on waiting.
+    /// Clears back-off and refusals. For a change of user call ``reset()`` first. With a store the token is saved before
+    /// anybody gets it, and this returns when it has been, or after 5 s.
+    public func replace(with token: AccessToken) async {
+        place(token)
+        let save = lastSave
+        lastSave = nil
+        _ = try? await save?.value()
+    }
+
+    /// The replacement itself, which has taken effect when this returns.
+    package func place(_ token: AccessToken) {
+        step { $0.replace(with: token, at: $1) }
+    }
+
+    /// Signs out: drops token and grant, and fences off everything that began before.
+    ///
+    /// Calls that start after it took effect see no token, error or event from before. Callers who wait get
+    /// ``TokenServiceError/Code/reset`` at once; loads are cancelled and their results discarded. Afterwards the service is
+    /// empty, not locked: the next call loads with no previous token.
+    ///
+    /// The fence takes effect at once; what is waited for is the store's removal, 5 s at most.
+    ///
+    /// - Returns: The last token received, whose refresh token you may want to revoke (RFC 7009).
+    /// - Throws: ``TokenServiceError`` with the code `storeFailed` if the store did not remove its token: a later run of
+    ///   the program may find it there. The service itself is signed out all the same, and the error has the dropped token.
+    @discardableResult
+    public func reset() async throws -> AccessToken? {
+        try await finish(fence())
+    }
+
+    /// A reset that has taken effect, but for the store's removal.
+    package struct Fence: Sendable {
+        let dropped: AccessToken?
+        let removal: FirstAnswer<Void>?
+    }
+
+    /// The reset itself, which has taken effect when this returns.
+    package func fence() -> Fence {
+        let dropped = machine.grant
+        step { machine, _ in machine.reset() }
+        defer { removal = nil }
+        return Fence(dropped: dropped, removal: removal)
+    }
+
+    /// Ends every pause after failures, also a refused grant's: the person tapped “try again”.
+    ///
+    /// Starts nothing itself; the next caller does. The limit on loads caused by refusals stays.
+    public func retryNow() {
+        step { $0.retryNow(at: $1) }
+    }
+
+    /// A stream of what happens from now on, for logs and metrics.
+    ///
+    /// Every call makes a stream of its own with a bounded buffer: a slow reader loses the oldest events and delays nobody.
+    /// Streams end when the service is released.
+    ///
+    /// - Parameter limit: How many events are kept for a slow reader, at least 1.
+    public nonisolated func events(bufferingNewest limit: Int = 256) -> AsyncStream<TokenEvent> {
+        hub.subscribe(bufferingNewest: limit)
+    }
+}

@@ -1,0 +1,84 @@
+extension TokenService.StateMachine {
+    /// What a caller gets: an answer now, or a place among those who wait.
+    enum Retrieval: Sendable {
+        case answer(Result<AccessToken, TokenServiceError>)
+        case wait(WaiterQueue<Waiter>.ID, flight: Int)
+    }
+
+    /// Callers that found nothing in the snapshot ask for a token.
+    ///
+    /// - Parameters:
+    ///   - callers: How many ask at once (a batch of callbacks is one waiter).
+    ///   - seen: The generation when they called: those from before a reset must not load after it.
+    mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Retrieval {
+        elapse(to: now)
+        guard seen >= lastReset else { return .answer(.failure(TokenServiceError(.reset))) }
+        switch state {
+        case .fresh(let servable):
+            refreshAhead(at: now)
+            return .answer(.success(servable.token))
+        case .refreshing(let servable, _), .stalled(let servable?, _):
+            return .answer(.success(servable.token))
+        case .stalled(nil, _):
+            return .answer(.failure(TokenServiceError(.loadTimedOut)))
+        case .loading(var flight):
+            flight.callers += callers
+            state = .loading(flight)
+            return .wait(waiters.append(), flight: flight.id)
+        case .empty:
+            if let error = obstacle(at: now) { return .answer(.failure(error)) }
+            let flight = isRestorePending ? startRestore(callers, at: now) : startFlight(.loadStarted, callers: callers, at: now)
+            state = .loading(flight)
+            return .wait(waiters.append(), flight: flight.id)
+        }
+    }
+
+    /// A caller leaves, cancelled or past its own deadline; `nil` if it has been answered.
+    mutating func leave(_ id: WaiterQueue<Waiter>.ID) -> Waiter? {
+        waiters.remove(id)
+    }
+
+    /// Somebody noticed that the current token is in its soft window.
+    mutating func refreshAhead(at now: Duration) {
+        elapse(to: now)
+        guard case .fresh(var servable) = state, let due = servable.refreshFrom, due <= now else { return }
+        if abandoned.count > RefreshPolicy.abandonedFlights {
+            servable.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: jitter())
+            state = .fresh(servable)
+        } else {
+            state = .refreshing(servable, startFlight(.refreshStarted, callers: 0, at: now))
+        }
+    }
+
+    /// Compares the deadlines with the time: the token's, then the flight's.
+    mutating func elapse(to now: Duration) {
+        expireToken(at: now)
+        timeOutFlight(at: now)
+    }
+
+    mutating func expireToken(at now: Duration) {
+        guard let expiry = state.servable?.expiry, expiry <= now else { return }
+        state.dropServable()
+    }
+
+    /// Why no load may start now.
+    func obstacle(at now: Duration) -> TokenServiceError? {
+        if let error = backOff.obstacle(at: now) ?? rejections.obstacle(at: now) { return error }
+        return abandoned.count > RefreshPolicy.abandonedFlights ? TokenServiceError(.loadTimedOut) : nil
+    }
+
+    mutating func startFlight(_ name: TokenEvent.Name, callers: Int, at now: Duration) -> Flight {
+        rejections.loadStarts(at: now)
+        let flight = newFlight(callers: callers, at: now)
+        add(.start(flight, replacing: grant))
+        announce(name, flight)
+        return flight
+    }
+
+    mutating func newFlight(_ phase: Phase = .loading, callers: Int, at now: Duration) -> Flight {
+        flights += 1
+        return Flight(
+            id: flights, start: now, deadline: now + policy.loadTimeout, publications: publications, callers: callers,
+            phase: phase)
+    }
+}

@@ -1,0 +1,108 @@
+extension TokenService.StateMachine {
+    /// A load returned a token.
+    mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
+        expireToken(at: now)
+        guard let (flight, isCurrent) = end(id) else { return }
+        // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
+        grant = token
+        if hasStore {
+            save(token, as: flight, isCurrent: isCurrent, isGiven: false, at: now)
+        } else {
+            accept(token, of: flight, isCurrent: isCurrent, at: now)
+        }
+    }
+
+    /// A token is in hand: it answers those who wait and is handed out from now on, if it is good for that.
+    mutating func accept(
+        _ token: AccessToken, of flight: Flight, isCurrent: Bool, isGiven: Bool = false, at now: Duration
+    ) {
+        let verdict = judge(token, of: flight, at: now)
+        if case .failure(let error) = verdict {
+            guard isCurrent else { return }
+            if error.code == .tokenRejectedBefore { rejections.markNextLoad() }
+            return fail(error, of: flight, retryAfter: nil, at: now)
+        }
+        publications += 1
+        backOff = BackOff()
+        if case .success(let servable?) = verdict { state.install(servable) }
+        var event = flight
+        if !isCurrent { event.callers = state.flight?.callers ?? 0 }
+        if !isGiven { announce(.loadSucceeded, event) }
+        answerWaiters(.success(token))
+    }
+
+    /// A load threw.
+    mutating func failed(_ error: TokenServiceError, retryAfter: Duration? = nil, by id: Int, at now: Duration) {
+        expireToken(at: now)
+        let wasStalled = state.isStalled
+        guard let (flight, isCurrent) = end(id), isCurrent else { return }
+        // The time-out has counted as the failure; only news that time cannot mend, or the server's wish, is added to it.
+        if wasStalled, error.remedy == .retry, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
+        fail(error, of: flight, retryAfter: retryAfter, at: now)
+    }
+
+    /// The current flight has run for too long.
+    mutating func timeOutFlight(at now: Duration) {
+        guard let flight = state.runningFlight, flight.deadline <= now else { return }
+        if isRepeatable || flight.isRestoring {
+            state.endFlight()
+            abandoned.append(flight)
+        } else {
+            state = .stalled(state.servable, flight)
+        }
+        fail(TokenServiceError(.loadTimedOut), of: flight, retryAfter: nil, at: now)
+        // After the answers: cancelling runs the loader's own code.
+        if isRepeatable, !flight.isRestoring { add(.cancel(flight: flight.id)) }
+    }
+
+    /// Takes a flight that ended out of the state; `nil` if its result is outdated.
+    mutating func end(_ id: Int) -> (flight: Flight, isCurrent: Bool)? {
+        if let flight = state.flight, flight.id == id {
+            state.endFlight()
+            return (flight, true)
+        }
+        guard let index = abandoned.firstIndex(where: { $0.id == id }) else { return nil }
+        let flight = abandoned.remove(at: index)
+        return flight.publications == publications ? (flight, false) : nil
+    }
+
+    /// What an arriving token is good for: to keep, only to answer those who wait (`nil`), or for nothing.
+    private mutating func judge(
+        _ token: AccessToken, of flight: Flight, at now: Duration
+    ) -> Result<Servable?, TokenServiceError> {
+        if rejections.contains(token, at: now) { return .failure(TokenServiceError(.tokenRejectedBefore)) }
+        if let lifetime = token.lifetime, flight.start + min(lifetime, RefreshPolicy.longestLifetime) <= now {
+            return .failure(TokenServiceError(.tokenExpiredOnArrival))
+        }
+        let servable = Servable(token, from: flight.start, at: now, policy: policy, jitter: jitter())
+        if let expiry = servable.expiry, expiry <= now {
+            // Nobody's answer, and a good token is there: that is a refresh that gained nothing.
+            return state.servable == nil ? .success(nil) : .failure(TokenServiceError(.tokenExpiredOnArrival))
+        }
+        return .success(servable)
+    }
+
+    /// Counts a failure of the flight that just ended: softly while a token is good, else towards the back-off.
+    mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration?, at now: Duration) {
+        guard var servable = state.servable else {
+            let error = backOff.record(error, retryAfter: retryAfter, jitter: jitter(), at: now)
+            announce(error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
+            return answerWaiters(.failure(error))
+        }
+        // An older load delivered while this one ran: nobody waits, nothing is missing.
+        guard flight.publications == publications else { return }
+        servable.failedRefreshes += 1
+        if let wish = RefreshPolicy.honoured(retryAfter: retryAfter) {
+            // The server's own wish holds beyond hard expiry, for callers too; our pauses never do.
+            servable.refreshFrom = now + wish
+            backOff.hold(error, until: now + wish)
+        } else if error.remedy == .signIn {
+            servable.refreshFrom = nil
+        } else {
+            let failures = error.remedy == .clientRegistration ? .max : servable.failedRefreshes
+            servable.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: failures, jitter: jitter())
+        }
+        state.install(servable)
+        announce(.refreshFailed, flight, error: error)
+    }
+}

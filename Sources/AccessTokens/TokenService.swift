@@ -1,0 +1,121 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Gives every caller in a program a valid access token, with one load however many ask.
+///
+/// ```swift
+/// let tokens = TokenService { previous in try await fetchToken(replacing: previous) }
+/// let token = try await tokens.retrieveToken()
+/// ```
+///
+/// Create one for each token that a program needs (each audience, scope or user) and share it: every method may be called
+/// from anywhere at any time. What is decided lives in a pure state machine; the actor performs its effects. The first
+/// event to reach the actor wins.
+public actor TokenService {
+    typealias Machine = StateMachine<Waiter>
+
+    /// Somebody who waits for the current load.
+    enum Waiter: Sendable {
+        case caller(CheckedContinuation<AccessToken, any Error>)
+        case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
+    }
+
+    /// A load that has not ended.
+    struct RunningLoad {
+        let task: Task<Void, Never>
+        var priority: TaskPriority
+    }
+
+    /// Where loads, timers and departures run; `nil`: on the default pool.
+    package nonisolated let executor: (any TaskExecutor)?
+    nonisolated let clock: ServiceClock
+    nonisolated let snapshot = Lock(Snapshot(servable: nil, generation: 0))
+    nonisolated let hub = EventHub()
+    let loader: any TokenLoader
+    let store: (any TokenStore)?
+    let wallClock: @Sendable () -> Date
+    var machine: Machine
+    var loads: [Int: RunningLoad] = [:]
+    /// The highest priority of those who wait now.
+    var urgency = TaskPriority.background
+    /// Each says when nobody waits for its flight any longer.
+    var timers: [Int: Task<Void, Never>] = [:]
+    /// The end of the queue of store operations.
+    var lastStoreOperation: Task<Void, Never>?
+    /// The end of the last save, also of one that takes too long.
+    var lastSave: FirstAnswer<Void>?
+    /// The end of the removal that the last reset began.
+    var removal: FirstAnswer<Void>?
+
+    /// Creates a service that has no token yet; the first caller starts a load.
+    ///
+    /// - Parameters:
+    ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
+    ///   - store: Where the token outlives the program; `nil`: nowhere. Asked at the first miss.
+    ///   - clock: What lifetimes, limits and pauses are measured with. The default also counts while the machine sleeps.
+    ///   - wallClock: What ``TokenServiceError/retryAt`` is told by, and the age of a restored token; nothing else.
+    ///   - seed: The seed of the jitter; equal seeds give equal jitter.
+    ///   - executor: Where loads run; `nil`: on the default pool.
+    ///   - loader: What gets a new token.
+    public init(
+        policy: RefreshPolicy = RefreshPolicy(),
+        store: (any TokenStore)? = nil,
+        clock: any Clock<Duration> = ContinuousClock(),
+        wallClock: @escaping @Sendable () -> Date = { Date() },
+        seed: UInt64 = .random(in: .min ... .max),
+        executor: (any TaskExecutor)? = nil,
+        loader: some TokenLoader
+    ) {
+        self.executor = executor
+        self.clock = ServiceClock(clock)
+        self.loader = loader
+        self.store = store
+        self.wallClock = wallClock
+        machine = Machine(policy: policy, isRepeatable: loader.isRepeatable, hasStore: store != nil, seed: seed)
+    }
+
+    /// The one door to the state: an event goes in, its effects are performed.
+    func step<Decision>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
+        let now = clock.now()
+        let decision = event(&machine, now)
+        // The snapshot first: whoever is resumed below, and asks again, must see what this event decided.
+        let current = machine.snapshot
+        snapshot.withLock { $0 = current }
+        for effect in machine.takeEffects() {
+            switch effect {
+            case .start(let flight, let previous): start(flight, replacing: previous)
+            case .restore(let flight): restore(flight)
+            case .save(let token, let start, let flight): save(token, start: start, flight: flight, at: now)
+            case .remove: remove()
+            case .cancel(let flight): loads[flight]?.task.cancel()
+            case .announce(let event): hub.send(event.mapError { dated($0, at: now) })
+            case .answer(let waiters, let result):
+                urgency = .background
+                let result = result.mapError { dated($0, at: now) as any Error }
+                waiters.forEach { $0.resume(with: result) }
+            }
+        }
+        return decision
+    }
+
+    /// Tells the moment of the next attempt on the wall clock.
+    func dated(_ error: TokenServiceError, at now: Duration) -> TokenServiceError {
+        guard let offset = error.retryOffset else { return error }
+        let wait = max(offset - now, .zero) / .seconds(1)
+        var error = error
+        error.retryAt = wallClock().addingTimeInterval(wait)
+        return error
+    }
+}
+
+extension TokenService.Waiter {
+    func resume(with result: Result<AccessToken, any Error>) {
+        switch self {
+        case .caller(let continuation): continuation.resume(with: result)
+        case .callback(let answer): answer(result)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Where a ``TokenService`` keeps its token between two runs of the program.
+///
+/// The service calls one operation at a time, in the order it decided, in tasks that nobody's cancellation reaches: a
+/// sign-out's ``remove()`` is the last word. A token is saved *before* callers get it, so that a rotated refresh token
+/// survives a crash. An operation that takes longer than 5 s is waited for no longer, and the
+/// ones behind it wait until it ends.
+public protocol TokenStore: Sendable {
+    /// Returns what was saved last.
+    ///
+    /// - Returns: `nil` only if nothing is there. A store that cannot say (locked, unreadable) throws: an error is tried
+    ///   again later, while `nil` means that nobody is signed in.
+    @concurrent func load() async throws -> StoredToken?
+
+    /// Keeps a token in place of the earlier one, altogether or not at all.
+    ///
+    /// - Parameter token: The token to keep.
+    @concurrent func save(_ token: StoredToken) async throws
+
+    /// Forgets the token; not an error if there is none.
+    @concurrent func remove() async throws
+}
+
+/// A token and the moment from which its lifetime counts, on the wall clock: the only one that outlives a process.
+public struct StoredToken: Sendable, Hashable {
+    /// The token.
+    public var token: AccessToken
+
+    /// When its load began.
+    public var received: Date
+
+    /// Creates the pair.
+    ///
+    /// - Parameters:
+    ///   - token: The token.
+    ///   - received: When its load began.
+    public init(_ token: AccessToken, received: Date) {
+        self.token = token
+        self.received = received
+    }
+}

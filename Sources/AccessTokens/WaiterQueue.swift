@@ -1,0 +1,91 @@
+/// Waiters in the order of their arrival; joining and leaving cost the same however many there are.
+///
+/// A doubly linked list in an array: the slot of a waiter that left is used again, so the queue is never larger than the
+/// most waiters it held at once.
+struct WaiterQueue<Waiter> {
+    /// A waiter's place; the ticket tells it from whoever has the same slot later.
+    struct ID: Hashable, Sendable {
+        fileprivate let slot: Int
+        fileprivate let ticket: Int
+    }
+
+    fileprivate struct Slot {
+        var ticket: Int
+        var waiter: Waiter?
+        var previous: Int
+        var next: Int
+    }
+
+    private static var none: Int { -1 }
+    private var slots: ContiguousArray<Slot> = []
+    private var first = Self.none
+    private var last = Self.none
+    private var free = Self.none
+    private var tickets = 0
+
+    /// How many wait.
+    private(set) var count = 0
+
+    /// Takes the place at the end; who waits there may be said later with ``fill(_:with:)``.
+    mutating func append(_ waiter: Waiter? = nil) -> ID {
+        tickets += 1
+        count += 1
+        let slot = Slot(ticket: tickets, waiter: waiter, previous: last, next: Self.none)
+        let index: Int
+        if free == Self.none {
+            index = slots.count
+            slots.append(slot)
+        } else {
+            index = free
+            free = slots[index].next
+            slots[index] = slot
+        }
+        if last == Self.none { first = index } else { slots[last].next = index }
+        last = index
+        return ID(slot: index, ticket: tickets)
+    }
+
+    /// Says who waits at a place; `false` if that waiter has been removed.
+    mutating func fill(_ id: ID, with waiter: Waiter) -> Bool {
+        guard holds(id) else { return false }
+        slots[id.slot].waiter = waiter
+        return true
+    }
+
+    /// Removes a waiter; `nil` if it has been removed before.
+    mutating func remove(_ id: ID) -> Waiter? {
+        guard holds(id) else { return nil }
+        let slot = slots[id.slot]
+        if slot.previous == Self.none { first = slot.next } else { slots[slot.previous].next = slot.next }
+        if slot.next == Self.none { last = slot.previous } else { slots[slot.next].previous = slot.previous }
+        slots[id.slot] = Slot(ticket: 0, waiter: nil, previous: Self.none, next: free)
+        free = id.slot
+        count -= 1
+        return slot.waiter
+    }
+
+    /// Empties the queue and hands over the waiters.
+    mutating func takeAll() -> WaiterQueue {
+        let all = self
+        self = WaiterQueue()
+        // Tickets go on: an identifier of an old waiter must not name a new one.
+        tickets = all.tickets
+        return all
+    }
+
+    /// Calls `body` for every waiter in the order of arrival.
+    func forEach(_ body: (Waiter) -> Void) {
+        var index = first
+        while index != Self.none {
+            if let waiter = slots[index].waiter { body(waiter) }
+            index = slots[index].next
+        }
+    }
+
+    private func holds(_ id: ID) -> Bool {
+        slots.indices.contains(id.slot) && slots[id.slot].ticket == id.ticket
+    }
+}
+
+extension WaiterQueue: Sendable where Waiter: Sendable {}
+extension WaiterQueue.Slot: Sendable where Waiter: Sendable {}

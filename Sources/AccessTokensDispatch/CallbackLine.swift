@@ -1,0 +1,93 @@
+import AccessTokens
+
+/// Handlers in the order of their calls, and the two ways they take: in to the actor, out to the queue.
+///
+/// Calls in a row that find no token are one *segment*: one waiter of the actor stands for all its handlers. Segments are
+/// delivered from the front as they become ready, so that no handler overtakes another; many may share one dispatch.
+final class CallbackLine: Sendable {
+    typealias Handler = AccessTokenService.Handler
+    typealias Enqueue = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
+    /// Something done on the actor, at once; `finish` is told, then or later, what is to be called on the queue.
+    typealias Operation =
+        @Sendable (
+            _ service: isolated TokenService, _ finish: @escaping @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
+        ) -> Void
+
+    private let service: TokenService
+    private let enqueue: Enqueue
+    private let state = Lock(State())
+
+    init(service: TokenService, enqueue: @escaping Enqueue) {
+        self.service = service
+        self.enqueue = enqueue
+    }
+
+    func retrieve(_ handler: @escaping Handler) {
+        let seen = service.peek()
+        guard seen.token != nil || !service.isAwaitedByThisTask else {
+            // Not in the line: those in front of it wait for this very load.
+            return enqueue { handler(.failure(TokenServiceError(.loaderWaitsForItself))) }
+        }
+        let priority = Task.currentPriority
+        advance { state in
+            // Behind a reset of this line, on its way in or just done, the token seen is one from before it.
+            if let token = seen.token, state.operations == 0, state.seen(seen.generation) == seen.generation {
+                state.append(handler, answer: .success(token))
+            } else {
+                state.append(handler, generation: seen.generation, priority: priority)
+            }
+        }
+    }
+
+    func perform(_ operation: @escaping Operation) {
+        advance { $0.append(operation) }
+    }
+
+    /// Changes the state, then starts what the change made necessary, outside the lock.
+    private func advance(_ change: (inout State) -> Void) {
+        let (carries, dispatches) = state.withLock { state in
+            change(&state)
+            return (state.beginCarrying(), state.beginDispatch())
+        }
+        if carries { carryIn() }
+        if dispatches { enqueue { self.deliver() } }
+    }
+
+    // MARK: In to the actor
+
+    private func carryIn() {
+        Task.detached(executorPreference: service.executor, priority: Task.currentPriority) {
+            await self.carry(to: self.service)
+        }
+    }
+
+    /// Takes everything called so far to the actor, in one visit and in order.
+    private func carry(to service: isolated TokenService) {
+        for errand in state.withLock({ $0.takeErrands() }) {
+            switch errand {
+            case .retrieve(let segment, let callers, let generation, let priority):
+                let seen = state.withLock { $0.seen(generation) }
+                service.join(callers: callers, seen: seen, priority: priority) { result in
+                    self.advance { $0.answer(segment, with: result) }
+                }
+            case .perform(let segment, let operation):
+                let before = service.generation
+                operation(service) { call in self.advance { $0.finish(segment, then: call) } }
+                let fence = service.generation == before ? nil : service.generation
+                advance { $0.tookEffect(fence: fence) }
+            }
+        }
+        advance { $0.endCarrying() }
+    }
+
+    // MARK: Out to the queue
+
+    /// Calls what is ready; on a concurrent queue a second delivery leaves its work to the one that runs.
+    private func deliver() {
+        var ready = state.withLock { $0.beginDelivery() }
+        while let segments = ready {
+            for segment in segments { segment.call() }
+            ready = state.withLock { $0.continueDelivery() }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+public import AccessTokens
+
+/// Makes a `TokenLoader` of a loader with a completion handler.
+///
+/// The first call of the handler counts, from whichever thread it comes; later ones are ignored. A loader with a handler
+/// cannot be cancelled: a load lasts until the handler is called or let go, whoever still waits for it.
+public struct CallbackTokenLoader: TokenLoader {
+    private let loader: any AccessTokenLoader
+
+    /// Wraps a loader.
+    public init(_ loader: some AccessTokenLoader) {
+        self.loader = loader
+    }
+
+    /// The wrapped loader's own word.
+    public var isRepeatable: Bool { loader.isRepeatable }
+
+    /// Calls the loader and waits for its handler.
+    ///
+    /// - Parameter previous: Not used: the articles' loader knows of no earlier token.
+    /// - Throws: The loader's error; a clear one if it lets its handler go without calling it.
+    @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+        let answer = FirstAnswer<AccessToken>()
+        call(for: answer)
+        return try await answer.value()
+    }
+
+    private func call(for answer: FirstAnswer<AccessToken>) {
+        let promise = Promise(answer)
+        loader.load { promise.keep(with: $0) }
+    }
+}
+
+/// What the handler holds: if it goes before it was called, no answer will ever come.
+private final class Promise: Sendable {
+    private let answer: FirstAnswer<AccessToken>
+
+    init(_ answer: FirstAnswer<AccessToken>) {
+        self.answer = answer
+    }
+
+    deinit {
+        answer.give(.failure(HandlerDropped()))
+    }
+
+    func keep(with result: Result<AccessToken, any Error>) {
+        answer.give(result)
+    }
+}
+
+/// A loader let its completion handler go without calling it.
+struct HandlerDropped: Error, CustomStringConvertible {
+    let description = "The loader released its completion handler without calling it: call it on every path, also on failure."
+}

@@ -1,0 +1,71 @@
+public import AccessTokens
+import Dispatch
+import Foundation
+
+/// A token store in one file that only its owner can read and that a crash at any moment leaves whole.
+///
+/// A save writes a temporary file beside the token file, waits until the disk has it, renames it over the token file, and
+/// waits for the directory. Whoever reads, in whatever process, finds the earlier token or the new one, nothing between.
+///
+/// **Concurrent calls.** Operations of one store run one after another in the order of the calls, on a queue of its own,
+/// since a disk may take its time. Two stores at one path, in one process or several, never mix their tokens: the last
+/// save wins. That is no lock: two processes that refresh with the same one-time refresh token still both spend it.
+///
+/// **What is not ours stays.** ``load()`` and ``save(_:)`` throw for a file that is not a whole token file of this version,
+/// and leave it as it is. ``save(_:)`` reads what it is about to replace, a few hundred bytes beside two waits for the disk.
+/// ``remove()`` needs only the first bytes: a damaged or newer token file is removed, as it may hold a refresh token.
+/// Between that look and the change another program can still put a file of its own there.
+///
+/// **Who can read it.** The file's mode is `0600` whatever the umask, and ``load()`` takes the permissions of others away
+/// from a file that has got some, in a copy or a backup. The contents are not encrypted.
+///
+/// Every error is a ``TokenFileError``. The directory must exist, so that a disk that is not mounted doesn't look like a
+/// signed-out user; give it few other files, as each save looks through it for what a killed process left.
+public final class FileTokenStore: TokenStore {
+    private let file: TokenFile
+    private let queue = DispatchQueue(label: "AccessTokensFiles.FileTokenStore")
+
+    /// Creates a store and touches nothing yet.
+    ///
+    /// - Parameter path: Where the token is kept. A relative path starts at the working directory of this moment; `~` is a
+    ///   name like any other. The directory must exist, and the last component must not be a symbolic link.
+    public init(path: String) {
+        let isComplete = path.isEmpty || path.utf8.starts(with: "/".utf8)
+        file = TokenFile(path: isComplete ? path : FileManager.default.currentDirectoryPath + "/" + path)
+    }
+
+    /// The complete path of the token file.
+    public var path: String { file.path }
+
+    /// Returns the token that was saved last, after making the file its owner's alone if others had permissions.
+    ///
+    /// - Returns: `nil` only if the directory is there and the file is not.
+    @concurrent public func load() async throws -> StoredToken? {
+        try await onQueue { try $0.load() }
+    }
+
+    /// Replaces the token file as a whole and waits until the disk has it; removes what killed processes left.
+    ///
+    /// After an error the earlier token is still there, except if waiting for the directory failed: then it is the new one,
+    /// and a loss of power may bring the earlier one back.
+    ///
+    /// - Parameter token: The token to keep.
+    @concurrent public func save(_ token: StoredToken) async throws {
+        try await onQueue { try $0.save(token) }
+    }
+
+    /// Removes the token file and what killed processes left; not an error if there is none.
+    ///
+    /// A file that does not begin like a token file stays, with an error. An empty one is removed: nothing is lost.
+    @concurrent public func remove() async throws {
+        try await onQueue { try $0.remove() }
+    }
+
+    private func onQueue<Value: Sendable>(_ body: @escaping @Sendable (TokenFile) throws -> Value) async throws -> Value {
+        let answer = FirstAnswer<Value>()
+        queue.async { [file] in
+            answer.give(Result { try body(file) })
+        }
+        return try await answer.value()
+    }
+}

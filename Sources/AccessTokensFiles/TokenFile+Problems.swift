@@ -1,0 +1,31 @@
+import AccessTokens
+
+/// The format's and the system's problems, told as those of this file.
+extension TokenFile {
+    func encode(_ stored: StoredToken) throws(TokenFileError) -> [UInt8] {
+        do { return try TokenFileFormat.encode(stored) } catch { throw problem(error) }
+    }
+
+    func decode(_ bytes: [UInt8]) throws(TokenFileError) -> StoredToken {
+        do { return try TokenFileFormat.decode(bytes) } catch {
+            throw bytes.isEmpty ? TokenFileError(.damaged, path: path, detail: "it is empty") : problem(error)
+        }
+    }
+
+    func problem(_ problem: TokenFileFormat.Problem) -> TokenFileError {
+        switch problem {
+        case .foreign: TokenFileError(.notATokenFile, path: path, detail: "it does not begin like one")
+        case .damaged: TokenFileError(.damaged, path: path, detail: "it is cut off or altered")
+        case .unsupportedVersion(let version):
+            TokenFileError(.unsupportedVersion, path: path, detail: "version \(version), not \(TokenFileFormat.version)")
+        case .notRepresentable:
+            TokenFileError(.writeFailed, path: path, detail: "the moment of its receipt is no finite number")
+        case .tooLarge:
+            TokenFileError(.writeFailed, path: path, detail: "the token is larger than \(TokenFileFormat.largest) bytes")
+        }
+    }
+
+    func failure(_ code: TokenFileError.Code, _ failure: SystemFailure) -> TokenFileError {
+        TokenFileError(code, path: path, failure)
+    }
+}

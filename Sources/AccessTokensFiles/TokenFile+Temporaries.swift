@@ -1,0 +1,98 @@
+import Foundation
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The temporary files: `.NAME.0123456789abcdef.tmp` beside `NAME`.
+///
+/// Whoever writes one has it locked, and the system unlocks it when the process dies, however it dies. One that can be
+/// locked is therefore a left-over, and one that cannot is a save under way, in this process or another.
+extension TokenFile {
+    /// Writes the bytes to a temporary file and puts it in the token file's place.
+    func replace(with bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
+        let temporary = try createTemporary(in: directory)
+        do {
+            try temporary.file.write(bytes)
+            try temporary.file.synchronize()
+            let parent = directory.descriptor
+            _ = try systemCall { unsafe renameat(parent, temporary.name, parent, name) }
+        } catch {
+            try? unlink(temporary.name, in: directory)
+            throw error
+        }
+        try directory.synchronize()
+    }
+
+    private func createTemporary(in directory: borrowing OpenFile) throws(SystemFailure) -> Temporary {
+        while true {
+            let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+            let temporary = prefix + String(repeating: "0", count: 16 - digits.count) + digits + Self.suffix
+            let file: OpenFile
+            do {
+                file = try OpenFile(temporary, in: directory, O_WRONLY | O_CREAT | O_EXCL)
+            } catch {
+                if error.number == EEXIST { continue }
+                throw error
+            }
+            do {
+                try file.protect()
+                // Another process's clean-up can come between the creation and the lock and take the file for a left-over:
+                // then it has the lock, or the name is gone. A volume without locks has no clean-up either.
+                guard (try? file.lock()) ?? true else { continue }
+                _ = try OpenFile(temporary, in: directory)
+            } catch {
+                if error.number == ENOENT { continue }
+                try? unlink(temporary, in: directory)
+                throw error
+            }
+            return Temporary(name: temporary, file: file)
+        }
+    }
+
+    /// Removes the temporary files that nobody is writing.
+    func removeLeftovers(in directory: borrowing OpenFile) throws(SystemFailure) {
+        // A directory that cannot be listed has still been written to.
+        for entry in (try? FileManager.default.contentsOfDirectory(atPath: self.directory)) ?? [] where isTemporary(entry) {
+            do {
+                let file = try OpenFile(entry, in: directory)
+                if (try? file.lock()) ?? false { try unlink(entry, in: directory) }
+            } catch {
+                // Meanwhile somebody else removed it, or gave it its final name.
+                if error.number != ENOENT { throw error }
+            }
+        }
+    }
+
+    /// Whether a name is one that a save of this token file gives; compared byte by byte, as the system does.
+    func isTemporary(_ entry: String) -> Bool {
+        let bytes = Array(entry.utf8)
+        guard bytes.count == prefix.utf8.count + 16 + Self.suffix.utf8.count, bytes.starts(with: prefix.utf8) else {
+            return false
+        }
+        let rest = bytes.dropFirst(prefix.utf8.count)
+        return rest.prefix(16).allSatisfy { "0123456789abcdef".utf8.contains($0) }
+            && rest.dropFirst(16).elementsEqual(Self.suffix.utf8)
+    }
+
+    func unlink(_ name: String, in directory: borrowing OpenFile) throws(SystemFailure) {
+        let parent = directory.descriptor
+        do {
+            _ = try systemCall { unsafe unlinkat(parent, name, 0) }
+        } catch {
+            if error.number != ENOENT { throw error }
+        }
+    }
+
+    private struct Temporary: ~Copyable {
+        let name: String
+        let file: OpenFile
+    }
+
+    private var prefix: String { ".\(name)." }
+    private static let suffix = ".tmp"
+}

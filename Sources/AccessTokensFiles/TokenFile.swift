@@ -1,0 +1,103 @@
+import AccessTokens
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The file at a path, and what can be done with it; the calls block.
+///
+/// Each operation opens the directory once and works inside it, so that a directory moved meanwhile is no half of two.
+struct TokenFile: Sendable {
+    let path: String
+    let directory: String
+    let name: String
+
+    init(path: String) {
+        self.path = path
+        let bytes = path.utf8
+        let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
+        name = slash.map { String(path[bytes.index(after: $0)...]) } ?? ""
+        directory = slash.map { String(path[...$0]) } ?? ""
+    }
+
+    func load() throws(TokenFileError) -> StoredToken? {
+        let directory = try openDirectory()
+        guard let file = try open(in: directory) else { return nil }
+        let stored = try decode(try bytes(of: file))
+        do {
+            if try file.status().st_mode & 0o077 != 0 { try file.protect() }
+        } catch { throw failure(.unprotected, error) }
+        return stored
+    }
+
+    func save(_ stored: StoredToken) throws(TokenFileError) {
+        let directory = try openDirectory()
+        // What cannot be loaded is not replaced either: it may be all that somebody has.
+        if let file = try open(in: directory) { _ = try decode(try bytes(of: file)) }
+        let bytes = try encode(stored)
+        // One that cannot be removed now is no reason to lose the new token.
+        _ = try? removeLeftovers(in: directory)
+        do { try replace(with: bytes, in: directory) } catch { throw failure(.writeFailed, error) }
+    }
+
+    func remove() throws(TokenFileError) {
+        let directory = try openDirectory()
+        let isThere: Bool
+        if let file = try open(in: directory) {
+            guard TokenFileFormat.beginsLikeTokenFile(try bytes(of: file)) else { throw problem(.foreign) }
+            isThere = true
+        } else {
+            isThere = false
+        }
+        do {
+            if isThere { try unlink(name, in: directory) }
+            try removeLeftovers(in: directory)
+            try directory.synchronize()
+        } catch { throw failure(.removeFailed, error) }
+    }
+
+    private func openDirectory() throws(TokenFileError) -> OpenFile {
+        // The system would take a path with a NUL for what stands before it.
+        guard !["", ".", ".."].contains(name), !path.utf8.contains(0) else {
+            throw TokenFileError(.invalidPath, path: path, detail: "it does not end in the name of a file")
+        }
+        do { return try OpenFile(directory: directory) } catch { throw failure(.noDirectory, error) }
+    }
+
+    /// Opens the file if it is there, whatever it is.
+    private func open(in directory: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
+        do {
+            return try OpenFile(name, in: directory)
+        } catch {
+            switch error.number {
+            case ENOENT: return nil
+            case ELOOP: throw TokenFileError(.notATokenFile, path: path, detail: "it is a symbolic link")
+            default: throw failure(.unreadable, error)
+            }
+        }
+    }
+
+    private func bytes(of file: borrowing OpenFile) throws(TokenFileError) -> [UInt8] {
+        do {
+            let status = try file.status()
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw TokenFileError(.notATokenFile, path: path, detail: "it is a directory or a device")
+            }
+            let bytes = try file.read(upTo: TokenFileFormat.largest + 1)
+            guard bytes.count <= TokenFileFormat.largest else {
+                throw TokenFileError(.notATokenFile, path: path, detail: "it is larger than any token file")
+            }
+            return bytes
+        } catch let error as SystemFailure {
+            throw failure(.unreadable, error)
+        } catch let error as TokenFileError {
+            throw error
+        } catch {
+            throw TokenFileError(.unreadable, path: path, detail: "for no known reason")
+        }
+    }
+}

@@ -1,0 +1,83 @@
+/// Why a ``FileTokenStore`` could not do what it was asked for.
+///
+/// It names the file and what the system said, and shows nothing of the file's contents.
+public struct TokenFileError: Error, Sendable {
+    /// What went wrong, as a value to compare.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The path cannot be that of a file: empty, with a NUL, or ending in a slash or dots.
+        public static let invalidPath = Code(description: "invalidPath")
+        /// The directory is not there, or cannot be opened.
+        public static let noDirectory = Code(description: "noDirectory")
+        /// The system does not let the file be read.
+        public static let unreadable = Code(description: "unreadable")
+        /// Something else is at the path: another program's file, a directory, a symbolic link.
+        public static let notATokenFile = Code(description: "notATokenFile")
+        /// The file begins like a token file and is not a whole one: cut off, empty or altered.
+        public static let damaged = Code(description: "damaged")
+        /// The file was written by a later version of this package.
+        public static let unsupportedVersion = Code(description: "unsupportedVersion")
+        /// Others have permissions on the file, and they cannot be taken away.
+        public static let unprotected = Code(description: "unprotected")
+        /// The token could not be written: no permission, no space, a failing disk, a token that no file can hold.
+        public static let writeFailed = Code(description: "writeFailed")
+        /// The file, or what a killed process left beside it, could not be removed.
+        public static let removeFailed = Code(description: "removeFailed")
+
+        /// The code's name, for logs and metrics.
+        public let description: String
+    }
+
+    /// What went wrong.
+    public let code: Code
+
+    /// The path of the token file.
+    public let path: String
+
+    /// The system's error number, such as `ENOSPC`; `nil` if no system call failed.
+    public let systemError: Int32?
+
+    /// What exactly is wrong, in our own words or the system's.
+    let detail: String
+
+    init(_ code: Code, path: String, detail: String) {
+        self.code = code
+        self.path = path
+        self.systemError = nil
+        self.detail = detail
+    }
+
+    init(_ code: Code, path: String, _ failure: SystemFailure) {
+        self.code = code
+        self.path = path
+        self.systemError = failure.number
+        self.detail = failure.text
+    }
+}
+
+extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible {
+    /// What is wrong and what to do about it; never anything that the file holds.
+    public var description: String {
+        // Quoted and escaped: a path may hold line breaks.
+        let name = String(reflecting: path)
+        return switch code {
+        case .invalidPath: "\(name) is no path of a token file: \(detail). Give the path of a file in an existing directory."
+        case .noDirectory: "The directory of the token file \(name) cannot be opened: \(detail). Create or mount it."
+        case .unreadable: "The token file \(name) cannot be read: \(detail). Check its owner, its permissions and the disk."
+        case .notATokenFile: "At \(name) is no token file: \(detail). It was left as it is; move it away or give another path."
+        case .damaged:
+            "The token file \(name) is damaged: \(detail). It was left as it is; bring it back from a backup, or remove it and "
+                + "sign in again."
+        case .unsupportedVersion:
+            "The token file \(name) is of a version that this program does not know: \(detail). It was left as it is; update the "
+                + "program, or remove the file and sign in again."
+        case .unprotected:
+            "The token file \(name) is open to other users and cannot be closed to them: \(detail). Make it its user's own, mode "
+                + "0600."
+        case .removeFailed: "The token file \(name) was not removed altogether: \(detail). Remove it by hand."
+        default: "The token was not written to \(name): \(detail). Check the directory's permissions and the space on the disk."
+        }
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+}

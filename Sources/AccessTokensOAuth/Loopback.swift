@@ -1,0 +1,10 @@
+/// The addresses of this machine itself, on the way to which nobody else can read.
+package enum Loopback {
+    /// Whether a host is `localhost`, `::1` or a complete IPv4 address in 127.0.0.0/8; not a name that merely begins like one.
+    ///
+    /// - Parameter host: In lower case, without brackets.
+    package static func contains(_ host: String) -> Bool {
+        let octets = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+        return host == "localhost" || host == "::1" || (octets.count == 4 && octets[0] == 127 && !octets.contains(nil))
+    }
+}

@@ -1,0 +1,114 @@
+public import AccessTokens
+
+/// Why an authorization server gave no token, or did not revoke one.
+///
+/// It conforms to `LoadFailure`, so that a `TokenService` knows whether trying again can help. What the server wrote is
+/// kept short, in one line, without control characters and without the secrets that it may have echoed.
+public struct OAuthError: LoadFailure, Sendable {
+    /// What went wrong, as a value to compare.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The loader was given something that no request can be made of; nothing was sent.
+        public static let invalidConfiguration = Code(description: "invalidConfiguration")
+        /// There is no refresh token to load with: nobody has signed in since the start or the last sign-out; nothing was sent.
+        public static let notSignedIn = Code(description: "notSignedIn")
+        /// The server could not be reached, or the connection ended before its answer did.
+        public static let connectionFailed = Code(description: "connectionFailed")
+        /// The answer was not complete within the transport's time limit.
+        public static let timedOut = Code(description: "timedOut")
+        /// The server answered with an error: an OAuth one, or a status other than success.
+        public static let refused = Code(description: "refused")
+        /// The server redirected the request, which is not followed with credentials (RFC 9700 §4.12).
+        public static let redirected = Code(description: "redirected")
+        /// The server's answer is no token response: HTML, empty, cut off, too long, members missing or of wrong types.
+        public static let unreadableResponse = Code(description: "unreadableResponse")
+        /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
+        public static let unsupportedTokenType = Code(description: "unsupportedTokenType")
+
+        /// The code's name, for logs and metrics.
+        public let description: String
+    }
+
+    /// What went wrong.
+    public let code: Code
+
+    /// The server's error code, such as `invalid_client`; `nil` if it sent none (RFC 6749 §5.2).
+    public internal(set) var error: String?
+
+    /// The server's explanation, made safe to print; `nil` if it sent none (RFC 6749 §5.2).
+    public internal(set) var errorDescription: String?
+
+    /// The HTTP status code; `nil` if there was no answer.
+    public internal(set) var status: Int?
+
+    /// How long the server asked to wait, at most ten years; `nil` if it didn't (RFC 9110 §10.2.3).
+    public internal(set) var retryAfter: Duration?
+
+    /// What can end the failure: time, a new sign-in, or a change of the client's registration.
+    public internal(set) var remedy: LoadRemedy = .retry
+
+    /// The transport's own error, if it was one.
+    public internal(set) var underlying: (any Error)?
+
+    /// What exactly is wrong, in our own words or made safe.
+    var detail: String?
+
+    init(_ code: Code, detail: String? = nil) {
+        self.code = code
+        self.detail = detail
+        switch code {
+        case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
+        case .notSignedIn: remedy = .signIn
+        default: break
+        }
+    }
+}
+
+extension OAuthError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// What went wrong and what to do about it; never a secret.
+    public var description: String {
+        switch code {
+        case .invalidConfiguration: "The configuration is invalid, nothing was sent: \(detail ?? "correct it")."
+        case .notSignedIn: "There is no refresh token: sign in and give its token to the service with replace(with:)."
+        case .connectionFailed: "The authorization server could not be reached: \(detail ?? "the connection failed")."
+        case .timedOut: "The authorization server did not answer completely within \(detail ?? "the time limit"): try later."
+        case .redirected:
+            "The authorization server redirected the request (\(statusText)), which would give the client's credentials to "
+                + "another address: configure the endpoint's final URL."
+        case .unreadableResponse:
+            "The authorization server's answer (\(statusText)) is no token response: \(detail ?? "it cannot be read"). "
+                + "Check the token endpoint's URL."
+        case .unsupportedTokenType:
+            "The authorization server issued a token of type \(detail ?? "unknown"): have it issue Bearer tokens."
+        default: "The authorization server refused the request: \(serversWords). \(advice)"
+        }
+    }
+
+    private var statusText: String { status.map { "status \($0)" } ?? "no status" }
+
+    private var serversWords: String {
+        let error = error.map { "\($0), \(statusText)" } ?? statusText
+        return errorDescription.map { "\(error), \"\($0)\"" } ?? error
+    }
+
+    private var advice: String {
+        switch remedy {
+        case .signIn: "The grant is no longer valid: sign in again."
+        case .clientRegistration:
+            detail ?? "Check the client's id, secret, authentication method, scope and grants against its registration."
+        default:
+            if let retryAfter {
+                "Try again in \(retryAfter)."
+            } else if let status, (400..<500).contains(status), status != 408, status != 429 {
+                "Check the endpoint's URL and what is sent to it."
+            } else {
+                "Try again later."
+            }
+        }
+    }
+
+    /// The same as ``description``: a debugger's log is a log.
+    public var debugDescription: String { description }
+
+    /// A mirror of the description alone: a transport's own error may say more than it should.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}

@@ -1,0 +1,111 @@
+public import AccessTokens
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A loader for programs that act for a signed-in user: it trades the refresh token of the last token for a new token.
+///
+/// ```swift
+/// let tokens = TokenService(loader: try RefreshTokenLoader(tokenURL: url, clientID: "app"))
+/// await tokens.replace(with: tokenFromSignIn)
+/// ```
+///
+/// A value without state: the refresh token is that of the token to replace, and the next one is handed on inside the
+/// returned token. A new refresh token replaces the old; if none comes, the old one is kept. Neither the loader nor its
+/// errors show a secret.
+///
+/// Each load is one request, which the loader neither repeats nor redirects: after a lost answer nobody knows whether the
+/// server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load presents
+/// it again all the same, since there is no other: a server that has replaced it may then end the session, and callers
+/// get an error with the remedy `signIn`.
+///
+/// Source: RFC 6749 §6.
+public struct RefreshTokenLoader: TokenLoader {
+    private let endpoint: TokenEndpoint
+    private let scope: String?
+    private let additionalParameters: [(name: String, value: String)]
+
+    /// Creates a loader for a client that has a secret, after checking everything that can be checked without the server.
+    ///
+    /// - Parameters:
+    ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
+    ///   - clientID: The client's id.
+    ///   - clientSecret: The client's secret, which only the requests themselves carry; empty for a public client.
+    ///   - scope: The scopes to ask for, separated by spaces, to have fewer than were granted; `nil` or empty: all of them.
+    ///     Never more: those that the last token is known not to have are left out. Source: RFC 6749 §6.
+    ///   - authentication: How the client proves who it is. Source: RFC 6749 §2.3.1.
+    ///   - additionalParameters: What else the server wants to know, such as `resource` (RFC 8707). They may be quoted in
+    ///     errors, so none may be a secret, or a parameter that belongs to a grant or to the authentication.
+    ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none, or none that can be read; `nil`: until it
+    ///     is invalidated. Source: RFC 6749 §5.1 (`expires_in` is but recommended).
+    ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
+    ///   - wallClock: The time, which only a `Retry-After` with a date is compared with.
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
+    public init(
+        tokenURL: URL,
+        clientID: String,
+        clientSecret: String,
+        scope: String? = nil,
+        authentication: ClientAuthentication = .clientSecretBasic,
+        additionalParameters: [String: String] = [:],
+        lifetimeWhenMissing: Duration? = .seconds(300),
+        transport: any TokenTransport = URLSessionTransport(),
+        wallClock: @escaping @Sendable () -> Date = { Date() }
+    ) throws(OAuthError) {
+        self.scope = scope
+        self.additionalParameters = additionalParameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        endpoint = try TokenEndpoint(
+            url: tokenURL, client: Client(id: clientID, secret: clientSecret, authentication: authentication),
+            transport: transport, lifetimeWhenMissing: lifetimeWhenMissing, wallClock: wallClock,
+            adding: additionalParameters)
+    }
+
+    /// Gets a token with one request to the server.
+    ///
+    /// - Parameter previous: The token whose refresh token is the grant.
+    /// - Returns: The new token, with the refresh token for the next load and the scope as far as it is known. Where the
+    ///   server has replaced the refresh token but the rest of its answer cannot be used, an expired token that keeps it.
+    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token; or `CancellationError` when
+    ///   its task is cancelled.
+    @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+        guard let previous, let refreshToken = previous.refreshToken, !refreshToken.isEmpty else {
+            throw OAuthError(.notSignedIn)
+        }
+        let scope = try scope(within: previous)
+        var form = [(name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: refreshToken)]
+        if let scope { form.append(("scope", scope)) }
+        return try await endpoint.send(form + additionalParameters, about: previous)
+            .renewedToken(of: previous, scope: scope)
+    }
+
+    /// No: a refresh token that two loads present at once may look stolen, and the server may revoke the session.
+    public var isRepeatable: Bool { false }
+
+    /// Returns the scopes to ask for, none that the last token is known not to have.
+    private func scope(within previous: AccessToken) throws(OAuthError) -> String? {
+        guard let wanted = scope?.split(separator: " "), !wanted.isEmpty else { return nil }
+        let granted = previous.scope.map { Set($0.split(separator: " ")) }
+        let scope = wanted.filter { granted?.contains($0) ?? true }.joined(separator: " ")
+        // Asking for none would mean all.
+        guard !scope.isEmpty else {
+            throw OAuthError(.invalidConfiguration, detail: "none of the scopes to ask for was granted")
+        }
+        return scope
+    }
+}
+
+extension RefreshTokenLoader: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The client's id and the server's host; not the secret.
+    public var description: String {
+        "RefreshTokenLoader(client \(endpoint.client.id) at \(endpoint.url.host ?? "nowhere"))"
+    }
+
+    /// The same as ``description``: a debugger's log is a log.
+    public var debugDescription: String { description }
+
+    /// A mirror without the secrets.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}

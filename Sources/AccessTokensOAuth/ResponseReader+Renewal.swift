@@ -1,0 +1,87 @@
+import AccessTokens
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension ResponseReader {
+    /// Returns the token that an answer to a refresh token grants, with the refresh token for the next load.
+    ///
+    /// An answer that has replaced the refresh token must not be thrown away, whatever else is wrong with it: the server
+    /// would take the old one for stolen. A lifetime that is no number counts as missing, a negative one as zero; and
+    /// where no access token can be used, the token is an expired one, good for nothing but its refresh token.
+    ///
+    /// - Parameters:
+    ///   - previous: The token whose refresh token was sent, and is kept unless a new one came (RFC 6749 §6).
+    ///   - scope: What was asked for; an answer without scope grants just that (RFC 6749 §3.3).
+    func renewedToken(of previous: AccessToken, scope: String?) throws(OAuthError) -> AccessToken {
+        try requireRenewal()
+        do {
+            let grant = try grant(in: response.body)
+            return renewedToken(grant, of: previous, scope: scope)
+        } catch {
+            let body = TokenJSON.withoutNonNumbers(response.body)
+            if body != response.body, let grant = try? grant(in: body) { return renewedToken(grant, of: previous, scope: scope) }
+            let remainder = try? TokenJSON.decode(Remainder.self, from: body, singular: [.refreshToken])
+            guard let refreshToken = remainder?.refreshToken, refreshToken != previous.refreshToken else { throw error }
+            return AccessToken("", lifetime: .zero, scope: previous.scope, refreshToken: refreshToken)
+        }
+    }
+
+    /// Throws what the server has against the request, if it has.
+    ///
+    /// A refusal without an error code may be about the refresh token as well as about the client: Glewlwyd 2.7.5 refuses a
+    /// used refresh token with an empty 400. To guess a sign-out would be worse than to ask again after the longest pause.
+    private func requireRenewal() throws(OAuthError) {
+        do {
+            try requireSuccess()
+        } catch {
+            guard error.code == .refused, error.error == nil, [400, 401, 403].contains(response.status) else { throw error }
+            var failure = error
+            failure.remedy = .clientRegistration
+            failure.detail =
+                "Either the refresh token is no longer valid: sign in again; or the client's id, secret or authentication "
+                + "method is not what the server has registered."
+            throw failure
+        }
+    }
+
+    private func renewedToken(_ grant: Grant, of previous: AccessToken, scope: String?) -> AccessToken {
+        var lifetime = grant.expiresIn?.duration ?? lifetimeWhenMissing
+        if case .negative = grant.expiresIn { lifetime = .zero }
+        let token = token(grant, lifetime: lifetime)
+        return AccessToken(
+            token.value, tokenType: token.tokenType, lifetime: token.lifetime, refreshIn: token.refreshIn,
+            scope: token.scope ?? scope ?? previous.scope, refreshToken: token.refreshToken ?? previous.refreshToken)
+    }
+}
+
+extension TokenJSON {
+    /// Returns the body with `null` for each `NaN` and `Infinity` outside strings, which some servers write as numbers.
+    ///
+    /// Source: RFC 8259 §6, which forbids them.
+    static func withoutNonNumbers(_ body: Data) -> Data {
+        guard body.count <= TokenResponse.maximumBodySize else { return body }
+        let words = ["-Infinity", "Infinity", "NaN"].map { Array($0.utf8) }
+        let bytes = Array(body)
+        var result: [UInt8] = []
+        var index = 0
+        var isInString = false
+        while index < bytes.count {
+            let byte = bytes[index]
+            if !isInString, "-IN".utf8.contains(byte), let word = words.first(where: { bytes[index...].starts(with: $0) }) {
+                result += Array("null".utf8)
+                index += word.count
+                continue
+            }
+            // What follows a backslash in a string does not end it.
+            let end = min(index + (isInString && byte == UInt8(ascii: "\\") ? 2 : 1), bytes.count)
+            if byte == UInt8(ascii: "\"") { isInString.toggle() }
+            result += bytes[index..<end]
+            index = end
+        }
+        return Data(result)
+    }
+}

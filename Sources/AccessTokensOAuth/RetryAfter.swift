@@ -1,0 +1,33 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The header `Retry-After`.
+///
+/// Source: RFC 9110 §10.2.3.
+enum RetryAfter {
+    /// Returns how long a server asks to wait: seconds, or the time from `now` until a date.
+    ///
+    /// `nil` for what is neither, and for no wait at all (zero, a date in the past): that is no wish, and must not end a
+    /// pause that the client makes by itself.
+    static func wait(_ value: String, now: Date) -> Duration? {
+        let value = value.trimming { $0 == " " || $0 == "\t" }
+        let seconds =
+            !value.isEmpty && value.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
+            ? Double(value) : HTTPDate.parse(value, now: now)?.timeIntervalSince(now)
+        // So many digits that they overflow to infinity ask for the longest wait.
+        guard let seconds, let wait = Duration.seconds(read: min(seconds, .greatestFiniteMagnitude)), wait > .zero else {
+            return nil
+        }
+        return wait
+    }
+}
+
+extension StringProtocol {
+    /// Returns the text without the characters at both ends that fulfil a condition.
+    func trimming(while condition: (Character) -> Bool) -> String {
+        String(drop(while: condition).reversed().drop(while: condition).reversed())
+    }
+}

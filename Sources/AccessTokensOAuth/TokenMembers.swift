@@ -1,0 +1,93 @@
+/// The members of a token endpoint's answer that we read; all others are ignored.
+///
+/// Source: RFC 6749 §5.1 and §5.2; `refresh_in` is Microsoft's.
+enum TokenMember: String, CodingKey, CaseIterable {
+    case accessToken = "access_token"
+    case tokenType = "token_type"
+    case expiresIn = "expires_in"
+    case refreshIn = "refresh_in"
+    case refreshToken = "refresh_token"
+    case scope
+    case error
+    case errorDescription = "error_description"
+}
+
+/// A successful answer, with every member checked: an invalid one is a `DecodingError`, but for ``expiresIn``.
+///
+/// A member that is `null` or empty counts as absent.
+///
+/// Source: RFC 6749 §5.1, §3.2.
+struct Grant: Decodable {
+    let accessToken: String
+    let tokenType: String
+    /// As it came: what an unreadable one is worth depends on what else would be lost.
+    let expiresIn: ServerSeconds?
+    let refreshIn: Duration?
+    let refreshToken: String?
+    let scope: String?
+
+    init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: TokenMember.self)
+        accessToken = try members.required(.accessToken)
+        tokenType = try members.required(.tokenType)
+        expiresIn = try members.decodeIfPresent(ServerSeconds.self, forKey: .expiresIn)
+        // An extension: what is wrong with it must not cost the token.
+        refreshIn = try members.decodeIfPresent(ServerSeconds.self, forKey: .refreshIn)?.duration
+        refreshToken = try members.optional(.refreshToken)
+        scope = try members.optional(.scope)
+        _ = try members.optional(.error)
+    }
+}
+
+/// The refresh token of an answer that is otherwise of no use.
+struct Remainder: Decodable {
+    let refreshToken: String?
+
+    init(from decoder: any Decoder) throws {
+        refreshToken = try decoder.container(keyedBy: TokenMember.self).optional(.refreshToken)
+    }
+}
+
+/// What an answer that is an error says, as far as it can be read (RFC 6749 §5.2).
+struct Refusal: Decodable {
+    let error: String?
+    let errorDescription: String?
+
+    /// Tokens that stand beside the error, which it may repeat.
+    let tokens: [String]
+
+    init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: TokenMember.self)
+        func text(_ member: TokenMember) -> String? {
+            guard let text = try? members.decode(String.self, forKey: member), !text.isEmpty else { return nil }
+            return text
+        }
+        error = text(.error)
+        errorDescription = text(.errorDescription)
+        tokens = [text(.accessToken), text(.refreshToken)].compactMap { $0 }
+    }
+}
+
+extension KeyedDecodingContainer<TokenMember> {
+    /// Returns a member that must be there (RFC 6749 §5.1).
+    fileprivate func required(_ member: TokenMember) throws -> String {
+        let text = try decode(String.self, forKey: member)
+        guard !text.isEmpty else {
+            throw DecodingError.dataCorruptedError(forKey: member, in: self, debugDescription: "empty")
+        }
+        return try printable(text, member)
+    }
+
+    fileprivate func optional(_ member: TokenMember) throws -> String? {
+        guard let text = try decodeIfPresent(String.self, forKey: member), !text.isEmpty else { return nil }
+        return try printable(text, member)
+    }
+
+    /// Refuses line breaks, which would end the header that carries the token (`VSCHAR` in RFC 6749).
+    private func printable(_ text: String, _ member: TokenMember) throws -> String {
+        guard text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
+            throw DecodingError.dataCorruptedError(forKey: member, in: self, debugDescription: "unprintable")
+        }
+        return text
+    }
+}

@@ -1,0 +1,34 @@
+public import AccessTokens
+
+/// A failed load as the test wants it: what can end it, and how long the server asked to wait.
+public struct ScriptedFailure: LoadFailure, Hashable {
+    /// A failure that time ends: the network, a busy server.
+    public static let transient = ScriptedFailure(.retry, message: "temporarily unavailable")
+
+    /// A refused grant (`invalid_grant`): only a new sign-in helps.
+    public static let grantRefused = ScriptedFailure(.signIn, message: "invalid_grant")
+
+    /// Refused client credentials (`invalid_client`): only a change of the client's registration helps.
+    public static let clientRefused = ScriptedFailure(.clientRegistration, message: "invalid_client")
+
+    /// What can end the failure.
+    public var remedy: LoadRemedy
+
+    /// How long the server asked to wait before the next attempt; `nil` if it didn't.
+    public var retryAfter: Duration?
+
+    /// A text by which the test knows its failure again.
+    public var message: String
+
+    /// Creates a failure.
+    public init(_ remedy: LoadRemedy = .retry, retryAfter: Duration? = nil, message: String = "scripted failure") {
+        self.remedy = remedy
+        self.retryAfter = retryAfter
+        self.message = message
+    }
+}
+
+extension ScriptedFailure: CustomStringConvertible {
+    /// The failure's message.
+    public var description: String { message }
+}

@@ -1,0 +1,106 @@
+public import AccessTokens
+import AccessTokensDispatch
+
+extension ScriptedLoader {
+    /// One load, seen from the server's side.
+    ///
+    /// All methods may be called concurrently, from any thread, and return before their effects on the service are seen.
+    public final class Call: Sendable {
+        /// Who gets the answers.
+        enum Reply: Sendable {
+            /// Nobody: the load has not begun to wait, has its answer, or was let go.
+            case never
+            /// An async load: the first answer, then `never`.
+            case once(CheckedContinuation<AccessToken, any Error>)
+            /// A callback load: every answer, until the call or the handler is let go.
+            case always(Handler)
+        }
+
+        private struct State: Sendable {
+            var reply = Reply.never
+            var isCancelled = false
+            var priority = Task.currentPriority
+            var cancellationWaiters = WaitingLine<Void, Void>()
+        }
+
+        private let state = Lock(State())
+        private weak let loader: ScriptedLoader?
+
+        /// The token to replace, whose refresh token is the grant; always `nil` for a callback load, which is told none.
+        public let previous: AccessToken?
+
+        init(replacing previous: AccessToken?, of loader: ScriptedLoader) {
+            self.previous = previous
+            self.loader = loader
+        }
+
+        /// Answers with a token.
+        ///
+        /// An async load ends with its first answer and ignores the others. A handler is called, on the calling thread,
+        /// with each: answering twice is what a badly behaved callback loader does.
+        public func succeed(with token: AccessToken) { answer(.success(token)) }
+
+        /// Answers with an error, for example a ``ScriptedFailure``; else like ``succeed(with:)``.
+        public func fail(with error: any Error) { answer(.failure(error)) }
+
+        /// Lets the handler of a callback load go, called or not, so that it can be destroyed.
+        ///
+        /// Until then a handler lives as long as its call: while unanswered that is as long as the loader, afterwards as
+        /// long as the test keeps the call, to answer again. An async load has no handler; nothing happens to it.
+        public func dropHandler() {
+            let dropped = state.withLock { state -> Reply in
+                guard case .always = state.reply else { return .never }
+                defer { state.reply = .never }
+                return state.reply
+            }
+            if case .always = dropped { loader?.close(self) }
+        }
+
+        /// Whether the load's task was cancelled, before or after the answer's arrival; never true for a callback load.
+        public var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+        /// Waits until the load's task is cancelled; returns at once if it was.
+        ///
+        /// - Throws: `CancellationError`, at once, when the *waiting* task is or was cancelled.
+        public func cancelled() async throws {
+            try await state.wait(in: \.cancellationWaiters, as: ()) { $0.isCancelled ? .pass(()) : .wait() }
+        }
+
+        /// The priority of the load's task: when it began, or what it was raised to since.
+        ///
+        /// Raising is seen on systems that tell of it (macOS 26, iOS 26 and their kin, Linux), and only for an async load.
+        public var priority: TaskPriority { state.withLock { $0.priority } }
+
+        func watchingPriority(of load: () async throws -> AccessToken) async throws -> AccessToken {
+            guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return try await load() }
+            return try await withTaskPriorityEscalationHandler(operation: load) { _, raised in
+                state.withLock { $0.priority = max($0.priority, raised) }
+            }
+        }
+
+        func open(_ reply: Reply) { state.withLock { $0.reply = reply } }
+
+        func cancel() {
+            let waiters = state.withLock { state in
+                state.isCancelled = true
+                return state.cancellationWaiters.take { true }
+            }
+            for waiter in waiters { waiter.continuation.resume() }
+        }
+
+        private func answer(_ answer: Result<AccessToken, any Error>) {
+            let reply = state.withLock { state -> Reply in
+                let reply = state.reply
+                if case .once = reply { state.reply = .never }
+                return reply
+            }
+            // Counted as answered before anybody can see the answer.
+            if case .never = reply {} else { loader?.close(self) }
+            switch reply {
+            case .never: break
+            case .once(let continuation): continuation.resume(with: answer)
+            case .always(let handler): handler(answer)
+            }
+        }
+    }
+}

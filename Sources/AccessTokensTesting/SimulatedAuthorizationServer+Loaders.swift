@@ -1,0 +1,69 @@
+public import AccessTokens
+public import AccessTokensDispatch
+
+extension SimulatedAuthorizationServer {
+    /// The client's end for a `TokenService`; repeatable unless the server rotates refresh tokens.
+    public var loader: some TokenLoader { Loader(server: self) }
+
+    /// The client's end for a callback service; always client credentials, since a callback load presents no token.
+    ///
+    /// With no ``latency`` the handler is called before `load(then:)` returns. Otherwise a task of its own waits for the
+    /// answer and ends with it; nothing cancels it, and it doesn't keep the server alive.
+    public var callbackLoader: some AccessTokenLoader { CallbackLoader(server: self) }
+
+    private struct Loader: TokenLoader {
+        let server: SimulatedAuthorizationServer
+        var isRepeatable: Bool { !server.rotatesRefreshTokens }
+
+        @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+            switch server.exchange(previous) {
+            case .answered(let answer, let latency):
+                if latency > .zero { try await server.clock.sleep(for: latency) }
+                return try answer.get()
+            case .lost:
+                return try await server.state.wait(in: \.forsaken, as: ()) { _ in .wait() }
+            }
+        }
+    }
+
+    private struct CallbackLoader: AccessTokenLoader {
+        let server: SimulatedAuthorizationServer
+        var isRepeatable: Bool { true }
+
+        func load(then handler: @escaping Handler) {
+            switch server.exchange(nil) {
+            case .answered(let answer, let latency) where latency > .zero:
+                Task.detached(executorPreference: server.executor) { [clock = server.clock] in
+                    try? await clock.sleep(for: latency)
+                    handler(answer)
+                }
+            case .answered(let answer, _):
+                handler(answer)
+            case .lost:
+                server.state.withLock { $0.forsakenHandlers.append(handler) }
+            }
+        }
+    }
+
+    /// What becomes of a load that has reached the server.
+    private enum Exchange: Sendable {
+        case answered(Result<AccessToken, any Error>, after: Duration)
+        case lost
+    }
+
+    /// Decides a load, now, and says how its answer travels.
+    private func exchange(_ previous: AccessToken?) -> Exchange {
+        let now = uptime()
+        return state.withLock { state in
+            state.loadsStarted += 1
+            let trouble = state.nextTrouble()
+            if case .failure(let error) = trouble { return .answered(.failure(error), after: state.latency) }
+            guard state.isReachable else { return .answered(.failure(Self.unreachable), after: state.latency) }
+            let decision = state.ledger.exchange(previous, at: now).mapError { $0 as any Error }
+            if case .lostAnswer = trouble { return .lost }
+            return .answered(decision, after: state.latency)
+        }
+    }
+
+    private static let unreachable = ScriptedFailure(message: "the authorization server cannot be reached")
+}

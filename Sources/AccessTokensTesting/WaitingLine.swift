@@ -1,0 +1,84 @@
+import AccessTokens
+
+/// Tasks that wait for somebody to call them, in the order of their arrival; a value inside a lock.
+///
+/// Each leaves once: whoever takes a waiter out of the line, under the lock, resumes it, after the lock.
+struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
+    typealias Continuation = CheckedContinuation<Success, any Error>
+
+    struct Waiter: Sendable {
+        let id: Int
+        let tag: Tag
+        let continuation: Continuation
+    }
+
+    private var waiters: [Int: Waiter] = [:]
+    private var lastID = 0
+
+    var count: Int { waiters.count }
+
+    /// Takes out all waiters whose tag is meant, first come first.
+    mutating func take(where isMeant: (Tag) -> Bool) -> [Waiter] {
+        let taken = waiters.values.filter { isMeant($0.tag) }.sorted { $0.id < $1.id }
+        for waiter in taken { waiters[waiter.id] = nil }
+        return taken
+    }
+
+    /// Takes out the waiter who came first.
+    mutating func takeFirst() -> Waiter? {
+        waiters.keys.min().flatMap { waiters.removeValue(forKey: $0) }
+    }
+
+    fileprivate mutating func reserve() -> Int {
+        lastID += 1
+        return lastID
+    }
+
+    fileprivate mutating func enter(_ waiter: Waiter) { waiters[waiter.id] = waiter }
+
+    fileprivate mutating func leave(_ id: Int) -> Waiter? { waiters.removeValue(forKey: id) }
+}
+
+/// What a task finds that wants to wait.
+enum Entry<Success: Sendable>: Sendable {
+    /// What it wants is there: it doesn't wait.
+    case pass(Success)
+    /// It waits; those who waited for it to wait are resumed.
+    case wait(resuming: [CheckedContinuation<Void, any Error>] = [])
+}
+
+extension Lock {
+    /// Waits in a line until somebody calls, unless `arrive` lets the task pass.
+    ///
+    /// `arrive` runs under the lock, in the same critical section in which the task enters the line. A cancelled task leaves
+    /// at once, with `CancellationError`.
+    ///
+    /// Cancellation and arrival race. Cancelled first: the flag was set before `onCancel` found nobody in the line, so that
+    /// the arrival, later under the same lock, sees the flag and doesn't enter. Arrived first: `onCancel` takes it out.
+    func wait<Tag: Sendable, Success: Sendable>(
+        in line: any WritableKeyPath<Value, WaitingLine<Tag, Success>> & Sendable, as tag: Tag,
+        arrive: (inout Value) -> Entry<Success>
+    ) async throws -> Success {
+        let id = withLock { $0[keyPath: line].reserve() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let entry: Result<Entry<Success>, any Error> = withLock { state in
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    let entry = arrive(&state)
+                    if case .wait = entry {
+                        state[keyPath: line].enter(.init(id: id, tag: tag, continuation: continuation))
+                    }
+                    return .success(entry)
+                }
+                switch entry {
+                case .failure(let cancellation): continuation.resume(throwing: cancellation)
+                case .success(.pass(let value)): continuation.resume(returning: value)
+                case .success(.wait(let others)): for other in others { other.resume() }
+                }
+            }
+        } onCancel: {
+            let waiter = withLock { $0[keyPath: line].leave(id) }
+            waiter?.continuation.resume(throwing: CancellationError())
+        }
+    }
+}

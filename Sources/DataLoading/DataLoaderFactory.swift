@@ -1,0 +1,38 @@
+public import Dispatch
+
+#if canImport(FoundationNetworking)
+public import FoundationNetworking
+#else
+public import Foundation
+#endif
+
+/// Makes loaders that share their dependencies, and no state.
+///
+/// ```swift
+/// let factory = DataLoaderFactory(session: .shared, tokens: try OriginTokens(tokens, for: [apiURL]))
+/// let screen = MovieScreen(loader: factory.makeLoader(queue: .main))
+/// ```
+///
+/// Hand the factory from screen to screen, and let each make a loader of its own. A value: copies share the same session.
+public struct DataLoaderFactory: Sendable {
+    private let performance: Performance
+
+    /// Creates a factory.
+    ///
+    /// - Parameters:
+    ///   - session: What the loaders' session is like: it gets this one's configuration (time limits, connections, headers,
+    ///     cookies) and, on Apple platforms, asks its delegate which servers to trust. The session itself is not used.
+    ///   - cache: The session's cache; `nil`: that of the given session's configuration. It may hold a user's answers: empty it
+    ///     at sign-out. Not used on Linux, where `URLSession` (Swift 6.3) neither reads nor fills a cache.
+    ///   - tokens: The tokens that requests carry, bound to the origins that they are for; `nil`: none.
+    public init(session: URLSession = .shared, cache: URLCache? = nil, tokens: OriginTokens? = nil) {
+        performance = Performance(session: SharedSession(like: session, cache: cache), tokens: tokens)
+    }
+
+    /// Makes a loader for one owner.
+    ///
+    /// - Parameter queue: Where completion handlers are called, one at a time if it is serial; a queue of its own unless given.
+    public func makeLoader(queue: DispatchQueue = DispatchQueue(label: "DataLoader")) -> DataLoader {
+        DataLoader(performance, queue: queue)
+    }
+}

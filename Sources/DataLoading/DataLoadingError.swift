@@ -1,0 +1,108 @@
+import AccessTokens
+import AccessTokensOAuth
+
+/// Why a request brought nothing that its caller can use.
+///
+/// Two other errors come from a performance: a `TokenServiceError` as it is, if there is no token, and `CancellationError`.
+public struct DataLoadingError: Error, Sendable {
+    /// What went wrong, as a value to compare.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// Tokens were to be bound to something that is no origin, or is neither TLS nor loopback.
+        public static let invalidConfiguration = Code(description: "invalidConfiguration")
+        /// No request can be made of what was given; nothing was sent.
+        public static let invalidRequest = Code(description: "invalidRequest")
+        /// The token is of a type, or has characters, that the `Authorization` header cannot carry; nothing was sent.
+        public static let unusableToken = Code(description: "unusableToken")
+        /// The server could not be reached, or the connection ended before its answer did.
+        public static let connectionFailed = Code(description: "connectionFailed")
+        /// The session's time limit passed first.
+        public static let timedOut = Code(description: "timedOut")
+        /// The answer's body is longer than ``Request/responseLimit``.
+        public static let responseTooLong = Code(description: "responseTooLong")
+        /// The server redirected to where the request must not go, or too often.
+        public static let redirectRefused = Code(description: "redirectRefused")
+        /// The server answered 401: for want of a token, or although it had a new one (RFC 9110 §15.5.2).
+        public static let unauthorized = Code(description: "unauthorized")
+        /// The server refused the token, and the body cannot be sent again with a new one; the next request has that.
+        public static let bodyNotReplayable = Code(description: "bodyNotReplayable")
+        /// The token is valid but allows too little; ``DataLoadingError/scope`` says what is missing (RFC 6750 §3.1).
+        public static let insufficientScope = Code(description: "insufficientScope")
+        /// The server answered with any other status that is not a success.
+        public static let unacceptableStatus = Code(description: "unacceptableStatus")
+        /// The answer arrived, and is not of the type that was asked for.
+        public static let undecodable = Code(description: "undecodable")
+
+        /// The code's name, for logs and metrics.
+        public let description: String
+    }
+
+    /// What went wrong.
+    public let code: Code
+
+    /// The server's answer, if there was one, whose body may say more.
+    public let response: Response?
+
+    /// The session's or the decoder's own error, if it was one.
+    public let underlying: (any Error)?
+
+    /// The Bearer challenge's error, such as `invalid_token`, made safe to print; `nil` if it has none (RFC 6750 §3).
+    public let error: String?
+
+    /// The scope that the resource needs, made safe to print; `nil` if the server did not say (RFC 6750 §3).
+    public let scope: String?
+
+    /// What exactly is wrong, in our own words.
+    private let detail: String?
+
+    init(
+        _ code: Code, detail: String? = nil, response: Response? = nil, underlying: (any Error)? = nil,
+        challenge: AuthenticationChallenge? = nil, hiding token: AccessToken? = nil
+    ) {
+        self.code = code
+        self.detail = detail
+        self.response = response
+        self.underlying = underlying
+        let secrets = token.map { [$0.value] } ?? []
+        error = challenge?["error"].map { ServerText.safe($0, hiding: secrets) }
+        scope = challenge?["scope"].map { ServerText.safe($0, hiding: secrets) }
+    }
+}
+
+extension DataLoadingError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// What went wrong and what to do about it; neither a token nor a body.
+    public var description: String {
+        let text = explanation
+        return detail.map { "\(text): \($0)." } ?? "\(text)."
+    }
+
+    private var explanation: String {
+        switch code {
+        case .invalidConfiguration: "Tokens can't be bound to this origin"
+        case .invalidRequest: "No request can be made of this, nothing was sent"
+        case .unusableToken: "The token can't be sent in an Authorization header"
+        case .connectionFailed: "The server could not be reached"
+        case .timedOut: "The server did not answer within the session's time limit"
+        case .responseTooLong: "The answer is longer than the request's responseLimit"
+        case .redirectRefused: "The server's redirect was not followed"
+        case .unauthorized: "The server wants another authentication (\(serversWords))"
+        case .bodyNotReplayable:
+            "The server refused the token (\(serversWords)), and the body can't be sent again: make it replayable, or try again"
+        case .insufficientScope:
+            "The token is valid but allows too little (\(serversWords)): ask for the scope \(scope ?? "that the resource needs")"
+        case .unacceptableStatus: "The server answered with \(serversWords)"
+        case .undecodable: "The answer (\(serversWords)) can't be read as the type that was asked for"
+        default: code.description
+        }
+    }
+
+    private var serversWords: String {
+        let status = response.map { "status \($0.status)" } ?? "no status"
+        return error.map { "\(status), \($0)" } ?? status
+    }
+
+    /// The same as ``description``: a debugger's log is a log.
+    public var debugDescription: String { description }
+
+    /// A mirror of the description alone: other errors and bodies may say more than they should.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}

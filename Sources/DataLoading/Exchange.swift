@@ -1,0 +1,71 @@
+import AccessTokens
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// One message and its answer: what the session says about one of its tasks.
+///
+/// The first end wins: the session's, the cancellation of the caller's task, or too long a body.
+final class Exchange: Sendable {
+    private struct Received {
+        var body = Data()
+        var progress = StatefulRequest.Progress()
+    }
+
+    let answer = FirstAnswer<Response>()
+    private let url: URL
+    private let limit: Int
+    private let report: @Sendable (StatefulRequest.Progress) -> Void
+    private let received = Lock(Received())
+
+    init(url: URL, limit: Int, report: @escaping @Sendable (StatefulRequest.Progress) -> Void) {
+        self.url = url
+        self.limit = limit
+        self.report = report
+    }
+
+    func receive(_ data: Data, of expected: Int64?) {
+        let progress: StatefulRequest.Progress? = received.withLock { received in
+            guard data.count <= limit - received.body.count else { return nil }
+            received.body += data
+            received.progress.bytesReceived = Int64(received.body.count)
+            received.progress.bytesToReceive = Self.known(expected)
+            return received.progress
+        }
+        if let progress { report(progress) } else { answer.give(.failure(DataLoadingError(.responseTooLong))) }
+    }
+
+    func sent(_ count: Int64, of expected: Int64) {
+        let progress = received.withLock { received in
+            received.progress.bytesSent = max(received.progress.bytesSent, count)
+            received.progress.bytesToSend = Self.known(expected)
+            return received.progress
+        }
+        report(progress)
+    }
+
+    func finish(with response: URLResponse?) {
+        guard let response = response as? HTTPURLResponse else {
+            return answer.give(.failure(DataLoadingError(.connectionFailed, detail: "its answer is not HTTP")))
+        }
+        var headers: [String: String] = [:]
+        for case let (name as String, value as String) in response.allHeaderFields { headers[name] = value }
+        let body = received.withLock { $0.body }
+        answer.give(.success(Response(url: url, status: response.statusCode, headers: headers, body: body)))
+    }
+
+    /// Ends with the session's error, whose own text names hosts and causes, no secret.
+    func fail(with error: any Error) {
+        let isTimeOut = (error as? URLError)?.code == .timedOut
+        answer.give(
+            .failure(
+                DataLoadingError(
+                    isTimeOut ? .timedOut : .connectionFailed, detail: isTimeOut ? nil : error.localizedDescription,
+                    underlying: error)))
+    }
+
+    /// The session says -1, or on Linux 0, for "unknown".
+    private static func known(_ count: Int64?) -> Int64? { count.flatMap { $0 > 0 ? $0 : nil } }
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+extension Message {
+    /// As many as browsers and `URLSession` follow.
+    static let maximumRedirects = 20
+
+    /// The message that a redirect asks for; `nil` if the answer is none.
+    ///
+    /// We follow redirects ourselves: the session of Linux would take the token along to any server, and would send a
+    /// redirected `POST` without its body.
+    ///
+    /// - Throws: ``DataLoadingError`` with the code `redirectRefused`.
+    ///
+    /// Source: RFC 9110 §15.4; RFC 9700 §4.12.
+    func redirected(by response: Response) throws(DataLoadingError) -> Message? {
+        guard [301, 302, 303, 307, 308].contains(response.status), let location = response.header("Location") else { return nil }
+        func refuse(_ reason: String) -> DataLoadingError {
+            DataLoadingError(.redirectRefused, detail: reason, response: response)
+        }
+        guard let target = URL(string: location, relativeTo: url)?.absoluteURL, let origin = Origin(target) else {
+            throw refuse("it leads to no http or https URL that names a host, no user and no password")
+        }
+        guard self.origin.scheme != "https" || origin.scheme == "https" else { throw refuse("it leads away from https") }
+
+        var next = self
+        next.url = target
+        next.origin = origin
+        if (response.status == 303 && method != .head) || ([301, 302].contains(response.status) && method == .post) {
+            next.method = .get
+            next.body = nil
+            next.removeHeaders { $0.hasPrefix("content-") }
+        }
+        guard next.body?.isReplayable != false else { throw refuse("the body can't be sent again") }
+        if origin != self.origin {
+            next.hasLeftOrigin = true
+            next.removeHeaders { ["authorization", "proxy-authorization", "cookie", "host"].contains($0) }
+        }
+        return next
+    }
+
+    /// Removes headers by their names in lower case.
+    private mutating func removeHeaders(where condition: (String) -> Bool) {
+        headers = headers.filter { !condition($0.key.lowercased()) }
+    }
+}

@@ -1,0 +1,92 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// One HTTP request on its way: the caller's own, or what a redirect made of it.
+struct Message: Sendable {
+    var url: URL
+    var origin: Origin
+    var method: Request.Method
+    var headers: [String: String]
+    var body: Request.Body?
+    /// Whether a redirect led away from the first origin: from then on it carries nothing that is for that alone.
+    var hasLeftOrigin = false
+
+    /// Whether the caller authenticates it himself.
+    var hasAuthorization: Bool { headers.keys.contains { $0.lowercased() == "authorization" } }
+
+    /// Makes a message of a request, or throws what is wrong with it, before anything is sent.
+    init(_ request: Request) throws(DataLoadingError) {
+        func require(_ condition: Bool, _ problem: String) throws(DataLoadingError) {
+            guard condition else { throw DataLoadingError(.invalidRequest, detail: problem) }
+        }
+        guard let url = Self.url(of: request), let origin = Origin(url) else {
+            throw DataLoadingError(.invalidRequest, detail: "its URL must be http or https, with a host, no user, no password")
+        }
+        try require(Self.isToken(request.method.rawValue), "its method is no name")
+        try require(request.body == nil || ![.get, .head].contains(request.method), "a GET or HEAD request has no body")
+        for (name, value) in request.headers {
+            try require(Self.isToken(name), "the name of a header has characters that it can't have")
+            // A line break would begin another header.
+            try require(
+                value.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) }, "the header '\(name)' has control characters")
+        }
+        self.url = url
+        self.origin = origin
+        method = request.method
+        headers = request.headers
+        body = request.body
+    }
+
+    /// RFC 9110 §5.6.2.
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                }
+            }
+    }
+
+    private static func url(of request: Request) -> URL? {
+        guard !request.query.isEmpty else { return request.url }
+        var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
+        let added = request.query.map { item in
+            encode(item.name) + (item.value.map { "=" + encode($0) } ?? "")
+        }
+        let given = components?.percentEncodedQuery.map { $0.isEmpty ? [] : [$0] } ?? []
+        components?.percentEncodedQuery = (given + added).joined(separator: "&")
+        return components?.url
+    }
+
+    /// Everything but RFC 3986's unreserved characters: a plus too, which servers take for a space.
+    private static func encode(_ text: String) -> String {
+        let unreserved = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
+        return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
+    }
+
+    /// The message as the session sends it, with the token if there is one.
+    func urlRequest(with token: AccessToken?) throws(DataLoadingError) -> URLRequest {
+        var request = URLRequest(url: url)
+        request.httpMethod = method.rawValue
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        if let token { request.setValue("Bearer \(token.value)", forHTTPHeaderField: "Authorization") }
+        switch body?.source {
+        case nil: break
+        case .data(let data): request.httpBody = data
+        case .stream(let opening):
+            guard let stream = opening() else {
+                throw DataLoadingError(.invalidRequest, detail: "its body has no stream to read, or none any more")
+            }
+            request.httpBodyStream = stream
+        }
+        return request
+    }
+}

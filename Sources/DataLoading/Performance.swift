@@ -1,0 +1,39 @@
+import AccessTokens
+
+/// All that one performance of a request takes: the token, redirects, and one more attempt if the token was refused.
+///
+/// A value without state: what changes meanwhile lives in the local variables of ``response(to:reporting:)``.
+struct Performance: Sendable {
+    let session: SharedSession
+    let tokens: OriginTokens?
+
+    /// Sends a request until there is an answer that its caller can use, and returns that.
+    func response(
+        to request: Request, reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
+    ) async throws -> Response {
+        var message = try Message(request)
+        var redirects = 0
+        var isSecondAttempt = false
+        while true {
+            let token = try await tokens?.token(for: message)
+            let response = try await session.send(message, with: token, limit: request.responseLimit, reporting: report)
+            if let next = try message.redirected(by: response) {
+                redirects += 1
+                guard redirects <= Message.maximumRedirects else {
+                    throw DataLoadingError(.redirectRefused, detail: "there were too many", response: response)
+                }
+                message = next
+                continue
+            }
+            guard let token, response.refusesToken else {
+                try response.validate(hiding: token)
+                return response
+            }
+            // However many requests were refused with this token, the service drops it once and loads once.
+            await tokens?.service.invalidate(token)
+            guard !isSecondAttempt else { throw response.failure(hiding: token) }
+            guard message.body?.isReplayable != false else { throw response.failure(.bodyNotReplayable, hiding: token) }
+            isSecondAttempt = true
+        }
+    }
+}

@@ -1,0 +1,34 @@
+public import Foundation
+
+extension Request {
+    /// What a request sends, and whether it can be sent twice.
+    ///
+    /// A request that was refused because its token had expired is sent again with a new one, and a redirect may ask for
+    /// the body again: both only with a body that can be had again.
+    public struct Body: Sendable {
+        /// Opens the stream that is read for one sending.
+        public typealias Opening = @Sendable () -> InputStream?
+
+        enum Source: Sendable {
+            case data(Data)
+            case stream(Opening)
+        }
+
+        let source: Source
+
+        /// Whether the body may be sent more than once in one performance.
+        public let isReplayable: Bool
+
+        /// A body in memory, which can be sent any number of times.
+        public static func data(_ data: Data) -> Body { Body(source: .data(data), isReplayable: true) }
+
+        /// A body that is read from a stream while it is sent, in chunks.
+        ///
+        /// - Parameters:
+        ///   - isReplayable: Whether every call of `opening` gives the same bytes from the beginning, as with a file.
+        ///   - opening: Opens a new stream for each sending, on any thread; `nil` if there is none, or none any more.
+        public static func stream(isReplayable: Bool, opening: @escaping Opening) -> Body {
+            Body(source: .stream(opening), isReplayable: isReplayable)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+public import Foundation
+
+/// What to ask a server for: a value, with no state of what became of it.
+///
+/// ```swift
+/// let request = Request(url: moviesURL, query: [URLQueryItem(name: "page", value: "2")])
+/// ```
+///
+/// One request may be performed any number of times, also at once: each performance makes a ``StatefulRequest`` of its own.
+/// It needs no token: a ``DataLoader`` attaches the current one.
+public struct Request: Sendable {
+    /// What is to be done with the resource.
+    ///
+    /// Source: RFC 9110 §9.
+    public struct Method: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// Reads the resource; such a request has no body.
+        public static let get = Method(rawValue: "GET")
+        /// Reads the response's headers alone; such a request has no body.
+        public static let head = Method(rawValue: "HEAD")
+        /// Has the resource deal with the body.
+        public static let post = Method(rawValue: "POST")
+        /// Puts the body in the resource's place.
+        public static let put = Method(rawValue: "PUT")
+        /// Changes the resource.
+        public static let patch = Method(rawValue: "PATCH")
+        /// Removes the resource.
+        public static let delete = Method(rawValue: "DELETE")
+
+        /// The method's name, as it is sent.
+        public let rawValue: String
+
+        /// Creates a method from its name, which has case.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The method's name.
+        public var description: String { rawValue }
+    }
+
+    /// The longest response body that is read unless a request says otherwise: 64 MiB.
+    public static let defaultResponseLimit = 64 << 20
+
+    /// The resource's address: `http` or `https`, with a host, without user and password.
+    public var url: URL
+
+    /// What is to be done with the resource.
+    public var method: Method
+
+    /// The headers by name; a request that brings its own `Authorization` gets no token.
+    public var headers: [String: String]
+
+    /// Parameters that are added to the URL's query, in this order, each encoded.
+    public var query: [URLQueryItem]
+
+    /// What is sent; its type belongs into the header `Content-Type`.
+    public var body: Body?
+
+    /// The longest response body that is read, in bytes: no server can fill the memory.
+    public var responseLimit: Int
+
+    /// Creates a request from its parts.
+    public init(
+        url: URL,
+        method: Method = .get,
+        headers: [String: String] = [:],
+        query: [URLQueryItem] = [],
+        body: Body? = nil,
+        responseLimit: Int = Request.defaultResponseLimit
+    ) {
+        self.url = url
+        self.method = method
+        self.headers = headers
+        self.query = query
+        self.body = body
+        self.responseLimit = responseLimit
+    }
+}
+
+extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Method, host and path; neither query, headers nor body, any of which may be secret.
+    public var description: String { "\(method) \(url.host ?? "nowhere")\(url.path)" }
+
+    /// The same as ``description``: a debugger's log is a log.
+    public var debugDescription: String { description }
+
+    /// A mirror of the description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}

@@ -1,0 +1,43 @@
+import AccessTokens
+import AccessTokensOAuth
+
+extension Response {
+    private var challenges: [AuthenticationChallenge] {
+        header("WWW-Authenticate").map(AuthenticationChallenge.challenges) ?? []
+    }
+
+    private var bearerChallenge: AuthenticationChallenge? {
+        let bearer = challenges.filter { $0.hasScheme("Bearer") }
+        return bearer.first { $0["error"] != nil } ?? bearer.first
+    }
+
+    /// Whether the answer says that the token of its request is no longer valid.
+    ///
+    /// It does with `invalid_token`, and with no reason at all: some servers send an empty 401, or a bare `Bearer` challenge,
+    /// to expired tokens too. Another reason, or a wish for other schemes alone, says nothing against the token.
+    ///
+    /// Source: RFC 6750 §3.1.
+    var refusesToken: Bool {
+        guard status == 401 else { return false }
+        guard let challenge = bearerChallenge else { return challenges.isEmpty }
+        return challenge["error"].map { $0 == "invalid_token" } ?? true
+    }
+
+    /// Throws what stands in the way of using the answer, unless its status is a success.
+    func validate(hiding token: AccessToken?) throws(DataLoadingError) {
+        guard !(200..<300).contains(status) else { return }
+        throw failure(hiding: token)
+    }
+
+    /// The error that the answer is.
+    func failure(_ code: DataLoadingError.Code? = nil, hiding token: AccessToken?) -> DataLoadingError {
+        let challenge = [401, 403].contains(status) ? bearerChallenge : nil
+        let usual: DataLoadingError.Code =
+            switch status {
+            case 401: .unauthorized
+            case 403 where challenge?["error"] == "insufficient_scope": .insufficientScope
+            default: .unacceptableStatus
+            }
+        return DataLoadingError(code ?? usual, response: self, challenge: challenge, hiding: token)
+    }
+}

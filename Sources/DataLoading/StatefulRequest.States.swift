@@ -1,0 +1,56 @@
+import AccessTokens
+
+extension StatefulRequest {
+    /// The states of one performance, from the present one to the last.
+    public struct States: AsyncSequence, Sendable {
+        private let performance: StatefulRequest
+
+        init(of performance: StatefulRequest) {
+            self.performance = performance
+        }
+
+        /// Begins with the present state.
+        public func makeAsyncIterator() -> Iterator { Iterator(of: performance) }
+
+        /// Hands out states until the last one.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let performance: StatefulRequest
+            private var seen = 0
+            private var hasEnded = false
+            private var changes: AsyncStream<Void>.Iterator
+
+            init(of performance: StatefulRequest) {
+                self.performance = performance
+                changes = performance.changes().makeAsyncIterator()
+            }
+
+            /// Returns the next state; `nil` after the last one, and when the task that waits is cancelled.
+            public mutating func next() async -> State? {
+                while !hasEnded {
+                    let (state, version) = performance.inside.withLock { ($0.state, $0.version) }
+                    if version > seen {
+                        seen = version
+                        if case .completed = state { hasEnded = true }
+                        return state
+                    }
+                    guard await changes.next(isolation: #isolation) != nil else { return nil }
+                }
+                return nil
+            }
+        }
+    }
+
+    /// An element for one or more changes: a reader is woken, and then looks for itself.
+    private func changes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let id = inside.withLock { inside in
+            inside.nextObserver += 1
+            inside.observers[inside.nextObserver] = continuation
+            return inside.nextObserver
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.inside.withLock { _ = $0.observers.removeValue(forKey: id) }
+        }
+        return stream
+    }
+}

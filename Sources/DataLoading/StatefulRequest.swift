@@ -1,0 +1,105 @@
+import AccessTokens
+import Dispatch
+
+/// One performance of a request, with the state that is its own.
+///
+/// A ``DataLoader`` makes one for each performance, so that no two performances share a state, also of one and the same
+/// ``Request``. It does not keep its loader: when that is released, the performance is cancelled. All methods may be called
+/// concurrently, from any thread.
+public final class StatefulRequest: Sendable {
+    /// What a callback ends with.
+    public typealias Handler = @Sendable (Result<Response, any Error>) -> Void
+
+    /// How far a performance is.
+    public enum State: Sendable {
+        /// Nothing was sent yet: it waits for a token.
+        case pending
+        /// The request is on its way, or its answer is.
+        case ongoing(Progress)
+        /// It has ended, with an answer, an error, or a `CancellationError`; no other state follows.
+        case completed(Result<Response, any Error>)
+    }
+
+    /// How much of a request was sent, and of its answer received, in bytes; a second attempt or a redirect begins again.
+    public struct Progress: Sendable, Hashable {
+        /// How much of the request's body was sent.
+        public internal(set) var bytesSent: Int64 = 0
+        /// The length of the request's body; `nil` if it is unknown, or there is none.
+        public internal(set) var bytesToSend: Int64?
+        /// How much of the answer's body was received.
+        public internal(set) var bytesReceived: Int64 = 0
+        /// The length of the answer's body, as the server announced it; `nil` if it didn't, or sends none.
+        public internal(set) var bytesToReceive: Int64?
+    }
+
+    struct Inside: Sendable {
+        var state = State.pending
+        /// Counts the changes of the state.
+        var version = 1
+        var handler: Handler?
+        var task: Task<Void, Never>?
+        var nextObserver = 0
+        var observers: [Int: AsyncStream<Void>.Continuation] = [:]
+
+        var isCompleted: Bool { if case .completed = state { true } else { false } }
+
+        /// Changes the state, unless it is the last one; returns whom to tell, after the lock.
+        mutating func change(to next: State) -> [AsyncStream<Void>.Continuation]? {
+            guard !isCompleted else { return nil }
+            state = next
+            version += 1
+            return Array(observers.values)
+        }
+    }
+
+    /// What is performed.
+    public let request: Request
+
+    let inside: Lock<Inside>
+
+    init(_ request: Request, then handler: Handler?) {
+        self.request = request
+        inside = Lock(Inside(handler: handler))
+    }
+
+    /// The state at this moment.
+    public var state: State { inside.withLock { $0.state } }
+
+    /// The state at this moment, and then each change of it until it is completed, to whoever iterates and to any number.
+    ///
+    /// States are never out of order, and the last one is never missed; who reads slowly misses some in between.
+    public var states: States { States(of: self) }
+
+    /// Returns the answer, as soon as there is one.
+    ///
+    /// - Throws: ``DataLoadingError``, `TokenServiceError`, or `CancellationError` if the performance was cancelled, or the
+    ///   task that waits here, which ends the waiting and not the performance.
+    public func response() async throws -> Response {
+        for await state in states {
+            if case .completed(let result) = state { return try result.get() }
+        }
+        throw CancellationError()
+    }
+
+    /// Ends the performance: its connection is closed, its state is completed with `CancellationError`.
+    ///
+    /// After this no handler is called, unless it is being called already on another thread. Calling it on the loader's
+    /// queue leaves no such gap. A performance that has its answer keeps it; a handler that waits for its turn is let go.
+    public func cancel() {
+        let (observers, task, handler) = inside.withLock { inside in
+            defer { inside.handler = nil }
+            return (inside.change(to: .completed(.failure(CancellationError()))), inside.task, inside.handler)
+        }
+        // What a handler holds dies here at the latest, outside the lock.
+        _ = handler
+        task?.cancel()
+        observers?.forEach { $0.yield() }
+    }
+}
+
+extension Request {
+    /// Makes the state for one performance: a request has none, so that there is nothing to share.
+    func makeStateful(then handler: StatefulRequest.Handler? = nil) -> StatefulRequest {
+        StatefulRequest(self, then: handler)
+    }
+}

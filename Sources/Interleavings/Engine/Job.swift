@@ -1,0 +1,51 @@
+/// A job and where it must run.
+///
+/// Safe as long as it runs exactly once, which the loop sees to: it runs what it has taken out of the state.
+@safe struct Job: Sendable {
+    @safe private enum Place {
+        case task(UnownedTaskExecutor)
+        case actor(UnownedSerialExecutor)
+    }
+
+    private let job: UnownedJob
+    private let place: Place
+
+    init(_ job: consuming ExecutorJob, on executor: some TaskExecutor) {
+        self.job = UnownedJob(job)
+        unsafe place = .task(executor.asUnownedTaskExecutor())
+    }
+
+    init(_ job: consuming ExecutorJob, on executor: some SerialExecutor) {
+        self.job = UnownedJob(job)
+        unsafe place = .actor(executor.asUnownedSerialExecutor())
+    }
+
+    /// The number that the runtime gave to the job's task; 0: it is no task's.
+    var identity: UInt32 { kind == 0 ? word(1) : 0 }
+
+    /// Whether all it does is to make a task runnable again that has yielded.
+    var isYield: Bool { kind == 195 }
+
+    private var kind: UInt32 { word(0) & 0xff }
+
+    /// Reads one of the two words after a job's header and the scheduler's own: its flags, of which the last byte is the
+    /// kind, and its number.
+    ///
+    /// The number is public only as text, the kind not at all. Safe because the job is alive and larger than that; right
+    /// because the layout is a part of the runtime's stable interface, and has been since tasks exist. A test holds it to
+    /// that. Source: swift/include/swift/ABI/Task.h, `class Job`, and MetadataValues.h, `enum class JobKind`.
+    private func word(_ index: Int) -> UInt32 {
+        let address = unsafe unsafeBitCast(job, to: UnsafeRawPointer.self)
+        let offset = unsafe 4 * MemoryLayout<UnsafeRawPointer>.size + index * MemoryLayout<UInt32>.size
+        return unsafe address.load(fromByteOffset: offset, as: UInt32.self)
+    }
+
+    static var hasNoCurrentTask: Bool { unsafe withUnsafeCurrentTask { unsafe $0 == nil } }
+
+    func run() {
+        switch place {
+        case .task(let executor): unsafe job.runSynchronously(on: executor)
+        case .actor(let executor): unsafe job.runSynchronously(on: executor)
+        }
+    }
+}

@@ -1,0 +1,59 @@
+/// Makes the decisions of one execution.
+///
+/// Candidate 0 is the one that goes on with what ran last, if that can go on; else the oldest.
+enum Chooser: Sendable {
+    case random(SplitMix64)
+    case priorities(Priorities)
+    case depthFirst(DepthFirst)
+    case replay(Replay)
+
+    /// - Parameters:
+    ///   - tasks: The candidates' tasks, two at least.
+    ///   - preempts: Whether candidate 0 is the task that ran last, so that any other preempts it.
+    mutating func choose(among tasks: [Int], preempts: Bool) -> Int {
+        switch self {
+        case .random(var random):
+            defer { self = .random(random) }
+            return random.below(tasks.count)
+        case .priorities(var priorities):
+            // Moved out and back, not copied.
+            self = .replay(Replay(choices: []))
+            defer { self = .priorities(priorities) }
+            return priorities.choose(among: tasks)
+        case .depthFirst(var search):
+            self = .replay(Replay(choices: []))
+            defer { self = .depthFirst(search) }
+            return search.choose(tasks.count, preempts: preempts)
+        case .replay(var replay):
+            defer { self = .replay(replay) }
+            return replay.choose(tasks.count)
+        }
+    }
+
+    /// A value that the scenario asked for.
+    mutating func value(below count: Int) -> Int {
+        switch self {
+        case .random(var random):
+            defer { self = .random(random) }
+            return random.below(count)
+        case .priorities(var priorities):
+            self = .replay(Replay(choices: []))
+            defer { self = .priorities(priorities) }
+            return priorities.random.below(count)
+        case .depthFirst(var search):
+            self = .replay(Replay(choices: []))
+            defer { self = .depthFirst(search) }
+            return search.value(below: count)
+        case .replay(var replay):
+            defer { self = .replay(replay) }
+            return replay.choose(count)
+        }
+    }
+
+    /// Told that a task was picked without being asked, because it was passed over so often.
+    mutating func favour(_ task: Int) {
+        guard case .priorities(var priorities) = self else { return }
+        priorities.favour(task)
+        self = .priorities(priorities)
+    }
+}

@@ -1,0 +1,63 @@
+/// Every schedule, one after the other, depth first; with at most so many preemptions or delays in each.
+///
+/// A preemption is a switch away from a task that could have gone on. Most bugs need no more than two, and bounding them
+/// makes the number of schedules a polynomial of their length, where tasks seldom suspend. Source: Musuvathi, Qadeer,
+/// "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007.
+///
+/// A delay passes over a candidate, whether or not a task had to give way: picking the third one costs two. That bounds
+/// also tasks that suspend all the time, as those that call actors. Source: Emmi, Qadeer, Rakamarić, "Delay-Bounded
+/// Scheduling", POPL 2011.
+struct DepthFirst: Sendable {
+    private let maximumPreemptions: Int?
+    private let maximumDelays: Int?
+    private var path: [(pick: Int, count: Int, width: Int)] = []
+    private var next = 0
+    private var preemptions = 0
+    private var delays = 0
+    private var differs = false
+
+    /// Whether what is the same up to here was not the same as before: then there is nothing to search.
+    var hasDiverged: Bool { differs || next < path.count }
+
+    /// - Parameters:
+    ///   - preemptions: How many preemptions a schedule may have; `nil`: any number.
+    ///   - delays: How many delays a schedule may have; `nil`: any number.
+    init(preemptions: Int?, delays: Int?) {
+        maximumPreemptions = preemptions
+        maximumDelays = delays
+    }
+
+    mutating func choose(_ count: Int, preempts: Bool) -> Int {
+        let isExhausted = preempts && maximumPreemptions.map { preemptions >= $0 } ?? false
+        let reach = maximumDelays.map { 1 + max($0 - delays, 0) } ?? count
+        let pick = pick(of: count, below: isExhausted ? 1 : min(count, reach))
+        if preempts, pick > 0 { preemptions += 1 }
+        delays += pick
+        return pick
+    }
+
+    mutating func value(below count: Int) -> Int {
+        pick(of: count, below: count)
+    }
+
+    private mutating func pick(of count: Int, below width: Int) -> Int {
+        if next == path.count { path.append((0, count, width)) }
+        if path[next].count != count { differs = true }
+        let pick = min(path[next].pick, count - 1)
+        next += 1
+        return pick
+    }
+
+    /// Goes to the next schedule; `false` when there is none.
+    mutating func advance() -> Bool {
+        (next, preemptions, delays) = (0, 0, 0)
+        while let last = path.last {
+            if last.pick + 1 < last.width {
+                path[path.count - 1].pick += 1
+                return true
+            }
+            path.removeLast()
+        }
+        return false
+    }
+}

@@ -1,0 +1,66 @@
+import Dispatch
+
+/// Runs a scenario under one schedule after the other, and throws the first failure with its schedule and its diagram.
+///
+/// A schedule fails if the scenario throws, if a ``Simulation/require(_:_:)`` fails anywhere, if something spawned never
+/// ends (a deadlock) or runs for ever (a livelock), or if the code awaits what the explorer does not drive (an escape).
+/// The first and the failing schedule run twice: the same choices must lead to the same execution. A failure's schedule is
+/// shrunk, unless it cannot be repeated.
+///
+/// All of an execution is on one thread, which is the exploration's own; explorations don't disturb each other. As many run
+/// at once as there are pairs of processors; the others wait for their turn. Every schedule is fair: who was passed over
+/// some hundred times is picked, so that waiting by yielding is no livelock.
+///
+/// What nobody in the execution awaits cannot be seen: a `Task.detached {}` without the simulation's executor runs beside
+/// it, and what it changes meanwhile is seen at best as nondeterminism. A task that is over before it is awaited is no
+/// escape either.
+///
+/// - Parameters:
+///   - strategy: How schedules are chosen.
+///   - time: When the simulation's clock moves.
+///   - granularity: Where tasks may be switched: between jobs, or also inside synchronous code.
+///   - stepLimit: How many steps one execution may have.
+///   - countsFailures: Whether to go on after a failure and return their number, instead of throwing the first. What
+///     cannot be counted is thrown: nondeterminism, and a failure that leaves a thread behind.
+///   - scenario: What to run; it must make all it needs afresh, and be the same each time but for the order of events.
+/// - Returns: What was done.
+/// - Throws: A ``ScheduleFailure``, or `CancellationError` if the calling task is cancelled.
+@discardableResult
+public func explore(
+    _ strategy: Strategy = .mixed(),
+    time: TimeModel = .whenIdle,
+    granularity: Granularity = .jobs,
+    stepLimit: Int = 10_000,
+    countsFailures: Bool = false,
+    _ scenario: @escaping @Sendable (_ simulation: Simulation) async throws -> Void
+) async throws -> ExplorationSummary {
+    let settings = Settings(time: time, granularity: granularity, stepLimit: max(stepLimit, 1))
+    let exploration = Exploration(settings: settings, countsFailures: countsFailures, scenario: scenario)
+    // Inside a scenario it is a part of the step.
+    guard Simulation.current == nil else { return try run(exploration, strategy) }
+    // On a thread of its own: on the pool it would starve what escapes, and so hide it.
+    return try await Turnstile.shared.pass {
+        try await withTaskExecutorPreference(ExplorationThread()) {
+            try await runThere(exploration, Overrides.current.applied(to: strategy))
+        }
+    }
+}
+
+@concurrent private func runThere(_ exploration: Exploration, _ strategy: Strategy) async throws -> ExplorationSummary {
+    try run(exploration, strategy)
+}
+
+private func run(_ exploration: Exploration, _ strategy: Strategy) throws -> ExplorationSummary {
+    var exploration = exploration
+    return try exploration.run(strategy)
+}
+
+/// A thread for an exploration.
+private final class ExplorationThread: TaskExecutor {
+    private let queue = DispatchQueue(label: "interleavings.exploration")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}

@@ -1,0 +1,43 @@
+/// A history without an order, and how far the search got.
+struct Counterexample<Specification: SequentialSpecification>: Sendable {
+    let numbered: NumberedStates<Specification>
+    let log: CallLog
+    let deadEnd: DeadEnd
+
+    /// How long the search for a shorter history may take, in steps: less than a wink.
+    private static var stepLimit: Int { 20_000 }
+
+    /// The shortest beginning of the history that has no order either.
+    ///
+    /// Calls that return after it are open in it, and what they return later doesn't matter. It ends with the answer that
+    /// can't be right, whereas a search of the whole history often fails earlier, over what other calls return later.
+    func shortest() -> Counterexample {
+        let returns = Overlaps(log).returns
+        var best = self
+        // An order explained the returns before the dead end. A beginning that fails fails also when it is longer.
+        var (passes, fails) = (deadEnd.position - 1, returns.count)
+        while fails - passes > 1 {
+            let middle = (passes + fails) / 2
+            if let shorter = beginning(until: log.calls[returns[middle]].end) {
+                best = shorter
+                fails = middle
+            } else {
+                passes = middle
+            }
+        }
+        return best
+    }
+
+    /// The history up to a moment, if it has no order.
+    private func beginning(until moment: Int) -> Counterexample? {
+        let past = log.prefix(through: moment)
+        let outcomes = past.calls.indices.map { past.calls[$0].hasReturned ? numbered.outcomes[$0] : nil }
+        var states = NumberedStates(
+            numbered.specification, operations: Array(numbered.operations.prefix(past.calls.count)), outcomes: outcomes)
+        let ending = past.search(stepLimit: Self.stepLimit) { call, state, result in
+            states.append(after: call, in: state, to: &result)
+        }
+        guard case .deadEnd(let deadEnd) = ending else { return nil }
+        return Counterexample(numbered: states, log: past, deadEnd: deadEnd)
+    }
+}

@@ -1,0 +1,115 @@
+/// Looks for an order in which the operations can have taken effect, each between its call and its return.
+///
+/// A depth-first search that takes back its last choice when it can't go on. It remembers the situations that led nowhere:
+/// another order of the same operations that ends in the same state needs no second look.
+///
+/// Source: Wing, Gong, "Testing and Verifying Concurrent Objects", JPDC 17, 1993; Lowe, "Testing for Linearizability",
+/// Concurrency and Computation 29(4), 2017 (the memory, and taking effect no sooner than a return needs it).
+struct LinearizationSearch<Slots: SlotSet> {
+    /// Appends the numbers of the states that a call may lead to from a state.
+    typealias Successors = (_ call: Int, _ state: Int, _ result: inout [Int]) -> Void
+
+    /// All that the rest of a search depends on.
+    private struct Situation: Hashable {
+        /// The next return whose operation has not taken effect.
+        var position: Int
+        /// The calls, of those open at that return, that have taken effect.
+        var effective: Slots
+        var state: Int
+    }
+
+    /// A situation on the way that is being tried, and what was tried from it.
+    private struct Attempt {
+        let situation: Situation
+        let step: DeadEnd.Step
+        /// How many operations that returned took effect on the way.
+        let explained: Int
+        /// The next candidate.
+        var next = 0
+        /// The candidate that was asked for last; where it leads is in `states`, from `base` on, as far as not yet tried.
+        var trying = 0
+        let base: Int
+    }
+
+    private let calls: [CallLog.Call]
+    private let overlaps: Overlaps
+    private let stepCost: Int
+
+    private var way: [Attempt] = []
+    private var states: [Int] = []
+    private var dead: Set<Situation> = []
+    private var furthest = DeadEnd(steps: [], position: 0)
+    private var mostExplained = -1
+    private var steps = 0
+
+    init(_ log: CallLog, _ overlaps: Overlaps) {
+        calls = log.calls
+        self.overlaps = overlaps
+        stepCost = Slots.words(for: overlaps.slotCount)
+    }
+
+    mutating func run(stepLimit: Int, _ successors: Successors) -> LinearizationEnding {
+        if overlaps.returns.isEmpty { return .order }
+        let start = Situation(position: 0, effective: Slots(slots: overlaps.slotCount), state: 0)
+        way.append(Attempt(situation: start, step: DeadEnd.Step(call: -1, state: 0), explained: 0, base: 0))
+        while let top = way.indices.last {
+            if states.count > way[top].base {
+                if enter(states.removeLast(), from: top) { return .order }
+            } else if way[top].next < overlaps.candidateCount(at: way[top].situation.position) {
+                guard steps < stepLimit else { return .undecided }
+                tryNext(from: top, successors)
+            } else {
+                leave(way.removeLast())
+            }
+        }
+        return .deadEnd(furthest)
+    }
+
+    /// Asks the specification where the next candidate leads.
+    private mutating func tryNext(from top: Int, _ successors: Successors) {
+        let situation = way[top].situation
+        let call = overlaps.candidate(way[top].next, at: situation.position)
+        way[top].next += 1
+        guard !situation.effective.contains(overlaps.slots[call]) else { return }
+        way[top].trying = call
+        successors(call, situation.state, &states)
+        steps += stepCost * max(1, states.count - way[top].base)
+    }
+
+    /// Goes on to a state that the tried operation leads to; returns whether all returns are explained.
+    private mutating func enter(_ state: Int, from top: Int) -> Bool {
+        let call = way[top].trying
+        var situation = way[top].situation
+        // An unfinished operation that changes nothing may as well not have taken effect.
+        if !calls[call].hasReturned, state == situation.state { return false }
+        situation.state = state
+        situation.effective.insert(overlaps.slots[call])
+        while situation.position < overlaps.returns.count {
+            let slot = overlaps.slots[overlaps.returns[situation.position]]
+            guard situation.effective.contains(slot) else { break }
+            situation.effective.remove(slot)
+            situation.position += 1
+        }
+        if situation.position == overlaps.returns.count { return true }
+        guard dead.isEmpty || !dead.contains(situation) else { return false }
+        let explained = way[top].explained + (calls[call].hasReturned ? 1 : 0)
+        way.append(
+            Attempt(
+                situation: situation, step: DeadEnd.Step(call: call, state: state), explained: explained,
+                base: states.count))
+        return false
+    }
+
+    /// Remembers a situation that led nowhere, and the way to it if no other explained more.
+    private mutating func leave(_ attempt: Attempt) {
+        dead.insert(attempt.situation)
+        let position = attempt.situation.position
+        let length = way.count
+        // Of two that explain as much, the shorter makes do with fewer unfinished operations.
+        if (position, attempt.explained, -length) > (furthest.position, mostExplained, -furthest.steps.count) {
+            let steps = way.dropFirst().map(\.step) + (length == 0 ? [] : [attempt.step])
+            furthest = DeadEnd(steps: steps, position: position)
+            mostExplained = attempt.explained
+        }
+    }
+}

@@ -1,0 +1,62 @@
+/// Which calls were open together, seen from each return.
+///
+/// Before a call returns, its operation must have taken effect, and so must those of all calls that returned earlier. So the
+/// search goes from return to return; at each, the calls that are open then, and only those, may take effect next.
+struct Overlaps: Sendable {
+    /// The calls that returned, in the order of their returns.
+    private(set) var returns: [Int] = []
+    /// For each call the slot it holds while it is open: two open calls never share one.
+    private(set) var slots: [Int]
+    /// How many slots are needed: the most calls that were open at once.
+    private(set) var slotCount = 0
+
+    // Candidates of return `i`: open[starts[i]..<starts[i + 1]], then the first unfinishedCounts[i] of `unfinished`.
+    private var open: [Int] = []
+    private var starts = [0]
+    private var unfinished: [Int] = []
+    private var unfinishedCounts: [Int] = []
+
+    init(_ log: CallLog) {
+        slots = Array(repeating: 0, count: log.calls.count)
+        var free: [Int] = []
+        // In the order of their returns, so that the next to return stands first and is tried first: most often that is
+        // the order in which a correct object served them.
+        var current: [Int] = []
+        for event in log.events {
+            switch event {
+            case .begins(let call):
+                if let slot = free.popLast() {
+                    slots[call] = slot
+                } else {
+                    slots[call] = slotCount
+                    slotCount += 1
+                }
+                let end = log.calls[call].end
+                if end == .max {
+                    unfinished.append(call)
+                } else {
+                    let place = current.firstIndex { log.calls[$0].end > end } ?? current.endIndex
+                    current.insert(call, at: place)
+                }
+            case .ends(let call):
+                returns.append(call)
+                open += current
+                starts.append(open.count)
+                unfinishedCounts.append(unfinished.count)
+                current.removeFirst()
+                free.append(slots[call])
+            }
+        }
+    }
+
+    /// How many calls are open at a return.
+    func candidateCount(at position: Int) -> Int {
+        starts[position + 1] - starts[position] + unfinishedCounts[position]
+    }
+
+    /// One of the calls that are open at a return: first those that return, in the order of their returns.
+    func candidate(_ index: Int, at position: Int) -> Int {
+        let finished = starts[position + 1] - starts[position]
+        return index < finished ? open[starts[position] + index] : unfinished[index - finished]
+    }
+}

@@ -1,0 +1,72 @@
+/// A schedule that fails, as short as it could be made, with all that is needed to see why and to run it again.
+public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
+    /// What failed: an error of the scenario, or an ``ExplorationProblem``.
+    public let underlying: any Error
+    /// The shrunk schedule.
+    public let schedule: Schedule
+    /// Which schedule of the exploration failed, from 1.
+    public let number: Int
+    /// How many schedules there would have been; `nil` if nobody can know.
+    public let planned: Int?
+    /// The strategy's name.
+    public let strategy: String
+    /// The seed of that one schedule; `nil` if the strategy needs none.
+    public let seed: UInt64?
+    /// Who ran when, under the shrunk schedule.
+    public let trace: Trace
+    let settings: Settings
+
+    /// The line that runs this schedule again.
+    public var replayLine: String {
+        var arguments = [".replay(\"\(schedule)\")"]
+        if settings.time != .whenIdle { arguments.append("time: .\(settings.time)") }
+        if settings.granularity != .jobs { arguments.append("granularity: .\(settings.granularity)") }
+        if settings.stepLimit != Settings().stepLimit { arguments.append("stepLimit: \(settings.stepLimit)") }
+        return "try await explore(\(arguments.joined(separator: ", "))) { simulation in …"
+    }
+
+    /// The whole report: what failed, who ran when, and how to see it again.
+    public var description: String {
+        let reason = PlainText.clean("\(underlying)", keepsLines: true)
+        let picture = trace.steps.isEmpty ? "" : "\n\(diagram)\n"
+        return """
+            \(heading): \(reason)
+            \(picture)
+            To see it again, in a \(Self.build):
+                \(replayLine)
+            """
+    }
+
+    /// Which schedule failed.
+    var heading: String {
+        let planned = planned.map { " of \($0)" } ?? ""
+        let seed = seed.map { ", seed \($0)" } ?? ""
+        return "Schedule \(number)\(planned) (\(strategy)\(seed)) failed"
+    }
+
+    /// Schedules fit one build configuration: the optimizer removes suspensions.
+    static var build: String {
+        #if DEBUG
+        let configuration = "debug"
+        #else
+        let configuration = "release"
+        #endif
+        #if os(Linux)
+        let platform = "Linux"
+        #elseif os(macOS)
+        let platform = "macOS"
+        #elseif os(Windows)
+        let platform = "Windows"
+        #else
+        let platform = "simulator or device"
+        #endif
+        #if arch(arm64)
+        let architecture = "arm64"
+        #elseif arch(x86_64)
+        let architecture = "x86_64"
+        #else
+        let architecture = "another architecture"
+        #endif
+        return "\(configuration) build on \(platform) (\(architecture))"
+    }
+}

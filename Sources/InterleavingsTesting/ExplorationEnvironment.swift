@@ -1,0 +1,38 @@
+import Interleavings
+
+/// What the environment says of explorations.
+struct ExplorationEnvironment: Equatable {
+    /// What is wrong with a variable.
+    struct Problem: Error, Equatable, CustomStringConvertible {
+        let description: String
+    }
+
+    var schedules: Int?
+    var seed: UInt64?
+    var replay: Schedule?
+
+    init(_ variables: [String: String]) throws(Problem) {
+        if let text = variables["INTERLEAVINGS_SCHEDULES"] {
+            guard let number = Int(text), number > 0 else {
+                throw Problem(description: "INTERLEAVINGS_SCHEDULES expects a positive number, not '\(text)'")
+            }
+            schedules = number
+        }
+        if let text = variables["INTERLEAVINGS_SEED"] {
+            guard let number = text == "random" ? Self.freshSeed : UInt64(text) else {
+                throw Problem(description: "INTERLEAVINGS_SEED expects a number or 'random', not '\(text)'")
+            }
+            seed = number
+        }
+        if let text = variables["INTERLEAVINGS_REPLAY"] {
+            guard let schedule = Schedule(text) else {
+                throw Problem(
+                    description: "INTERLEAVINGS_REPLAY expects a schedule as a report prints it, such as 0.2.1, not '\(text)'")
+            }
+            replay = schedule
+        }
+    }
+
+    /// One for the whole run, so that all reports name the same.
+    private static let freshSeed = UInt64.random(in: 0...UInt64(UInt32.max))
+}

@@ -1,0 +1,78 @@
+import Interleavings
+public import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Makes a test, or all tests of a suite, explore: more schedules, a replay without editing, and a report worth reading.
+///
+/// ```swift
+/// @Suite(.exploring(schedules: 10_000)) struct CacheTests {
+///     @Test func `loads once`() async throws {
+///         try await explore { simulation in … }
+///     }
+/// }
+/// ```
+///
+/// - A failing exploration is one issue with the report as its comment, and with its picture (SVG) attached: run
+///   `swift test --attachments-path DIRECTORY` to have the file.
+/// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported.
+/// - The environment overrides what the code says: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it,
+///   `INTERLEAVINGS_SCHEDULES` and `INTERLEAVINGS_SEED` set how many run and where they begin. A seed of `random` is a
+///   fresh one, told in the report.
+public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
+    private let schedules: Int?
+    private let seed: UInt64?
+
+    /// Suites hand it on to their tests.
+    public let isRecursive = true
+
+    init(schedules: Int?, seed: UInt64?) {
+        self.schedules = schedules
+        self.seed = seed
+    }
+
+    /// Runs a test with the trait's settings and reports its failing exploration.
+    @concurrent public func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        let settings = try ExplorationEnvironment(ProcessInfo.processInfo.environment)
+        // A suite inside another one, or a test, only says what differs.
+        let outer = Overrides.current
+        let overrides = Overrides(
+            schedules: settings.schedules ?? schedules ?? outer.schedules, seed: settings.seed ?? seed ?? outer.seed,
+            replay: settings.replay)
+        let issues: IssueHandlingTrait = .compactMapIssues { issue in
+            guard let simulation = Simulation.current else { return issue }
+            simulation.fail("\(issue)")
+            return nil
+        }
+        try await issues.provideScope(for: test, testCase: testCase) {
+            do {
+                try await Overrides.$current.withValue(overrides) { try await function() }
+            } catch let failure as ScheduleFailure {
+                report(failure, of: test)
+            }
+        }
+    }
+
+    private func report(_ failure: ScheduleFailure, of test: Test) {
+        Attachment.record(failure.svg, named: "schedule.svg", sourceLocation: test.sourceLocation)
+        let replay = "Or, without editing: INTERLEAVINGS_REPLAY='\(failure.schedule)' swift test --filter '\(test.name)'"
+        Issue.record("\(failure)\n\(replay)", sourceLocation: test.sourceLocation)
+    }
+}
+
+extension Trait where Self == ExplorationTrait {
+    /// Makes a test, or all tests of a suite, explore; see ``ExplorationTrait``.
+    ///
+    /// - Parameters:
+    ///   - schedules: How many schedules each exploration runs; `nil`: as many as its code says.
+    ///   - seed: Where random schedules begin; `nil`: where its code says.
+    public static func exploring(schedules: Int? = nil, seed: UInt64? = nil) -> Self {
+        ExplorationTrait(schedules: schedules, seed: seed)
+    }
+}

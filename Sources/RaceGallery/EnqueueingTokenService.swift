@@ -1,0 +1,57 @@
+public import AccessTokens
+public import AccessTokensDispatch
+import Interleavings
+
+/// The articles' second stage: handlers wait in an array for one load.
+///
+/// What it gets right: one load however many callers; answers in the order of the calls; a failure reaches all who waited
+/// and is not kept.
+///
+/// What is wrong with it:
+/// - **it is not thread-safe**: two threads tear the array, and both may find their handler alone in it. What happens then
+///   is undefined, so nobody may run it on more than one thread, its loader's answers included;
+/// - a cached token is handed over on the caller's own stack;
+/// - and all that is wrong with ``ThreadSafeTokenService``, which only adds the queue.
+public final class EnqueueingTokenService {
+    /// What a call ends with.
+    public typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
+
+    private let loader: any AccessTokenLoader
+    @Interleaved private var token: KeptToken
+    @Interleaved("handlers") private var pendingHandlers: [Handler] = []
+
+    /// Creates a service without a token.
+    ///
+    /// - Parameters:
+    ///   - loader: What gets a new token; it must answer on the thread on which the service is used.
+    ///   - clock: What the token's validity is judged by.
+    public init(loader: some AccessTokenLoader, clock: some Clock<Duration> = ContinuousClock()) {
+        self.loader = loader
+        _token = Interleaved(wrappedValue: KeptToken(clock: clock), "token")
+    }
+
+    /// Hands over the cached token at once, or that of the load which all callers share.
+    public func retrieveToken(then handler: @escaping Handler) {
+        if let token = token.valid { return handler(.success(token)) }
+        pendingHandlers.append(handler)
+        guard pendingHandlers.count == 1 else { return }
+        let service = Confined(self)
+        // Weakly: once the service is released, the handlers are gone with it, uncalled.
+        loader.load { service.object?.handle($0) }
+    }
+
+    /// Forgets the token: the sign-out that a user of the articles would write, who have none.
+    ///
+    /// A load that is under way will undo it.
+    public func signOut() {
+        token.keep(nil)
+    }
+
+    private func handle(_ result: Result<AccessToken, any Error>) {
+        token.keep(try? result.get())
+        // Emptied first: a handler that asks again finds a consistent state.
+        let handlers = pendingHandlers
+        pendingHandlers = []
+        for handler in handlers { handler(result) }
+    }
+}

@@ -1,0 +1,27 @@
+import AccessTokens
+
+/// The one token that a service of the gallery keeps, valid until its lifetime has passed since it was put here.
+///
+/// The articles' `AccessToken.isValid`, on a clock that a test can move. Like there, it knows no leeway: a token is called
+/// valid a moment before its end, and the lifetime counts from the arrival although the server counts from the issue.
+struct KeptToken: Sendable {
+    private let elapsed: @Sendable () -> Duration
+    private var kept: (token: AccessToken, arrival: Duration)?
+
+    init<C: Clock<Duration>>(clock: C) {
+        let start = clock.now
+        elapsed = { start.duration(to: clock.now) }
+    }
+
+    /// The token, if it is valid at this moment.
+    var valid: AccessToken? {
+        guard let kept else { return nil }
+        guard let lifetime = kept.token.lifetime else { return kept.token }
+        return elapsed() - kept.arrival < lifetime ? kept.token : nil
+    }
+
+    /// Puts a token in place of the earlier one; `nil` leaves none.
+    mutating func keep(_ token: AccessToken?) {
+        kept = token.map { ($0, elapsed()) }
+    }
+}

@@ -1,0 +1,46 @@
+/// A screen with the movies of one genre: the owner of a loader.
+@MainActor
+final class MovieScreen {
+    let genre: String
+    private(set) var movies: [Movie] = []
+    private(set) var error: (any Error)?
+    private var loader: MovieLoader?
+    private let changes = AsyncStream.makeStream(of: Void.self)
+
+    init(genre: String, factory: MovieLoaderFactory) {
+        self.genre = genre
+        loader = factory.makeLoader()
+    }
+
+    /// Begins to load, as a screen does when it appears.
+    func open() {
+        loader?.loadMovies(of: genre) { [weak self] result in
+            // The loader calls on the main queue.
+            MainActor.assumeIsolated { self?.show(result) }
+        }
+    }
+
+    /// Asks once more, as a person does who pulls the list down.
+    func reload() async {
+        guard let loader else { return }
+        do { show(.success(try await loader.loadMovies(of: genre))) } catch { show(.failure(error)) }
+    }
+
+    /// Lets go of the loader, as a screen does when it disappears.
+    func close() {
+        loader = nil
+    }
+
+    /// Waits until there is something to see.
+    func shown() async {
+        for await _ in changes.stream { return }
+    }
+
+    private func show(_ result: Result<[Movie], any Error>) {
+        switch result {
+        case .success(let movies): self.movies = movies
+        case .failure(let error): self.error = error
+        }
+        changes.continuation.yield()
+    }
+}

@@ -1,0 +1,41 @@
+/// What the authorization server wants from the lab, as the environment has it.
+///
+/// No argument may carry it: other users of a machine can read a program's arguments.
+enum Credentials: Equatable {
+    /// A client in its own name.
+    case client(secret: String)
+    /// A client that acts for a user; without a secret a public one. The refresh token may be missing where a store has one.
+    case user(refreshToken: String?, secret: String?)
+
+    /// Reads the environment.
+    ///
+    /// - Parameter hasStore: Whether there is a file that may hold a refresh token.
+    init(in environment: [String: String], hasStore: Bool) throws(UsageError) {
+        func value(of secret: Secret) -> String? {
+            environment[secret.rawValue].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        let secret = value(of: .client)
+        let refreshToken = value(of: .refreshToken)
+        if refreshToken != nil || hasStore {
+            self = .user(refreshToken: refreshToken, secret: secret)
+        } else if let secret {
+            self = .client(secret: secret)
+        } else {
+            throw UsageError("neither CLIENT_SECRET nor REFRESH_TOKEN is set: \(Secret.client.advice)")
+        }
+    }
+
+    /// The environment's variables.
+    enum Secret: String, CaseIterable {
+        case client = "CLIENT_SECRET"
+        case refreshToken = "REFRESH_TOKEN"
+
+        /// What the name of an option has in it that somebody tries instead.
+        var optionPart: String { self == .client ? "secret" : "refresh" }
+
+        var advice: String {
+            "put the \(self == .client ? "client's secret" : "refresh token") into the environment, for example with "
+                + "'read -rs \(rawValue); export \(rawValue)'"
+        }
+    }
+}

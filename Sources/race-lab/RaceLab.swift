@@ -1,0 +1,68 @@
+import Foundation
+import RaceGallery
+
+/// The lab: six designs on a simulated server, or one service on a real one.
+@main struct RaceLab {
+    /// What `sysexits.h` calls `EX_USAGE`.
+    private static let usageStatus: Int32 = 64
+
+    static func main() async {
+        do {
+            let options = try Options(parsing: Array(CommandLine.arguments.dropFirst()))
+            if options.wantsHelp {
+                Console.print(Help.text)
+            } else if options.wantsMuseum {
+                Console.print(try await MuseumPage.text())
+            } else if let server = options.server {
+                try await connect(to: server, options)
+            } else if let design = Design.all.first(where: { $0.name == options.show }) {
+                try await show(design)
+            } else {
+                try await simulate(options)
+            }
+        } catch let error as UsageError {
+            end("\(error) (--help shows all options)", status: usageStatus)
+        } catch {
+            end("\(error)", status: 1)
+        }
+    }
+
+    private static func simulate(_ options: Options) async throws {
+        let report = try await SimulationReport(callers: options.callers, report: Console.progress)
+        Console.progress("")
+        if options.isJSON { try Console.print(json: report) } else { Console.print(report.description) }
+    }
+
+    private static func show(_ design: Design) async throws {
+        let exhibition = try await Exhibition(of: design, report: Console.progress)
+        Console.progress("")
+        Console.print(exhibition.description)
+    }
+
+    private static func connect(to server: Options.Server, _ options: Options) async throws {
+        let credentials = try Credentials(in: ProcessInfo.processInfo.environment, hasStore: server.store != nil)
+        let print: @Sendable (String) -> Void = { if !options.isJSON { Console.print($0) } }
+        let summary = try await RealRun.measure(expiries: server.expiries, print: print) {
+            switch credentials {
+            case .client(let secret):
+                RealRun(loader: try server.loader(secret: secret), callers: options.callers, seconds: server.seconds)
+            case .user(let refreshToken, let secret):
+                RealRun(
+                    loader: try server.loader(ofUserWith: secret), store: try await server.store(seed: refreshToken),
+                    keepsGrant: server.store != nil, callers: options.callers, seconds: server.seconds)
+            }
+        }
+        if options.isJSON {
+            try Console.print(json: summary)
+        } else if summary.tokens > 0 {
+            Console.print("\n\(summary)")
+        }
+        if let reason = summary.error { end(reason, status: 1) }
+    }
+
+    private static func end(_ reason: String, status: Int32) -> Never {
+        // A server's words may have several lines; this is one.
+        Console.note("race-lab: " + reason.split(whereSeparator: \.isNewline).joined(separator: " "))
+        exit(status)
+    }
+}

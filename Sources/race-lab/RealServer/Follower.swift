@@ -1,0 +1,54 @@
+import AccessTokens
+
+/// Follows the events of a run to their end and prints them; holds no service, so that the service can end.
+final class Follower: Sendable {
+    /// Answered when going on is pointless.
+    let enough = FirstAnswer<Void>()
+    private let expiries: Int
+    private let seconds: Int
+    private let watch: Lock<Watch>
+    private let isDone = Lock(false)
+
+    init(expiries: Int, seconds: Int) {
+        self.expiries = expiries
+        self.seconds = seconds
+        watch = Lock(Watch(expiries: expiries))
+    }
+
+    var result: Watch { watch.withLock { $0 } }
+
+    /// What happens from now on is no part of the run.
+    func stop() {
+        isDone.withLock { $0 = true }
+    }
+
+    /// Returns when the service has been released and everything that it had begun has ended.
+    func follow(_ service: TokenService, print: @escaping @Sendable (String) -> Void) -> Task<Void, Never> {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let events = service.events()
+        return Task { [weak service] in
+            var isForecast = false
+            for await event in events {
+                if isDone.withLock({ $0 }) { continue }
+                let (line, isOver) = watch.withLock { ($0.note(event), $0.isOver) }
+                print("\(Self.stamp(start.duration(to: clock.now)))  \(line)")
+                if !isForecast, [.loadSucceeded, .restored].contains(event.name), let token = service?.cachedToken {
+                    isForecast = true
+                    let forecast = Watch.forecast(
+                        lifetime: token.lifetime, refreshIn: token.refreshIn, expiries: expiries, seconds: seconds)
+                    print(String(repeating: " ", count: 12) + forecast)
+                }
+                if isOver { enough.give(.success(())) }
+            }
+        }
+    }
+
+    /// The time since the start with milliseconds, in a column.
+    private static func stamp(_ elapsed: Duration) -> String {
+        let milliseconds = elapsed.nanoseconds / 1_000_000
+        let fraction = "\(1000 + milliseconds % 1000)".dropFirst()
+        let text = "\(milliseconds / 1000).\(fraction) s"
+        return String(repeating: " ", count: max(10 - text.count, 0)) + text
+    }
+}

@@ -1,0 +1,96 @@
+import AccessTokens
+import AccessTokensOAuth
+
+/// Follows a service's events, tells each in a line, and knows when the run is over; a pure value.
+struct Watch: Sendable {
+    let expiries: Int
+    private(set) var loads = 0
+    private(set) var failedLoads = 0
+    private(set) var tokens = 0
+    /// Why there is no token, or no new one; `nil` again after a success.
+    private(set) var error: String?
+    /// Why the last token is not in the store; `nil`: it is, or there is no store.
+    private(set) var unsaved: Unsaved?
+    private(set) var isOver = false
+    private var firstLoad: Int?
+
+    struct Unsaved: Sendable, Equatable {
+        let load: Int?
+        let reason: String
+    }
+
+    init(expiries: Int) {
+        self.expiries = expiries
+    }
+
+    /// Takes in an event and returns its line.
+    mutating func note(_ event: TokenEvent) -> String {
+        // Asking the store counts as the service's first load: that is none here.
+        if firstLoad == nil, [.loadStarted, .refreshStarted].contains(event.name) { firstLoad = event.load }
+        let load = event.load.map { "load \($0 - (firstLoad ?? 1) + 1) " } ?? ""
+        switch event.name {
+        case .loadStarted:
+            loads += 1
+            return load + "started: callers wait for it"
+        case .refreshStarted:
+            loads += 1
+            return load + "started ahead of expiry: callers keep the current token"
+        case .loadSucceeded:
+            tokens += 1
+            error = nil
+            if unsaved?.load != event.load { unsaved = nil }
+            isOver = tokens > expiries
+            return load + "succeeded: \(event.callers == 0 ? "nobody" : counted(event.callers, "caller")) waited for it"
+        case .loadFailed:
+            note(failure: event.error)
+            // Without a first token there is nothing to see; what time cannot mend needs no more time.
+            isOver = tokens == 0 || (event.error.map { $0.remedy != .retry } ?? false)
+            // At the end the reason is told by whoever reports it.
+            return load + "failed, \(counted(event.callers, "caller")) got the reason\(isOver ? "" : ": \(error ?? "")")"
+        case .refreshFailed:
+            note(failure: event.error)
+            return load + "failed, the current token stays: \(error ?? "")"
+        case .restored:
+            tokens += 1
+            return "the store's token is still good: \(counted(event.callers, "caller")) waited for it"
+        case .storeFailed:
+            let reason = event.error?.underlying.map { "\($0)" } ?? "no reason given"
+            unsaved = Unsaved(load: event.load, reason: reason)
+            // Without a first token there is nothing to see.
+            isOver = isOver || tokens == 0 && event.load != nil && loads == 0
+            return load + "and the store: \(reason)"
+        default: return load + "\(event.name)"
+        }
+    }
+
+    private mutating func note(failure: TokenServiceError?) {
+        failedLoads += 1
+        error = failure.map(Self.reason)
+    }
+
+    /// The server's own reason, if it gave one.
+    static func reason(of error: TokenServiceError) -> String {
+        (error.underlying as? OAuthError)?.description ?? error.description
+    }
+
+    /// How long the run will take, told when the first token is there.
+    static func forecast(lifetime: Duration?, refreshIn: Duration?, expiries: Int, seconds: Int) -> String {
+        guard let lifetime else {
+            return "The server names no lifetime, so no token expires: the run ends after \(seconds) s (--seconds)."
+        }
+        let policy = RefreshPolicy()
+        let start = policy.refreshStart(forLifetime: lifetime, refreshIn: refreshIn, jitter: 0)
+        let renewal = start ?? policy.hardExpiry(forLifetime: lifetime)
+        let life = "Tokens live \(lifetime.short) and are replaced after about \(renewal.short)"
+        let total = renewal * expiries
+        guard total <= .seconds(seconds) else {
+            return "\(life); \(expiries) times would take \(total.short): the run ends after \(seconds) s (--seconds)."
+        }
+        return "\(life): \(expiries) times take about \(total.short)."
+    }
+}
+
+/// A number with its noun.
+func counted(_ number: Int, _ noun: String) -> String {
+    "\(number) \(noun)\(number == 1 ? "" : "s")"
+}

@@ -1,0 +1,28 @@
+import Interleavings
+import RaceGallery
+
+/// What the explorer finds in a design: each trial, under every schedule with few delays.
+struct Contrast {
+    /// More callers make more schedules, and show nothing that three don't.
+    static let callers = 3
+    /// Enough for each broken design to fail, few enough for all schedules to take a second or two.
+    static let delays = 2
+
+    let trials: [(trial: Trial, summary: ExplorationSummary)]
+
+    /// Runs a design through all trials.
+    ///
+    /// - Parameter report: Told what happens next, for a person who waits.
+    init(of design: Design, callers: Int = Self.callers, report: (_ trial: String) -> Void = { _ in }) async throws {
+        var trials: [(Trial, ExplorationSummary)] = []
+        for trial in Trial.all {
+            report(trial.name)
+            trials.append(
+                (trial, try await design.contender.explore(trial, callers: callers, .exhaustive(delays: Self.delays))))
+        }
+        self.trials = trials
+    }
+
+    var schedules: Int { trials.reduce(0) { $0 + $1.summary.schedules } }
+    var failures: Int { trials.reduce(0) { $0 + $1.summary.failures } }
+}

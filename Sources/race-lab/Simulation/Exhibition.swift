@@ -1,0 +1,54 @@
+import Interleavings
+import RaceGallery
+
+/// What `--show` prints: how often a design fails in each trial, and the shortest schedule in which it does.
+struct Exhibition: CustomStringConvertible {
+    private let design: Design
+    private let contrast: Contrast
+    private let shortest: (trial: Trial, failure: ScheduleFailure)?
+
+    /// Two callers are enough for each of the bugs, and the picture is the smallest.
+    private static let callers = 2
+
+    /// Explores a design.
+    ///
+    /// - Parameter report: Told what happens next, for a person who waits.
+    init(of design: Design, report: (_ progress: String) -> Void = { _ in }) async throws {
+        self.design = design
+        contrast = try await Contrast(of: design, report: report)
+        report("the shortest")
+        shortest = try await Self.shortest(of: design, in: contrast)
+    }
+
+    /// The first trial's that fails, with as few delays as it takes.
+    private static func shortest(of design: Design, in contrast: Contrast) async throws -> (Trial, ScheduleFailure)? {
+        for trial in contrast.trials.filter({ $0.summary.failures > 0 }).map(\.trial) {
+            for delays in 0...Contrast.delays {
+                let summary = try await design.contender.explore(trial, callers: callers, .exhaustive(delays: delays))
+                if let failure = summary.firstFailure { return (trial, failure) }
+            }
+        }
+        return nil
+    }
+
+    var description: String {
+        let rows = contrast.trials.map { [$0.trial.name, "\($0.summary.schedules)", "\($0.summary.failures)"] }
+        let table = Table(headings: [["trial"], ["schedules"], ["failing"]], rows: rows)
+        return [heading, table.lines.joined(separator: "\n"), picture].joined(separator: "\n\n")
+    }
+
+    private var heading: String {
+        let verdict =
+            shortest == nil
+            ? "\(design.name) never fails: \(contrast.schedules) schedules explored,"
+            : "\(design.name) fails in \(contrast.failures) of \(contrast.schedules) schedules:"
+        return "\(verdict) all those of \(Contrast.callers) callers with at most \(Contrast.delays) delays."
+    }
+
+    private var picture: String {
+        guard let (trial, failure) = shortest else {
+            return "Every caller is answered once, in order, with a token that the server accepts, after one load."
+        }
+        return "The shortest with \(Self.callers) callers, where \(trial.name):\n\n\(failure)"
+    }
+}

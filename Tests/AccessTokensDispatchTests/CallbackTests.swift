@@ -1,0 +1,290 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Guarantee 13: every handler exactly once, on the queue, in the order of the calls")
+struct CallbackTests {
+    @Test("one load however many handlers, called in the order of the calls", arguments: [1, 2, 1_000])
+    func oneLoadInOrder(handlers: Int) throws {
+        let scene = ShimScene()
+        for number in 0..<handlers { scene.call("\(number)") }
+        try scene.deliver("a")
+        #expect(scene.log.entries == (0..<handlers).map { "\($0) a" })
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test("a handler is never called on the caller's stack, also on a hit")
+    func neverOnTheStack() throws {
+        let scene = try ShimScene.holding("a")
+        scene.call()
+        #expect(scene.log.entries.isEmpty)
+        scene.queue.run()
+        #expect(scene.log.entries == ["a"], "and a hit needs nothing but the queue")
+    }
+
+    @Test("many hits in a row share one dispatch")
+    func sharedDispatch() throws {
+        let scene = try ShimScene.holding("a")
+        let before = scene.queue.dispatches.entries.count
+        for number in 0..<1_000 { scene.call("\(number)") }
+        #expect(scene.queue.dispatches.entries.count == before + 1)
+        scene.queue.run()
+        #expect(scene.log.entries == (0..<1_000).map { "\($0) a" })
+    }
+
+    @Test("a hit does not overtake a miss that was called before it")
+    func hitBehindMiss() throws {
+        let scene = ShimScene()
+        scene.call("miss")
+        scene.stage.run()
+        // An async caller replaces the token; the miss is answered, but its handler has not been called yet.
+        _ = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("b")) }
+        scene.call("hit")
+        scene.run()
+        #expect(scene.log.entries == ["miss b", "hit b"])
+    }
+
+    // Museum 27: handlers run under the lock: deadlock (GTMAppAuth; Alamofire PR#3322).
+    @Test("a handler may call again: it is answered later on the queue, never at once")
+    func reentrant() throws {
+        let scene = try ShimScene.holding("a")
+        scene.call("first") { scene.call("second") }
+        scene.call("third")
+        scene.queue.run()
+        #expect(scene.log.entries == ["first a", "third a", "second a"])
+    }
+
+    @Test("a second delivery, on a concurrent queue, leaves its handlers to the one that runs")
+    func deliveriesDoNotOverlap() throws {
+        let scene = try ShimScene.holding("a")
+        scene.call("first") {
+            scene.call("second")
+            // The second delivery's block runs now, in the middle of the first one.
+            scene.queue.run()
+            scene.log.append("first is done")
+        }
+        scene.queue.run()
+        #expect(scene.log.entries == ["first a", "first is done", "second a"])
+    }
+
+    // Museum 18: callbacks dropped when the service is released (the article; Monstra).
+    @Test("a service released mid-load still answers every handler")
+    func released() throws {
+        let loader = ScriptedLoader(), stage = Stage(), queue = ManualQueue(), log = Log<String>()
+        weak let watched = {
+            let core = TokenService(clock: ManualClock(), executor: stage, loader: CallbackTokenLoader(loader))
+            let shim = AccessTokenService(service: core, enqueue: queue.async)
+            for _ in 0..<3 { shim.retrieveToken { log.append(ShimScene.text($0)) } }
+            return core
+        }()
+        stage.run()
+        let call = stage.start { try await loader.nextCall() }
+        call.value?.succeed(with: .hour("a"))
+        stage.run()
+        queue.run()
+        #expect(log.entries == ["a", "a", "a"])
+        call.value?.dropHandler()
+        #expect(watched == nil, "and nothing keeps it alive afterwards")
+    }
+
+    @Test("a loader that never answers: handlers get the time-out error, later ones too", arguments: [true, false])
+    func neverAnswers(isRepeatable: Bool) throws {
+        let scene = ShimScene(isRepeatable: isRepeatable)
+        scene.call("1")
+        scene.call("2")
+        scene.run()
+        scene.clock.advance(by: .seconds(30))
+        scene.run()
+        #expect(scene.log.entries == ["1 loadTimedOut", "2 loadTimedOut"])
+        scene.call("3")
+        scene.run()
+        #expect(scene.log.entries.count == (isRepeatable ? 2 : 3))
+        #expect(scene.loader.loadCount == (isRepeatable ? 2 : 1))
+    }
+
+    @Test("a loader that answers twice: the first answer counts")
+    func answersTwice() throws {
+        let scene = ShimScene()
+        scene.call("1")
+        let load = try scene.load()
+        load.succeed(with: .hour("first"))
+        load.succeed(with: .hour("second"))
+        scene.run()
+        load.fail(with: ScriptedFailure.transient)
+        scene.call("2")
+        scene.run()
+        #expect(scene.log.entries == ["1 first", "2 first"])
+    }
+
+    @Test("a loader that lets its handler go without calling it fails at once, with a clear error")
+    func dropsHandler() throws {
+        let scene = ShimScene()
+        let error = Log<String>()
+        scene.shim.retrieveToken { result in
+            if case .failure(let failure) = result { error.append("\(failure)") }
+        }
+        try scene.load().dropHandler()
+        scene.run()
+        #expect(error.entries.count == 1 && error.entries[0].contains("without calling it"))
+    }
+
+    @Test("a handler does not outlive its call, whoever waits behind it")
+    func handlersAreLetGo() throws {
+        final class Screen: Sendable {}
+        let scene = try ShimScene.holding("a")
+        weak let watched = {
+            let screen = Screen()
+            scene.shim.retrieveToken { _ in withExtendedLifetime(screen) {} }
+            return screen
+        }()
+        #expect(watched != nil)
+        for _ in 0..<3 {
+            scene.shim.invalidate(.hour("a"))
+            scene.call()
+        }
+        scene.stage.run()
+        scene.queue.run()
+        #expect(watched == nil)
+    }
+
+    @Test("a loader may get a valid token from the service it loads for, ahead of expiry")
+    func hitInsideALoad() throws {
+        let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>()
+        let loader = LoaderBox()
+        let core = TokenService(clock: clock, executor: stage, loader: CallbackTokenLoader(loader))
+        let shim = AccessTokenService(service: core, enqueue: queue.async)
+        loader.shim.withLock { $0 = shim }
+        _ = stage.start { await core.replace(with: .hour("a")) }
+        clock.advance(by: .seconds(3_000))
+        let events = core.events()
+        shim.retrieveToken { log.append(ShimScene.text($0)) }
+        for _ in 0..<3 {
+            stage.run()
+            queue.run()
+        }
+        #expect(log.entries == ["a"])
+        let told = stage.start {
+            var iterator = events.makeAsyncIterator()
+            return [await iterator.next()?.name, await iterator.next()?.name]
+        }
+        #expect(told.value == [.refreshStarted, .loadSucceeded])
+        loader.shim.withLock { $0 = nil }
+    }
+
+    @Test("a failure reaches every handler once, and the next call tries again")
+    func failure() throws {
+        let scene = ShimScene()
+        scene.call("1")
+        scene.call("2")
+        try scene.load().fail(with: ScriptedFailure.transient)
+        scene.run()
+        #expect(scene.log.entries == ["1 loadFailed", "2 loadFailed"])
+        scene.call("3")
+        try scene.deliver("a")
+        #expect(scene.log.entries.last == "3 a")
+    }
+
+    // Museum 20, from the callback side.
+    @Test("17: a loader that asks the service it loads for gets a clear error")
+    func selfDeadlock() throws {
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>()
+        let loader = LoaderBox()
+        let core = TokenService(clock: ManualClock(), executor: stage, loader: CallbackTokenLoader(loader))
+        let shim = AccessTokenService(service: core, enqueue: queue.async)
+        loader.shim.withLock { $0 = shim }
+        shim.retrieveToken { log.append("\($0)") }
+        for _ in 0..<3 {
+            stage.run()
+            queue.run()
+        }
+        #expect(log.entries.count == 1 && log.entries[0].contains("asked its own service"))
+        loader.shim.withLock { $0 = nil }
+    }
+
+    private final class LoaderBox: AccessTokenLoader {
+        let shim = Lock<AccessTokenService?>(nil)
+        func load(then handler: @escaping Handler) { shim.withLock { $0 }?.retrieveToken(then: handler) }
+    }
+
+    @Test("a loader that answers before it returns, and once more later: the first answer counts")
+    func answersAtOnce() {
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>()
+        let loader = HastyLoader()
+        let core = TokenService(clock: ManualClock(), executor: stage, loader: CallbackTokenLoader(loader))
+        let shim = AccessTokenService(service: core, enqueue: queue.async)
+        shim.retrieveToken { log.append(ShimScene.text($0)) }
+        stage.run()
+        loader.handler.withLock { $0 }?(.success(.hour("second")))
+        stage.run()
+        queue.run()
+        #expect(log.entries == ["first"] && core.cachedToken?.value == "first")
+    }
+
+    private final class HastyLoader: AccessTokenLoader {
+        let handler = Lock<Handler?>(nil)
+
+        func load(then handler: @escaping Handler) {
+            self.handler.withLock { $0 = handler }
+            handler(.success(.hour("first")))
+        }
+    }
+
+    @Test("hits in a row get each the token of their own moment")
+    func hitsOfTwoTokens() throws {
+        let scene = try ShimScene.holding("a")
+        scene.call("1")
+        _ = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("b")) }
+        scene.call("2")
+        scene.queue.run()
+        #expect(scene.log.entries == ["1 a", "2 b"])
+    }
+
+    @Test("misses in a row are taken to the actor by one task")
+    func carriedTogether() {
+        let scene = ShimScene()
+        for _ in 0..<100 { scene.call() }
+        #expect(scene.stage.pending == 1)
+        scene.shim.invalidate(.hour("other"))
+        #expect(scene.stage.pending == 1)
+    }
+
+    @Test func `a miss that is called while others are taken to the actor is taken there after them`() throws {
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>(), loader = ScriptedLoader(), meanwhile = Meanwhile()
+        let clock = OddClock(ManualClock(), onReading: meanwhile.read)
+        let shim = AccessTokenService(
+            service: TokenService(clock: clock, executor: stage, loader: loader), enqueue: queue.async)
+        shim.invalidate(.hour("other"))
+        // On the actor, in the middle of the invalidation. Nothing happens to the line after that.
+        meanwhile.atReading(1) { shim.retrieveToken { log.append(ShimScene.text($0)) } }
+        stage.run()
+        let call = try #require(stage.start { try await loader.nextCall() }.value)
+        call.succeed(with: .hour("a"))
+        stage.run()
+        queue.run()
+        #expect(log.entries == ["a"])
+    }
+
+    @Test("15: the most urgent of the misses that wait raises the load's priority")
+    func urgency() throws {
+        let scene = ShimScene(), callers = Stage()
+        for priority in [TaskPriority.low, .high, .low] {
+            _ = callers.start(priority: priority) { [shim = scene.shim] in shim.retrieveToken { _ in } }
+        }
+        #expect(try scene.load().priority == .high)
+    }
+
+    @Test("15: a miss that is more urgent than the running load raises its priority")
+    func urgencyDuringALoad() throws {
+        // An async loader: a call with a handler does not see its task's priority change.
+        let stage = Stage(), loader = ScriptedLoader()
+        let core = TokenService(clock: ManualClock(), executor: stage, loader: loader)
+        let shim = AccessTokenService(service: core, enqueue: ManualQueue().async)
+        _ = stage.start(priority: .low) { shim.retrieveToken { _ in } }
+        let load = try #require(stage.start { try await loader.nextCall() }.value)
+        #expect(load.priority == .low)
+        _ = stage.start(priority: .high) { shim.retrieveToken { _ in } }
+        #expect(load.priority == .high)
+    }
+}

@@ -1,0 +1,124 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensTesting
+import Dispatch
+import TestStage
+import Testing
+
+@Suite("Guarantee 13 on real queues")
+struct DispatchQueueTests {
+    private let loader = AccessTokenLoaderMock(token: .hour("abc"))
+
+    /// Fills the cache; the handler's call is the end of the wait.
+    private func warm(_ service: AccessTokenService) async {
+        await withCheckedContinuation { continuation in service.retrieveToken { _ in continuation.resume() } }
+    }
+
+    @Test("code written for the articles' API compiles and works")
+    func articleCode() async {
+        let service = makeServices()[1]
+        let answer = await withCheckedContinuation { continuation in
+            ProfileScreen(tokenService: service).loadProfile { continuation.resume(returning: $0) }
+        }
+        #expect(answer == "profile loaded")
+    }
+
+    @Test("queue.sync {} waits for the hits called before it", arguments: [1, 100, 10_000])
+    func syncWaits(calls: Int) async {
+        let queue = DispatchQueue(label: "test")
+        let service = AccessTokenService(loader: loader, queue: queue)
+        await warm(service)
+        let log = Log<Int>()
+        for number in 0..<calls { service.retrieveToken { _ in log.append(number) } }
+        queue.sync {}
+        #expect(log.entries == Array(0..<calls))
+    }
+
+    @Test("queue.sync {} waits for a hit called while an earlier handler runs")
+    func syncWaitsDuringDelivery() async {
+        let queue = DispatchQueue(label: "test")
+        let service = AccessTokenService(loader: loader, queue: queue)
+        await warm(service)
+        let log = Log<String>()
+        let running = DispatchSemaphore(value: 0), goOn = DispatchSemaphore(value: 0)
+        service.retrieveToken { _ in
+            running.signal()
+            goOn.wait()
+            log.append("first")
+        }
+        running.wait()
+        service.retrieveToken { _ in log.append("second") }
+        goOn.signal()
+        queue.sync {}
+        #expect(log.entries == ["first", "second"])
+    }
+
+    @Test("handlers run on the injected queue")
+    func onTheQueue() async {
+        let key = DispatchSpecificKey<String>()
+        let queue = DispatchQueue(label: "test")
+        queue.setSpecific(key: key, value: "here")
+        let service = AccessTokenService(loader: loader, queue: queue)
+        for _ in 0..<2 {
+            let place = await withCheckedContinuation { continuation in
+                service.retrieveToken { _ in continuation.resume(returning: DispatchQueue.getSpecific(key: key)) }
+            }
+            #expect(place == "here")
+        }
+    }
+
+    @Test("on a concurrent queue handlers still come one after the other, in the order of the calls")
+    func concurrentQueue() async {
+        let queue = DispatchQueue(label: "test", attributes: .concurrent)
+        let service = AccessTokenService(loader: loader, queue: queue)
+        await warm(service)
+        // Counts how many handlers run at once: never more than one.
+        let running = Lock((now: 0, most: 0))
+        let log = Log<Int>()
+        await withCheckedContinuation { continuation in
+            for number in 0..<5_000 {
+                service.retrieveToken { _ in
+                    running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                    log.append(number)
+                    running.withLock { $0.now -= 1 }
+                    if number == 4_999 { continuation.resume() }
+                }
+            }
+        }
+        #expect(log.entries == Array(0..<5_000))
+        #expect(running.withLock { $0.most } == 1)
+    }
+
+    @Test("threads that call at once: every handler once, each thread's in its order", .tags(.threads))
+    func threads() async {
+        let service = AccessTokenService(loader: loader)
+        let threads = 8, calls = 500
+        let log = Log<(thread: Int, call: Int)>()
+        await withCheckedContinuation { continuation in
+            let left = Lock(threads * calls)
+            DispatchQueue.global().async {
+                DispatchQueue.concurrentPerform(iterations: threads) { thread in
+                    for call in 0..<calls {
+                        if call % 50 == 49 { service.invalidate(.hour("abc")) }
+                        service.retrieveToken { _ in
+                            log.append((thread, call))
+                            let isLast = left.withLock { left in
+                                left -= 1
+                                return left == 0
+                            }
+                            if isLast { continuation.resume() }
+                        }
+                    }
+                }
+            }
+        }
+        for thread in 0..<threads {
+            #expect(log.entries.filter { $0.thread == thread }.map(\.call) == Array(0..<calls))
+        }
+    }
+}
+
+extension Tag {
+    /// Real threads: what Thread Sanitizer is for.
+    @Tag static var threads: Self
+}

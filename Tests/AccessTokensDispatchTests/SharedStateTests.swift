@@ -1,0 +1,183 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Guarantees 13 and 14: fences in the order of the calls; both worlds, one state")
+struct SharedStateTests {
+    @Test("14: async and callback callers share one token and one load")
+    func shared() throws {
+        let scene = ShimScene()
+        let events = scene.service.events()
+        for number in 0..<10 { scene.call("\(number)") }
+        let waiting = (0..<10).map { _ in
+            scene.stage.start { [service = scene.service] in try await service.retrieveToken() }
+        }
+        try scene.deliver("a")
+        #expect(waiting.allSatisfy { $0.value?.value == "a" })
+        #expect(scene.log.entries.count == 10)
+        #expect(scene.loader.loadCount == 1)
+        let last = scene.stage.start {
+            var iterator = events.makeAsyncIterator()
+            _ = await iterator.next()
+            return await iterator.next()
+        }
+        #expect(last.value??.callers == 20, "every handler counts as a caller")
+    }
+
+    @Test("14: what one world drops, the other misses")
+    func invalidated() throws {
+        let scene = try ShimScene.holding("a")
+        _ = scene.stage.start { [service = scene.service] in await service.invalidate(.hour("a")) }
+        scene.call()
+        try scene.deliver("b")
+        #expect(scene.log.entries == ["b"])
+    }
+
+    @Test("a call made before a reset is a call before the fence, wherever its block runs")
+    func callBeforeReset() throws {
+        let scene = ShimScene()
+        scene.call()
+        // The call is still on its way in; an async caller's reset reaches the actor first.
+        let late = Stage()
+        _ = late.start { [service = scene.service] in try await service.reset() }
+        scene.run()
+        #expect(scene.log.entries == ["reset"])
+        #expect(scene.loader.loadCount == 0)
+    }
+
+    @Test("calls after the shim's own reset see nothing from before it")
+    func callAfterReset() throws {
+        let scene = try ShimScene.holding("old")
+        scene.call("before")
+        scene.shim.reset { [log = scene.log] in log.append("signed out, dropped \((try? $0.get())?.value ?? "nothing")") }
+        scene.call("after")
+        scene.run()
+        #expect(scene.log.entries == ["before old", "signed out, dropped old"])
+        let load = try scene.load()
+        load.succeed(with: .hour("new"))
+        scene.run()
+        #expect(scene.log.entries.last == "after new")
+    }
+
+    @Test("misses before the shim's reset get the reset error, misses after it the new token")
+    func missesAroundReset() throws {
+        let scene = ShimScene()
+        scene.call("1")
+        scene.stage.run()
+        scene.call("2")
+        scene.shim.reset()
+        scene.call("3")
+        scene.run()
+        #expect(scene.log.entries == ["1 reset", "2 reset"])
+        _ = try scene.load()
+        try scene.deliver("new")
+        #expect(scene.log.entries.last == "3 new")
+    }
+
+    @Test("invalidate and replace take effect for the calls behind them, and call their handlers in order")
+    func controlsInOrder() throws {
+        let scene = try ShimScene.holding("a")
+        let log = scene.log
+        scene.call("1")
+        scene.shim.replace(with: .hour("b")) { log.append("replaced") }
+        scene.call("2")
+        scene.shim.invalidate(.hour("b")) { log.append("invalidated") }
+        scene.call("3")
+        scene.run()
+        #expect(log.entries == ["1 a", "replaced", "2 b", "invalidated"])
+        try scene.deliver("c")
+        #expect(log.entries.last == "3 c")
+    }
+
+    @Test("an async reset between the shim's own operations is seen by the calls that were made before it")
+    func mixedResets() throws {
+        let scene = try ShimScene.holding("a")
+        scene.shim.replace(with: .hour("b"))
+        scene.run()
+        scene.call("1")
+        scene.queue.run()
+        scene.shim.invalidate(.hour("b"))
+        scene.call("2")
+        let late = Stage()
+        _ = late.start { [service = scene.service] in try await service.reset() }
+        scene.run()
+        #expect(scene.log.entries == ["1 b", "2 reset"])
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test("a hit is not lined up behind the reset that ended it")
+    func hitBesideReset() {
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>(), meanwhile = Meanwhile()
+        let clock = OddClock(ManualClock(), onReading: meanwhile.read)
+        let service = TokenService(clock: clock, executor: stage, loader: ScriptedLoader())
+        let shim = AccessTokenService(service: service, enqueue: queue.async)
+        _ = stage.start { await service.replace(with: .hour("old")) }
+        // Another thread signs out between this call's look at the token and its place in the line.
+        meanwhile.atReading(1) {
+            shim.reset { _ in log.append("signed out") }
+            stage.run()
+        }
+        shim.retrieveToken { log.append(ShimScene.text($0)) }
+        stage.run()
+        queue.run()
+        #expect(log.entries == ["signed out"])
+    }
+
+    @Test("the shim's sign-out is a fence at once, and its handler is called when the store has removed the token")
+    func signOutWithStore() throws {
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>(), store = ScriptedStore()
+        let service = TokenService(store: store, clock: ManualClock(), executor: stage) { _ in .hour("a") }
+        let shim = AccessTokenService(service: service, enqueue: queue.async)
+        func run() {
+            stage.run()
+            queue.run()
+        }
+        shim.replace(with: .hour("old")) { log.append("signed in") }
+        run()
+        store.hold()
+        shim.reset { log.append("removed \((try? $0.get())?.value ?? "nothing")") }
+        shim.retrieveToken { log.append(ShimScene.text($0)) }
+        run()
+        #expect(log.entries == ["signed in"] && service.cachedToken == nil)
+        store.release()
+        run()
+        #expect(log.entries == ["signed in", "removed old", "a"])
+    }
+
+    @Test("two shims over one service share its state; each keeps its own order")
+    func twoShims() throws {
+        let scene = ShimScene()
+        let other = AccessTokenService(service: scene.service, enqueue: scene.queue.async)
+        scene.call("1")
+        other.retrieveToken { [log = scene.log] in log.append("2 \(ShimScene.text($0))") }
+        try scene.deliver("a")
+        #expect(scene.log.entries.sorted() == ["1 a", "2 a"])
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test("misses before and after another's reset don't share an answer")
+    func missesAroundAnothersReset() throws {
+        let scene = ShimScene(), late = Stage()
+        scene.call("1")
+        // The first is still on its way in.
+        _ = late.start { [service = scene.service] in try await service.reset() }
+        scene.call("2")
+        scene.run()
+        #expect(scene.log.entries == ["1 reset"])
+        try scene.deliver("new")
+        #expect(scene.log.entries == ["1 reset", "2 new"])
+    }
+
+    @Test("an operation that has taken effect stops no hit: nothing but the queue is needed")
+    func hitBehindOperation() throws {
+        let scene = try ShimScene.holding("a")
+        scene.shim.invalidate(.hour("other"))
+        scene.run()
+        scene.call()
+        #expect(scene.stage.pending == 0)
+        scene.queue.run()
+        #expect(scene.log.entries == ["a"])
+    }
+}

@@ -1,0 +1,105 @@
+import AccessTokens
+import AccessTokensFiles
+import Foundation
+import Testing
+
+@Suite("A file that is no whole token file is an error and stays as it is")
+struct DamagedFileTests {
+    private let place: Place
+
+    init() throws {
+        place = try Place()
+    }
+
+    /// Loads and saves over what is there: both must fail alike and change nothing.
+    private func code() async throws -> TokenFileError.Code? {
+        let (store, bytes) = (place.store, try place.bytes)
+        let loading = await failure { _ = try await store.load() }
+        let saving = await failure { try await store.save(Place.stored(2)) }
+        #expect(loading?.code == saving?.code)
+        #expect(loading?.path == place.path)
+        #expect(try place.bytes == bytes)
+        #expect(try place.names == ["token.json"])
+        return loading?.code
+    }
+
+    @Test("a file cut off at any byte is damaged, not overwritten, and removable")
+    func truncation() async throws {
+        try await place.store.save(Place.stored())
+        let whole = try place.bytes
+        for length in 0..<whole.count {
+            try place.put(whole.prefix(length))
+            #expect(try await code() == .damaged, "cut off after \(length) bytes")
+            try await place.store.remove()
+            #expect(try await place.store.load() == nil)
+        }
+        try place.put(whole)
+        #expect(try await place.store.load() == Place.stored(), "the whole one is good")
+    }
+
+    @Test("a file with one bit flipped anywhere loads or fails, and never crashes")
+    func flippedBits() async throws {
+        try await place.store.save(Place.stored())
+        let whole = try place.bytes
+        for index in whole.indices {
+            var bytes = whole
+            bytes[index] ^= 1 << (index % 8)
+            try place.put(bytes)
+            let store = place.store
+            _ = await failure { _ = try await store.load() }
+        }
+    }
+
+    static let foreignFiles: [[UInt8]] = [
+        Array("{}".utf8), Array("hello SECRET".utf8), Array(#"{"format":"other","version":1}"#.utf8), [0], [0xff, 0xfe, 0x7b, 0],
+        Array(repeating: 0, count: 500), Array(#" {"format":"tokenservice.token","version":1}"#.utf8),
+    ]
+
+    @Test("a foreign file is neither read, nor overwritten, nor removed", arguments: foreignFiles)
+    func foreign(_ bytes: [UInt8]) async throws {
+        try place.put(bytes)
+        #expect(try await code() == .notATokenFile)
+        let store = place.store
+        #expect(await failure { try await store.remove() }?.code == .notATokenFile)
+        #expect(try place.bytes == bytes)
+    }
+
+    @Test("random bytes, alone or after a token file's beginning, are an error")
+    func garbage() async throws {
+        var random = SystemRandomNumberGenerator()
+        let marker = #"{"format":"tokenservice.token","#
+        for round in 0..<100 {
+            let tail = (0..<Int.random(in: 1...2000)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            try place.put(round % 2 == 0 ? tail : Array(marker.utf8) + tail)
+            #expect(try await code() == (round % 2 == 0 ? .notATokenFile : .damaged))
+        }
+    }
+
+    static let damagedFiles = [
+        #"{"format":"tokenservice.token","version":"1"}"#, #"{"format":"tokenservice.token","version":1}"#,
+        #"{"format":"tokenservice.token","received":1e999,"token":{"tokenType":"b","value":"SECRET"},"version":1}"#,
+        #"{"format":"tokenservice.token","received":1,"token":{"tokenType":"SECRET","value":7},"version":1}"#,
+        #"{"format":"tokenservice.token","received":1,"token":{"tokenType":"b","value":"SECRET"},"version":1} SECRET"#,
+        #"{"format":"tokenservice.token","x":"# + String(repeating: "[", count: 100_000),
+    ]
+
+    @Test("a file that begins well and goes on wrong is damaged", arguments: damagedFiles)
+    func damaged(_ text: String) async throws {
+        try place.put(text.utf8)
+        #expect(try await code() == .damaged)
+    }
+
+    @Test("a file of a later version is told from a damaged one, and a sign-out removes it")
+    func laterVersion() async throws {
+        try place.put(#"{"format":"tokenservice.token","sealed":"SECRET","version":2}"#.utf8)
+        #expect(try await code() == .unsupportedVersion)
+        try await place.store.remove()
+        #expect(try place.names == [])
+    }
+
+    @Test("a file too large for a token is not read to its end")
+    func tooLarge() async throws {
+        try place.put(Array(#"{"format":"tokenservice.token","#.utf8) + Array(repeating: 32, count: 1 << 20))
+        #expect(try await code() == .notATokenFile)
+    }
+}

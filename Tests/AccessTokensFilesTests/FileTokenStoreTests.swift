@@ -1,0 +1,121 @@
+import AccessTokens
+import AccessTokensFiles
+import Foundation
+import Testing
+
+@Suite("A file token store keeps what it is given")
+struct FileTokenStoreTests {
+    private let place: Place
+
+    init() throws {
+        place = try Place()
+    }
+
+    static let tokens = [
+        AccessToken("a"),
+        AccessToken("", tokenType: "", scope: "", refreshToken: ""),
+        AccessToken(
+            "a/b+c=\"\\\u{0}\n\u{1F511}e\u{301}", tokenType: "DPoP", lifetime: .seconds(3600), refreshIn: .seconds(1800),
+            scope: "read write", refreshToken: "r/\u{2028}"),
+        AccessToken("a", lifetime: Duration(secondsComponent: 1, attosecondsComponent: 1), refreshIn: .zero),
+        AccessToken("a", lifetime: Duration(secondsComponent: -7, attosecondsComponent: -999_999_999_999_999_999)),
+        AccessToken("a", lifetime: .seconds(Int64.max), refreshIn: .seconds(Int64.min)),
+        AccessToken(String(repeating: "x", count: 100_000)),
+    ]
+
+    @Test("every field comes back as it was", arguments: tokens)
+    func roundTrip(_ token: AccessToken) async throws {
+        var random = SystemRandomNumberGenerator()
+        let seconds = [
+            0, 0.1, -62_135_769_600, Double.greatestFiniteMagnitude, Double.leastNonzeroMagnitude,
+            .random(in: -1e10...1e10, using: &random),
+        ]
+        for seconds in seconds {
+            let stored = StoredToken(token, received: Date(timeIntervalSinceReferenceDate: seconds))
+            try await place.store.save(stored)
+            let loaded = try await place.store.load()
+            #expect(loaded == stored)
+            #expect(loaded?.token.refreshToken == token.refreshToken && loaded?.token.lifetime == token.lifetime)
+        }
+    }
+
+    @Test("a lifetime longer than 292 billion years is cut to that, and crashes nothing")
+    func endlessLifetime() async throws {
+        let token = AccessToken("a", lifetime: .seconds(1e20), refreshIn: .seconds(-1e20))
+        try await place.store.save(StoredToken(token, received: Date()))
+        let loaded = try #require(try await place.store.load()).token
+        #expect(loaded.lifetime == .seconds(Int64.max) && loaded.refreshIn == .seconds(Int64.min))
+    }
+
+    @Test("nothing is there before the first save and after a removal, which may be repeated")
+    func emptiness() async throws {
+        let store = place.store
+        #expect(try await store.load() == nil)
+        try await store.remove()
+        try await store.save(Place.stored())
+        try await store.remove()
+        #expect(try await store.load() == nil)
+        try await store.remove()
+        #expect(try place.names == [])
+    }
+
+    @Test("a save replaces the file by another one, so that whoever reads the old one reads it whole")
+    func replacement() async throws {
+        try await place.store.save(Place.stored(1))
+        let old = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.path))
+        let bytes = try place.bytes
+        try await place.store.save(Place.stored(2))
+        let seen = try old.readToEnd().map(Array.init)
+        #expect(seen == bytes)
+        #expect(try await place.store.load() == Place.stored(2))
+        #expect(try place.names == ["token.json"])
+    }
+
+    @Test("the file is its owner's alone, whatever was there before", arguments: [0o600, 0o644, 0o666, 0o777])
+    func modeAfterSave(_ mode: Int) async throws {
+        try await place.store.save(Place.stored(1))
+        try place.setMode(mode)
+        try await place.store.save(Place.stored(2))
+        #expect(try place.mode() == 0o600)
+    }
+
+    @Test("the file is its owner's alone under any umask", arguments: ["000", "077", "777"])
+    func modeUnderUmask(_ mask: String) async throws {
+        let output = try await Rotation(in: place).saveOnce(limit: 1 << 20, umask: mask)
+        #expect(output == "saved\n")
+        #expect(try place.mode() == 0o600)
+    }
+
+    @Test("a load takes the permissions of others away", arguments: [0o640, 0o604, 0o666])
+    func modeAfterLoad(_ mode: Int) async throws {
+        try await place.store.save(Place.stored())
+        try place.setMode(mode)
+        #expect(try await place.store.load() == Place.stored())
+        #expect(try place.mode() == 0o600)
+    }
+
+    @Test("saves and loads of two stores at one path never see half of anything, nor disturb each other")
+    func twoStores() async throws {
+        let place = place
+        try await place.store.save(Place.stored(0))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 1...2 {
+                let store = place.store
+                group.addTask { for step in 1...40 { try await store.save(Place.stored(number * 1000 + step)) } }
+            }
+            group.addTask {
+                for _ in 1...200 { _ = try #require(try await place.store.load()) }
+            }
+            try await group.waitForAll()
+        }
+        let last = try #require(try await place.store.load())
+        #expect([1040, 2040].map(Place.stored).contains(last))
+        #expect(try place.names == ["token.json"])
+    }
+
+    @Test("a relative path starts where the program was when the store was made")
+    func relativePath() {
+        let path = FileTokenStore(path: "some/token.json").path
+        #expect(path == FileManager.default.currentDirectoryPath + "/some/token.json")
+    }
+}

@@ -1,0 +1,50 @@
+import AccessTokens
+import AccessTokensFiles
+import Foundation
+import Testing
+
+@Suite("What a killed process left beside the token file")
+struct LeftoverTests {
+    private let place: Place
+    private static let leftovers = [".token.json.0123456789abcdef.tmp", ".token.json.ffffffffffffffff.tmp"]
+    private static let others = [
+        ".token.json.0123456789abcde.tmp", ".token.json.0123456789abcdeg.tmp", ".token.json.tmp", ".other.0123456789abcdef.tmp",
+        "token.json.0123456789abcdef.tmp", ".token.json.0123456789abcdef.tmp~",
+    ]
+
+    init() throws {
+        place = try Place()
+        for name in Self.leftovers + Self.others { try place.put([1, 2, 3], as: name) }
+    }
+
+    @Test("a load does not read it")
+    func load() async throws {
+        #expect(try await place.store.load() == nil)
+    }
+
+    @Test("a save removes it, and no file that is not ours")
+    func save() async throws {
+        try await place.store.save(Place.stored())
+        #expect(try place.names == (Self.others + ["token.json"]).sorted())
+    }
+
+    @Test("a removal removes it also when there is no token file")
+    func remove() async throws {
+        try await place.store.remove()
+        #expect(try place.names == Self.others.sorted())
+    }
+
+    @Test("the temporary file of a save that is under way stays, until its lock is gone")
+    func underWay() async throws {
+        let name = Self.leftovers[0]
+        let other = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.directory + "/" + name))
+        try #require(flock(other.fileDescriptor, LOCK_EX) == 0)
+        try await place.store.save(Place.stored())
+        try await place.store.remove()
+        #expect(try place.names == (Self.others + [name]).sorted())
+        // Unlocked, not only closed: a process that another test starts may have got a copy of the descriptor.
+        try #require(flock(other.fileDescriptor, LOCK_UN) == 0)
+        try await place.store.remove()
+        #expect(try place.names == Self.others.sorted())
+    }
+}

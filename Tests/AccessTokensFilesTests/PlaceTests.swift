@@ -1,0 +1,102 @@
+import AccessTokens
+import AccessTokensFiles
+import Foundation
+import Testing
+
+@Suite("A place that cannot hold a token file is a clear error")
+struct PlaceTests {
+    private let place: Place
+
+    init() throws {
+        place = try Place()
+    }
+
+    /// The codes of a load, a save and a removal.
+    private func codes(_ path: String) async -> [TokenFileError.Code?] {
+        let store = FileTokenStore(path: path)
+        return [
+            await failure { _ = try await store.load() }?.code,
+            await failure { try await store.save(Place.stored()) }?.code,
+            await failure { try await store.remove() }?.code,
+        ]
+    }
+
+    @Test("a path that names no file", arguments: ["", "/", "/tmp/", "/tmp/.", "/tmp/..", "/tmp/a\u{0}b"])
+    func invalidPath(_ path: String) async {
+        #expect(await codes(path) == [.invalidPath, .invalidPath, .invalidPath])
+    }
+
+    @Test("a directory that is missing, or is none, is not taken for an empty store")
+    func noDirectory() async throws {
+        #expect(await codes(place.directory + "/missing/token.json") == [.noDirectory, .noDirectory, .noDirectory])
+        try place.put([1], as: "file")
+        #expect(await codes(place.directory + "/file/token.json") == [.noDirectory, .noDirectory, .noDirectory])
+    }
+
+    @Test("a symbolic link is neither followed nor replaced, wherever it leads")
+    func symbolicLink() async throws {
+        try await FileTokenStore(path: place.directory + "/other").save(Place.stored())
+        for target in ["other", "nowhere"] {
+            try FileManager.default.createSymbolicLink(atPath: place.path, withDestinationPath: target)
+            #expect(await codes(place.path) == [.notATokenFile, .notATokenFile, .notATokenFile])
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: place.path) == target)
+            try FileManager.default.removeItem(atPath: place.path)
+        }
+    }
+
+    @Test("a directory or a pipe in place of the file stays, and nobody waits for the pipe's other end")
+    func otherKinds() async throws {
+        try FileManager.default.createDirectory(atPath: place.path, withIntermediateDirectories: false)
+        #expect(await codes(place.path) == [.notATokenFile, .notATokenFile, .notATokenFile])
+        try FileManager.default.removeItem(atPath: place.path)
+        try #require(unsafe mkfifo(place.path, 0o600) == 0)
+        #expect(await codes(place.path) == [.notATokenFile, .notATokenFile, .notATokenFile])
+        #expect(try place.names == ["token.json"])
+    }
+
+    #if os(Linux)
+    @Test("a directory in which no file can be made: nothing is there, and nothing can be saved")
+    func unwritable() async {
+        #expect(await codes("/proc/token.json") == [nil, .writeFailed, nil])
+    }
+    #endif
+
+    @Test("a directory that its permissions close to this user", .enabled(if: geteuid() != 0, "root ignores modes"))
+    func closedDirectory() async throws {
+        try await place.store.save(Place.stored(1))
+        try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: place.directory)
+        #expect(await codes(place.path) == [nil, .writeFailed, .removeFailed])
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: place.directory)
+    }
+
+    @Test("a disk that fills up after any number of bytes leaves the earlier token, and nothing else", arguments: [0, 1, 100])
+    func fullDisk(_ limit: Int) async throws {
+        try await place.store.save(Place.stored(1))
+        let output = try await Rotation(in: place).saveOnce(limit: limit, umask: "022")
+        #expect(output.contains("was not written") && !output.contains(Place.secret))
+        #expect(try await place.store.load() == Place.stored(1))
+        #expect(try place.names == ["token.json"])
+    }
+
+    @Test("a token that no file can hold is an error, and the earlier one stays")
+    func impossibleTokens() async throws {
+        let store = place.store
+        try await store.save(Place.stored(1))
+        let never = StoredToken(AccessToken("SECRET"), received: Date(timeIntervalSinceReferenceDate: .infinity))
+        let huge = StoredToken(AccessToken(String(repeating: "SECRET", count: 200_000)), received: Date())
+        for stored in [never, huge] {
+            #expect(await failure { try await store.save(stored) }?.code == .writeFailed)
+        }
+        #expect(try await store.load() == Place.stored(1))
+    }
+
+    @Test("an error says what is wrong and what to do, with the system's number")
+    func words() async throws {
+        let store = FileTokenStore(path: "/nowhere\n/token.json")
+        let error = try #require(await failure { try await store.save(Place.stored()) })
+        #expect(error.systemError == ENOENT)
+        #expect(
+            "\(error)" == #"The directory of the token file "/nowhere\n/token.json" cannot be opened: "#
+                + "No such file or directory. Create or mount it.")
+    }
+}

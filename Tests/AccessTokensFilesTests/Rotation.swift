@@ -1,0 +1,87 @@
+import AccessTokensFiles
+import Foundation
+import Testing
+
+/// A rotating client as a process, and the ledger of the server that it talks to.
+struct Rotation: Sendable {
+    let place: Place
+
+    init(in place: Place) {
+        self.place = place
+    }
+
+    var ledger: String { place.directory + "/ledger" }
+
+    /// The ledger's lines: the grant presented and the one issued for it.
+    func exchanges() throws -> [(presented: Int, issued: Int)] {
+        let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: ledger)), as: UTF8.self)
+        #expect(text.isEmpty || text.hasSuffix("\n"))
+        return try text.split(separator: "\n").map { line in
+            let numbers = line.split(separator: " ").compactMap { Int($0) }
+            try #require(numbers.count == 2)
+            return (numbers[0], numbers[1])
+        }
+    }
+
+    /// Lets a process save once, with a limit on the size of files, and returns what it says.
+    func saveOnce(limit: Int, umask: String) async throws -> String {
+        try await run(["\(limit)", umask]) { output, _ in
+            String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
+        }
+    }
+
+    /// Starts rotating, and kills the process after some lines of its output and some more turns of a loop.
+    ///
+    /// - Returns: Its last lines.
+    func kill(afterLines lines: Int, turns: Int) async throws -> String {
+        try await run([]) { output, process in
+            var text = ""
+            var count = 0
+            while count < lines {
+                // Until there is something: the process says when, no clock.
+                let data = output.availableData
+                if data.isEmpty { break }
+                text = String(decoding: data, as: UTF8.self)
+                count += text.utf8.count { $0 == UInt8(ascii: "\n") }
+            }
+            var turn: UInt64 = 1
+            for _ in 0..<turns { turn = turn &* 6_364_136_223_846_793_005 &+ 1 }
+            _ = Foundation.kill(turn == 0 ? 0 : process, SIGKILL)
+            return text + String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
+        }
+    }
+
+    private func run(
+        _ arguments: [String], _ body: @escaping @Sendable (FileHandle, pid_t) -> String
+    ) async throws -> String {
+        let (program, paths) = (try Self.program, [place.path, ledger])
+        return try await withCheckedThrowingContinuation { continuation in
+            // A thread of its own: reading waits, and the pool has few threads.
+            Thread.detachNewThread {
+                continuation.resume(
+                    with: Result {
+                        let process = Process()
+                        process.executableURL = program
+                        process.arguments = paths + arguments
+                        let output = Pipe()
+                        process.standardOutput = output
+                        try process.run()
+                        let text = body(output.fileHandleForReading, process.processIdentifier)
+                        process.waitUntilExit()
+                        return text
+                    })
+            }
+        }
+    }
+
+    /// The program, which the build puts beside the tests.
+    private static var program: URL {
+        get throws {
+            let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+            let place = (tests ?? URL(fileURLWithPath: CommandLine.arguments[0])).deletingLastPathComponent()
+            let program = place.appendingPathComponent("token-file-rotator")
+            try #require(FileManager.default.isExecutableFile(atPath: program.path), "\(program.path) is not built")
+            return program
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+
+struct ConfigurationTests {
+    func create(
+        _ url: String = "https://as.example/token", id: String = "me", secret: String = "hush",
+        adding parameters: [String: String] = [:]
+    ) throws {
+        _ = try ClientCredentialsLoader(
+            tokenURL: #require(URL(string: url)), clientID: id, clientSecret: secret, additionalParameters: parameters)
+    }
+
+    func problem(_ body: () throws -> Void) throws -> String {
+        let failure = try #require(throws: OAuthError.self) { try body() }
+        #expect(failure.code == .invalidConfiguration)
+        #expect(failure.remedy == .clientRegistration)
+        #expect(!"\(failure)".contains("hush"))
+        return "\(failure)"
+    }
+
+    // RFC 6749 §3.2: TLS but for the loopback interface; no fragment. RFC 9700 §4.9: no credentials in the URL.
+    @Test(arguments: [
+        ("http://as.example/token", "https"), ("http://127.0.0.1.example/token", "https"), ("http://127.1/token", "https"),
+        ("http://localhost.example/token", "https"), ("http://128.0.0.1/token", "https"), ("http://[::2]/token", "https"),
+        ("ftp://as.example/token", "https"), ("file:///token", "host"), ("token", "host"), ("https:///token", "host"),
+        ("https://as.example/token#part", "fragment"), ("https://as.example/token#", "fragment"),
+        ("https://user@as.example/token", "user"), ("https://user:hush@as.example/token", "user"),
+        ("https://as.example/token?client_secret=hush", "query"), ("https://as.example/token?a=1&grant_type=x", "query"),
+        ("https://as.example/token?client%5Fid=x", "query"),
+    ])
+    func `A token URL that endangers the credentials is refused`(url: String, reason: String) throws {
+        #expect(try problem { try create(url) }.contains(reason))
+    }
+
+    @Test(arguments: [
+        "https://as.example/token", "HTTPS://AS.EXAMPLE:8443", "http://localhost:80/token", "http://LOCALHOST/token",
+        "http://127.0.0.1:1/token", "http://127.255.255.254/token", "http://[::1]:8080/token", "https://as.example/token?p=1",
+    ])
+    func `TLS anywhere, and plain HTTP to the loopback interface, are accepted`(url: String) throws {
+        try create(url)
+    }
+
+    @Test func `A client without id or secret is refused`() throws {
+        #expect(try problem { try create(id: "") }.contains("id is empty"))
+        #expect(try problem { try create(secret: "") }.contains("secret is empty"))
+    }
+
+    // RFC 6749 §3.2, §2.3.1; RFC 7009 §2: the same rules for every endpoint.
+    @Test(arguments: [
+        ("http://as.example/e", "https"), ("https://as.example/e#", "fragment"), ("https://me:hush@as.example/e", "user"),
+        ("https://as.example/e?refresh_token=hush", "query"), ("https://as.example/e?token=hush", "query"),
+    ])
+    func `Refreshing and revoking endanger no credentials either`(text: String, reason: String) throws {
+        let url = try #require(URL(string: text))
+        #expect(try problem { _ = try RefreshTokenLoader(tokenURL: url, clientID: "me") }.contains(reason))
+        #expect(try problem { _ = try TokenRevocation(revocationURL: url, clientID: "me") }.contains(reason))
+    }
+
+    @Test(arguments: ["refresh_token", "scope", "client_secret"])
+    func `An additional parameter of a refresh cannot replace one of the loader's`(name: String) throws {
+        let url = try #require(URL(string: "https://as.example/token"))
+        let reason = try problem {
+            _ = try RefreshTokenLoader(tokenURL: url, clientID: "me", additionalParameters: [name: "hush"])
+        }
+        #expect(reason.contains("'\(name)'"))
+    }
+
+    // RFC 6749 §4.4: for confidential clients only.
+    @Test func `A public client has no client credentials`() throws {
+        let reason = try problem {
+            let url = try #require(URL(string: "https://as.example/token"))
+            _ = try ClientCredentialsLoader(tokenURL: url, clientID: "me", clientSecret: "", authentication: .publicClient)
+        }
+        #expect(reason.contains("public client"))
+    }
+
+    // RFC 6749 §3.2: nothing repeated, nothing empty.
+    @Test(arguments: ["grant_type", "scope", "client_id", "client_secret", "client_assertion", "refresh_token", "password"])
+    func `An additional parameter cannot replace one of the loader's`(name: String) throws {
+        #expect(try problem { try create(adding: [name: "hush"]) }.contains("'\(name)'"))
+    }
+
+    @Test(arguments: [["audience": ""], ["": "api"]])
+    func `An additional parameter needs a name and a value`(parameters: [String: String]) throws {
+        #expect(try problem { try create(adding: parameters) }.contains("additional parameter"))
+    }
+
+    @Test func `An additional parameter must not be in the URL's query too`() throws {
+        #expect(try problem { try create("https://as.example/token?p=1", adding: ["p": "2"]) }.contains("query"))
+    }
+}

@@ -1,0 +1,79 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+
+struct OAuthErrorTests {
+    // RFC 6749 §5.2; a status of a busy or broken server wins over the code.
+    @Test(arguments: [
+        (400, "invalid_grant", LoadRemedy.signIn), (200, "invalid_grant", .signIn), (401, "invalid_client", .clientRegistration),
+        (400, "unauthorized_client", .clientRegistration), (400, "unsupported_grant_type", .clientRegistration),
+        (400, "invalid_scope", .clientRegistration), (400, "invalid_request", .clientRegistration),
+        (400, "invalid_target", .clientRegistration), (400, "slow_down", .retry), (200, "server_error", .retry),
+        (401, "access_denied", .clientRegistration), (503, "invalid_grant", .retry), (500, "invalid_client", .retry),
+        (429, "invalid_client", .retry), (408, "invalid_request", .retry),
+    ])
+    func `An OAuth error says what ends it`(status: Int, error: String, remedy: LoadRemedy) async throws {
+        let answer = TokenResponse(status, #"{"error":"\#(error)","error_description":"Because.","error_uri":"https://x"}"#)
+        let failure = try await ClientCredentialsLoader(answer: answer).failure()
+        #expect(failure.code == .refused)
+        #expect(failure.error == error)
+        #expect(failure.errorDescription == "Because.")
+        #expect(failure.status == status)
+        #expect(failure.remedy == remedy)
+        #expect("\(failure)".contains(error) && "\(failure)".contains("Because."))
+    }
+
+    // Glewlwyd 2.7.5 refuses a wrong secret with an empty 403.
+    @Test(
+        arguments: [
+            (400, LoadRemedy.retry), (401, .clientRegistration), (403, .clientRegistration), (404, .retry), (408, .retry),
+            (429, .retry), (500, .retry), (502, .retry), (503, .retry), (599, .retry), (0, .retry),
+        ], ["", "<html>", "[]", #"{"error":7}"#, #"{"error":"a","error":"b"}"#])
+    func `A status without a readable error says what ends it`(expected: (Int, LoadRemedy), body: String) async throws {
+        let failure = try await ClientCredentialsLoader(answer: TokenResponse(expected.0, body)).failure()
+        #expect(failure.code == .refused)
+        #expect(failure.error == nil)
+        #expect(failure.status == expected.0)
+        #expect(failure.remedy == expected.1)
+        #expect("\(failure)".contains("\(expected.0)"))
+    }
+
+    // RFC 9700 §4.12.
+    @Test(arguments: [300, 301, 302, 303, 307, 308])
+    func `A redirect is an error that asks for the final URL`(status: Int) async throws {
+        let failure = try await ClientCredentialsLoader(answer: TokenResponse(status, "", headers: ["Location": "/"])).failure()
+        #expect(failure.code == .redirected)
+        #expect(failure.remedy == .retry)
+        #expect("\(failure)".contains("final URL"))
+    }
+
+    // RFC 9110 §10.2.3 and §5.6.7. The wall clock stands at 1994-11-06 08:49:07 UTC.
+    @Test(arguments: [
+        ("120", Duration.seconds(120)), (" 7 ", .seconds(7)), ("1", .seconds(1)),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", .seconds(30)), ("Sunday, 06-Nov-94 08:49:37 GMT", .seconds(30)),
+        ("Sun Nov  6 08:49:37 1994", .seconds(30)), ("Sun, 06 Nov 1994 08:49:60 GMT", .seconds(53)),
+        ("Monday, 07-Nov-44 08:49:07 GMT", .seconds(315_360_000)), ("Tuesday, 07-Nov-45 08:49:07 GMT", nil),
+        ("99999999999999999999", .seconds(315_360_000)), (String(repeating: "9", count: 1000), .seconds(315_360_000)),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", .seconds(315_360_000)), ("Sun, 06 Nov 1994 08:49:07 GMT", nil),
+        ("Sat, 05 Nov 1994 08:49:37 GMT", nil), ("0", nil), ("", nil), ("-5", nil), ("+5", nil), ("1.5", nil), ("soon", nil),
+        ("Sun, 31 Feb 1995 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 25:00:00 GMT", nil), ("Sun, 06 Nov 1994 08:49:37 CET", nil),
+        ("Sun, 06 Foo 1994 08:49:37 GMT", nil), ("Sun, +6 Nov 1994 08:49:37 GMT", nil), ("nan", nil), ("inf", nil),
+        ("٣", nil), (", , , , , , , ", nil),
+    ])
+    func `Retry-After is a number of seconds or a date`(value: String, wait: Duration?) async throws {
+        let answer = TokenResponse(503, "", headers: ["retry-AFTER": value])
+        let now = Date(timeIntervalSince1970: 784_111_747)
+        #expect(try await ClientCredentialsLoader(answer: answer, now: now).failure().retryAfter == wait)
+    }
+
+    @Test func `What the server writes is made one short line`() async throws {
+        let description = #"A\r\nB\u0000\u001b[31m\u202eC \#(String(repeating: "long ", count: 10_000))"#
+        let answer = TokenResponse(400, #"{"error":"odd\nerror","error_description":"\#(description)"}"#)
+        let failure = try await ClientCredentialsLoader(answer: answer).failure()
+        #expect(failure.error == "odd error")
+        let text = try #require(failure.errorDescription)
+        #expect(text.hasPrefix("A B [31m C long long"))
+        #expect(text.count == 301 && text.hasSuffix("…"))
+    }
+}

@@ -1,0 +1,105 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+
+struct RefreshTokenLoaderTests {
+    let transport = ScriptedTransport { .token() }
+    let previous = AccessToken("old", scope: "read write", refreshToken: "r+/=")
+
+    func form(
+        secret: String = "secret", scope: String? = nil, authentication: ClientAuthentication = .clientSecretBasic,
+        adding parameters: [String: String] = [:], replacing previous: AccessToken? = nil
+    ) async throws -> String {
+        let loader = try RefreshTokenLoader(
+            tokenURL: #require(URL(string: "https://as.example/token?policy=1")), clientID: "me", clientSecret: secret,
+            scope: scope, authentication: authentication, additionalParameters: parameters, transport: transport)
+        _ = try await loader.loadToken(replacing: previous ?? self.previous)
+        return try String(decoding: #require(transport.requests.last).body, as: UTF8.self)
+    }
+
+    // RFC 6749 §6, §3.2 (the endpoint's query is retained).
+    @Test func `The refresh token of the last token is the grant`() async throws {
+        #expect(try await form() == "grant_type=refresh_token&refresh_token=r%2B%2F%3D")
+        let request = try #require(transport.requests.last)
+        #expect(request.url.absoluteString == "https://as.example/token?policy=1")
+        #expect(request.headers["Authorization"] == "Basic \(Data("me:secret".utf8).base64EncodedString())")
+        #expect(transport.requests.count == 1)
+    }
+
+    // RFC 6749 §2.3.1: one method per request.
+    @Test func `Post authentication puts id and secret into the form alone`() async throws {
+        let expected = "grant_type=refresh_token&refresh_token=r%2B%2F%3D&resource=x&client_id=me&client_secret=secret"
+        #expect(try await form(authentication: .clientSecretPost, adding: ["resource": "x"]) == expected)
+        #expect(transport.requests.last?.headers["Authorization"] == nil)
+    }
+
+    // RFC 6749 §3.2.1: a public client names itself in the form.
+    @Test func `A public client sends its id and no secret`() async throws {
+        let loader = try RefreshTokenLoader(
+            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "app", transport: transport)
+        _ = try await loader.loadToken(replacing: previous)
+        let request = try #require(transport.requests.last)
+        let form = String(decoding: request.body, as: UTF8.self)
+        #expect(form == "grant_type=refresh_token&refresh_token=r%2B%2F%3D&client_id=app")
+        #expect(request.headers["Authorization"] == nil)
+    }
+
+    // RFC 6749 §6: the scope must not include any that was not granted; none means all that were.
+    @Test(
+        arguments: [
+            (nil, "read write", nil), ("", "read write", nil), ("read", "read write", "read"),
+            ("write read", "read write", "write+read"),
+            ("read admin", "read write", "read"), ("read", nil, "read"),
+        ] as [(String?, String?, String?)])
+    func `The scope is never widened`(wanted: String?, granted: String?, sent: String?) async throws {
+        let form = try await form(scope: wanted, replacing: AccessToken("old", scope: granted, refreshToken: "r"))
+        #expect(form == "grant_type=refresh_token&refresh_token=r" + (sent.map { "&scope=\($0)" } ?? ""))
+    }
+
+    @Test func `Scopes of which none was granted are an error, not a request for all`() async throws {
+        let error = await #expect(throws: OAuthError.self) { try await form(scope: "admin") }
+        #expect(error?.code == .invalidConfiguration)
+        #expect(transport.requests.isEmpty)
+    }
+
+    // Museum 29: nobody signed in is not an error of the network, and nothing is asked of it.
+    @Test(arguments: [nil, AccessToken("old"), AccessToken("old", refreshToken: "")])
+    func `Without a refresh token the error asks for a sign-in`(previous: AccessToken?) async throws {
+        let loader = try RefreshTokenLoader(answer: .token(), transport: transport)
+        let failure = try await loader.failure(replacing: previous)
+        #expect(failure.code == .notSignedIn)
+        #expect(failure.remedy == .signIn)
+        #expect("\(failure)".contains("sign in"))
+        #expect(transport.requests.isEmpty)
+    }
+
+    // RFC 9700 §4.14.2 (museum 19): whatever happened, nothing is sent again.
+    @Test(arguments: [200, 400, 401, 403, 500, 503])
+    func `A load is one request, however it ends`(status: Int) async throws {
+        let transport = ScriptedTransport { TokenResponse(status: status) }
+        let loader = try RefreshTokenLoader(answer: .token(), transport: transport)
+        #expect(try await loader.failure().remedy != .signIn)
+        #expect(transport.requests.count == 1)
+        #expect(!loader.isRepeatable)
+        #expect(URLSessionTransport().timeLimit < RefreshPolicy().loadTimeout)
+    }
+
+    @Test func `After a connection that failed nothing is sent again, and nobody is signed out`() async throws {
+        let transport = ScriptedTransport { throw URLError(.networkConnectionLost) }
+        let failure = try await RefreshTokenLoader(answer: .token(), transport: transport).failure()
+        #expect(failure.code == .connectionFailed)
+        #expect(failure.remedy == .retry)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        ("", ClientAuthentication.clientSecretBasic, "secret is empty"), ("", .clientSecretPost, "secret is empty"),
+        ("hush", .publicClient, "public client"),
+    ])
+    func `A secret belongs to a client that has one`(secret: String, method: ClientAuthentication, reason: String) async throws {
+        let error = await #expect(throws: OAuthError.self) { try await form(secret: secret, authentication: method) }
+        #expect(error?.code == .invalidConfiguration)
+        #expect("\(error as Any)".contains(reason) && !"\(error as Any)".contains("hush"))
+    }
+}

@@ -1,0 +1,98 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+
+/// The loader under a service: what callers and the server see of rotating refresh tokens.
+struct RotationTests {
+    let clock = ManualClock()
+
+    func service(_ transport: some TokenTransport) async throws -> TokenService {
+        let loader = try RefreshTokenLoader(
+            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "app", transport: transport)
+        let service = TokenService(clock: clock, loader: loader)
+        await service.replace(with: AccessToken("none", lifetime: .zero, refreshToken: "0"))
+        return service
+    }
+
+    // RFC 6749 §6, RFC 9700 §4.14.2 (museum 11, 19): each refresh token is sent once, and the next one is the newest.
+    @Test func `A hundred rotations under fifty callers use each refresh token once`() async throws {
+        let server = RotatingServer()
+        let service = try await service(server)
+        for round in 1...100 {
+            let values = try await withThrowingTaskGroup { group in
+                for _ in 1...50 { group.addTask { try await service.retrieveToken().value } }
+                var values: Set<String> = []
+                for try await value in group { values.insert(value) }
+                return values
+            }
+            #expect(values == ["token \(round)"])
+            clock.advance(by: .seconds(60))
+        }
+        #expect(server.received == (0..<100).map(String.init))
+    }
+
+    // RFC 6749 §5.1: the lifetime began when the server answered, so at the latest when it was asked.
+    @Test func `The lifetime counts from the request, not from the answer`() async throws {
+        let transport = ScriptedTransport { [clock] in
+            clock.advance(by: .seconds(20))
+            return .token(#""expires_in":50,"refresh_token":"1""#)
+        }
+        let service = try await service(transport)
+        let token = try await service.retrieveToken()
+        #expect(transport.requests.count == 1)
+        // Expiry 50 s after the request, less the leeway of 5 s.
+        clock.advance(by: .seconds(24))
+        #expect(service.cachedToken == token)
+        clock.advance(by: .seconds(2))
+        #expect(service.cachedToken == nil)
+    }
+
+    // RFC 6749 §5.2: callers are told, and the server is asked no more.
+    @Test func `A refused grant costs one request, however many ask`() async throws {
+        let transport = ScriptedTransport { TokenResponse(400, #"{"error":"invalid_grant"}"#) }
+        let service = try await service(transport)
+        for _ in 1...20 {
+            let error = await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() }
+            #expect(error?.remedy == .signIn)
+            clock.advance(by: .seconds(3600))
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    // RFC 6749 §6: an answer of no use, but with a new refresh token, is tried again with that one.
+    @Test func `A refresh token that came with an unusable token is used next`() async throws {
+        let answers = Lock([#"{"token_type":"mac","access_token":"a","refresh_token":"1"}"#])
+        let transport = ScriptedTransport {
+            answers.withLock { $0.popLast() }.map { TokenResponse($0) } ?? .token(#""refresh_token":"2""#)
+        }
+        let service = try await service(transport)
+        let error = await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() }
+        #expect(error?.code == .tokenExpiredOnArrival)
+        #expect(try await service.retrieveToken().refreshToken == "2")
+        let forms = transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(forms.map { $0.contains("refresh_token=0") } == [true, false])
+        #expect(forms.map { $0.contains("refresh_token=1") } == [false, true])
+    }
+}
+
+/// A server that issues numbered refresh tokens, each good for one use.
+final class RotatingServer: TokenTransport {
+    private let tokens = Lock<[String]>([])
+
+    /// The refresh tokens that came, in order.
+    var received: [String] { tokens.withLock { $0 } }
+
+    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+        let form = String(decoding: request.body, as: UTF8.self)
+        let token = String(form.split(separator: "refresh_token=").last?.prefix { $0 != "&" } ?? "")
+        let count = tokens.withLock { tokens in
+            tokens.append(token)
+            return tokens.count
+        }
+        guard token == String(count - 1) else { return TokenResponse(400, #"{"error":"invalid_grant"}"#) }
+        let members = #""token_type":"Bearer","expires_in":60,"refresh_token":"\#(count)""#
+        return TokenResponse(#"{"access_token":"token \#(count)",\#(members)}"#)
+    }
+}

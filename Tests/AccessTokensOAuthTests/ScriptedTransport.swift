@@ -1,0 +1,74 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+
+/// A transport without a network: it keeps what was sent and answers what it was told.
+final class ScriptedTransport: TokenTransport {
+    private let sent = Lock<[TokenRequest]>([])
+    private let answer: @Sendable () throws -> TokenResponse
+
+    init(_ answer: @escaping @Sendable () throws -> TokenResponse) {
+        self.answer = answer
+    }
+
+    /// Everything that was sent, in order.
+    var requests: [TokenRequest] { sent.withLock { $0 } }
+
+    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+        sent.withLock { $0.append(request) }
+        return try answer()
+    }
+}
+
+extension TokenResponse {
+    init(_ body: String) {
+        self.init(200, body)
+    }
+
+    init(_ status: Int, _ body: String, headers: [String: String] = ["Content-Type": "application/json"]) {
+        self.init(status: status, headers: headers, body: Data(body.utf8))
+    }
+
+    /// An answer with a token and further members.
+    static func token(_ members: String = "") -> TokenResponse {
+        TokenResponse(#"{"access_token":"abc","token_type":"Bearer"\#(members.isEmpty ? "" : ",")\#(members)}"#)
+    }
+}
+
+extension ClientCredentialsLoader {
+    static let secret = "s3cr3t+/: ü"
+
+    /// A loader that gets one answer.
+    init(
+        answer: TokenResponse, lifetimeWhenMissing: Duration? = .seconds(300), now: Date = Date(timeIntervalSince1970: 0)
+    ) throws {
+        try self.init(
+            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", clientSecret: Self.secret,
+            lifetimeWhenMissing: lifetimeWhenMissing, transport: ScriptedTransport { answer }, wallClock: { now })
+    }
+
+}
+
+extension RefreshTokenLoader {
+    static let secret = "s3cr3t+/: ü"
+
+    /// A loader that gets one answer.
+    init(answer: TokenResponse, scope: String? = nil, transport: ScriptedTransport? = nil) throws {
+        try self.init(
+            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", clientSecret: Self.secret,
+            scope: scope, transport: transport ?? ScriptedTransport { answer })
+    }
+
+    /// Loads with a refresh token, and returns the error that this must end with.
+    func failure() async throws -> OAuthError {
+        try await failure(replacing: AccessToken("old", refreshToken: "r1"))
+    }
+}
+
+extension TokenLoader {
+    /// Loads, and returns the error that this must end with.
+    func failure(replacing previous: AccessToken? = nil) async throws -> OAuthError {
+        try await #require(throws: OAuthError.self) { try await loadToken(replacing: previous) }
+    }
+}

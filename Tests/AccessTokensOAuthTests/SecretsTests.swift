@@ -1,0 +1,114 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+
+struct SecretsTests {
+    let previous = AccessToken("old-access-token", refreshToken: "old-refresh-token")
+
+    let echoes = [
+        ClientCredentialsLoader.secret, "s3cr3t%2B%2F%3A+%C3%BC", "old-access-token", "old-refresh-token",
+        Data("me:s3cr3t%2B%2F%3A+%C3%BC".utf8).base64EncodedString(), "new-access-token", "new-refresh-token",
+    ]
+
+    // RFC 9700 §4.9: a token or secret in a log is a leak, whoever wrote it there.
+    @Test(arguments: [200, 400, 401, 503])
+    func `A secret that the server echoes is hidden`(status: Int) async throws {
+        for echo in echoes {
+            let answer = TokenResponse(
+                status,
+                #"{"error":"no \#(echo)","error_description":"Bad '\#(echo)\u0301'!\#(echo)","access_token":"new-access-token","#
+                    + #""refresh_token":"new-refresh-token"}"#)
+            let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
+            let everything = texts(failure) + texts(failure.error as Any) + texts(failure.errorDescription as Any)
+            #expect(!everything.unicodeScalars.map(String.init).joined().contains(echo))
+            #expect(failure.errorDescription?.contains("[hidden]") == true)
+        }
+    }
+
+    @Test func `A secret at the end of a long text is not cut in two`() async throws {
+        for length in 280...310 {
+            let padding = String(repeating: "x", count: length)
+            let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(padding)old-refresh-token"}"#)
+            let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
+            #expect(failure.errorDescription?.contains("old") == false)
+        }
+    }
+
+    @Test func `A secret that begins with another one is hidden whole`() async throws {
+        let answer = TokenResponse(400, #"{"error":"e","error_description":"old-refresh-token and old"}"#)
+        let previous = AccessToken("old", refreshToken: "old-refresh-token")
+        let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
+        #expect(failure.errorDescription == "[hidden] and [hidden]")
+    }
+
+    @Test(arguments: [
+        ("aab", "aaab-aab", "a[hidden]-[hidden]"), ("abab", "abababab", "[hidden][hidden]"), ("aa", "aaa", "[hidden]a"),
+        ("abcabd", "abcabcabd", "abc[hidden]"), ("x", "", nil), ("longer", "long", "long"),
+    ])
+    func `A secret is found wherever it begins`(secret: String, text: String, shown: String?) async throws {
+        let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
+        let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken(secret, refreshToken: "r!"))
+        #expect(failure.errorDescription == shown)
+    }
+
+    @Test func `A megabyte of beginnings of a secret takes no longer than any other`() async throws {
+        let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(String(repeating: "a", count: 1_000_000))"}"#)
+        let token = AccessToken(String(repeating: "a", count: 10_000) + "b", refreshToken: "r!")
+        let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: token)
+        #expect(failure.errorDescription?.utf8.count == 303)
+    }
+
+    @Test func `A secret with characters that don't show is hidden`() async throws {
+        let url = try #require(URL(string: "https://as.example/token"))
+        let answer = TokenResponse(401, #"{"error":"e","error_description":"no a\tb\u200dc"}"#)
+        let loader = try ClientCredentialsLoader(
+            tokenURL: url, clientID: "me", clientSecret: "a\tb\u{200d}c", transport: ScriptedTransport { answer })
+        #expect(try await loader.failure().errorDescription == "no [hidden]")
+    }
+
+    @Test func `A secret in a type, a kind of content or a transport's error is hidden`() async throws {
+        let type = TokenResponse(#"{"access_token":"new-access-token","token_type":"new-access-token"}"#)
+        #expect(try await !texts(ClientCredentialsLoader(answer: type).failure()).contains("new-access"))
+        let content = TokenResponse(200, "", headers: ["Content-Type": ClientCredentialsLoader.secret])
+        #expect(try await !texts(ClientCredentialsLoader(answer: content).failure()).contains("s3cr3t"))
+
+        struct Leaky: Error { let header = "secret-in-error" }
+        let url = try #require(URL(string: "https://as.example/token"))
+        let loader = try ClientCredentialsLoader(
+            tokenURL: url, clientID: "me", clientSecret: "secret-in-error", transport: ScriptedTransport { throw Leaky() })
+        #expect(try await !texts(loader.failure()).contains("secret-in-error"))
+    }
+
+    @Test func `A form that the server quotes is without secrets`() async throws {
+        let form = "refresh_token=r%2B%2F%3D&client_secret=s3cr3t%2B%2F%3A+%C3%BC"
+        let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(form)"}"#)
+        let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken("a+", refreshToken: "r+/="))
+        #expect(failure.errorDescription == "refresh_token=[hidden]&client_secret=[hidden]")
+    }
+
+    @Test func `A refresh and a revocation don't show what they carry`() async throws {
+        let transport = ScriptedTransport { .token(#""refresh_token":"xyzzy""#) }
+        let url = try #require(URL(string: "https://as.example/token"))
+        let loader = try RefreshTokenLoader(tokenURL: url, clientID: "me", clientSecret: "xyzzy", transport: transport)
+        let revocation = try TokenRevocation(revocationURL: url, clientID: "me", clientSecret: "xyzzy", transport: transport)
+        let token = try await loader.loadToken(replacing: AccessToken("xyzzy", refreshToken: "xyzzy"))
+        try await revocation.revoke(token)
+        let everything = texts(loader) + texts(revocation) + texts(token) + texts(transport.requests)
+        #expect(!everything.contains("xyzzy"))
+        #expect(!everything.contains(Data("me:xyzzy".utf8).base64EncodedString()))
+    }
+
+    @Test func `Loaders, requests and responses don't show what they carry`() async throws {
+        let transport = ScriptedTransport { .token(#""refresh_token":"xyzzy""#) }
+        let url = try #require(URL(string: "https://as.example/token"))
+        for authentication in [ClientAuthentication.clientSecretBasic, .clientSecretPost] {
+            let loader = try ClientCredentialsLoader(
+                tokenURL: url, clientID: "me", clientSecret: "xyzzy", authentication: authentication, transport: transport)
+            let token = try await loader.loadToken(replacing: nil)
+            let everything = texts(loader) + texts(token) + texts(transport.requests) + texts(TokenResponse("xyzzy"))
+            #expect(!everything.contains("xyzzy"))
+            #expect(!everything.contains(Data("me:xyzzy".utf8).base64EncodedString()))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+
+struct TokenRevocationTests {
+    func revocation(_ answer: TokenResponse = TokenResponse(status: 200)) throws -> (TokenRevocation, ScriptedTransport) {
+        let transport = ScriptedTransport { answer }
+        let revocation = try TokenRevocation(
+            revocationURL: #require(URL(string: "https://as.example/revoke?policy=1")), clientID: "me", clientSecret: "s3cr3t",
+            transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+        return (revocation, transport)
+    }
+
+    // RFC 7009 §2.1: with the refresh token the server ends the grant's access tokens too.
+    @Test(arguments: [
+        (AccessToken("a+", refreshToken: "r/"), "token=r%2F&token_type_hint=refresh_token"),
+        (AccessToken("a+"), "token=a%2B&token_type_hint=access_token"),
+        (AccessToken("a+", refreshToken: ""), "token=a%2B&token_type_hint=access_token"),
+    ])
+    func `The refresh token is revoked, or the access token if there is none`(token: AccessToken, form: String) async throws {
+        let (revocation, transport) = try revocation()
+        try await revocation.revoke(token)
+        let request = try #require(transport.requests.last)
+        #expect(String(decoding: request.body, as: UTF8.self) == form)
+        #expect(request.url.absoluteString == "https://as.example/revoke?policy=1")
+        #expect(request.headers["Authorization"] == "Basic \(Data("me:s3cr3t".utf8).base64EncodedString())")
+        #expect(transport.requests.count == 1)
+    }
+
+    // RFC 7009 §5: a public client names itself.
+    @Test func `A public client sends its id and no secret`() async throws {
+        let transport = ScriptedTransport { TokenResponse(status: 200) }
+        let url = try #require(URL(string: "https://as.example/revoke"))
+        try await TokenRevocation(revocationURL: url, clientID: "app", transport: transport).revoke(AccessToken("a"))
+        let request = try #require(transport.requests.last)
+        #expect(String(decoding: request.body, as: UTF8.self) == "token=a&token_type_hint=access_token&client_id=app")
+        #expect(request.headers["Authorization"] == nil)
+    }
+
+    // RFC 6749 §3.2: nothing empty is sent.
+    @Test func `A token without any string needs no request`() async throws {
+        let (revocation, transport) = try revocation()
+        try await revocation.revoke(AccessToken("", lifetime: .zero))
+        #expect(transport.requests.isEmpty)
+    }
+
+    // RFC 7009 §2.2: 200 also for tokens that the server does not know; the body means nothing.
+    @Test(arguments: [200, 204], ["", "{}", "<html>", #"{"error":"invalid_token"}"#])
+    func `A success is one whatever its body says`(status: Int, body: String) async throws {
+        try await revocation(TokenResponse(status, body)).0.revoke(AccessToken("a"))
+    }
+
+    // RFC 7009 §2.2.1.
+    @Test(arguments: [
+        (400, "unsupported_token_type", LoadRemedy.clientRegistration), (401, "invalid_client", .clientRegistration),
+        (400, "invalid_request", .clientRegistration), (500, "", .retry), (404, "", .retry), (403, "", .clientRegistration),
+    ])
+    func `A refusal says what ends it`(status: Int, error: String, remedy: LoadRemedy) async throws {
+        let answer = TokenResponse(status, #"{"error":"\#(error)","error_description":"no r-secret, s3cr3t"}"#)
+        let (revocation, transport) = try revocation(answer)
+        let failure = try await #require(throws: OAuthError.self) {
+            try await revocation.revoke(AccessToken("a", refreshToken: "r-secret"))
+        }
+        #expect(failure.code == .refused && failure.status == status && failure.remedy == remedy)
+        #expect(failure.error == (error.isEmpty ? nil : error))
+        #expect(failure.errorDescription == "no [hidden], [hidden]")
+        #expect(transport.requests.count == 1)
+    }
+
+    // RFC 7009 §2.2.1: after a 503 the token still exists, and the server may say when to try again.
+    @Test(arguments: [("30", Duration.seconds(30)), ("Sun, 06 Nov 1994 08:49:37 GMT", .seconds(30)), ("", nil)])
+    func `A busy server says when to try again`(value: String, wait: Duration?) async throws {
+        let (revocation, _) = try revocation(TokenResponse(503, "", headers: ["Retry-After": value]))
+        let failure = try await #require(throws: OAuthError.self) { try await revocation.revoke(AccessToken("a")) }
+        #expect(failure.remedy == .retry && failure.retryAfter == wait)
+    }
+
+    // RFC 9700 §4.12.
+    @Test func `A redirect is an error`() async throws {
+        let (revocation, _) = try revocation(TokenResponse(307, "", headers: ["Location": "https://other.example"]))
+        #expect(try await #require(throws: OAuthError.self) { try await revocation.revoke(AccessToken("a")) }.code == .redirected)
+    }
+
+    // RFC 7009 §2: TLS, as for tokens.
+    @Test func `A URL that endangers the token is refused`() throws {
+        let url = try #require(URL(string: "http://as.example/revoke"))
+        let failure = try #require(throws: OAuthError.self) { try TokenRevocation(revocationURL: url, clientID: "app") }
+        #expect(failure.code == .invalidConfiguration && "\(failure)".contains("revocation URL"))
+    }
+
+    @Test func `Sign-out revokes the grant that it dropped`() async throws {
+        let (revocation, transport) = try revocation()
+        let tokens = TokenService(loader: try RefreshTokenLoader(answer: .token(#""refresh_token":"r2""#)))
+        await tokens.replace(with: AccessToken("a", lifetime: .zero, refreshToken: "r1"))
+        _ = try await tokens.retrieveToken()
+        let dropped = try #require(await tokens.reset())
+        try await revocation.revoke(dropped)
+        #expect(transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["token=r2&token_type_hint=refresh_token"])
+        await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+    }
+}

@@ -1,0 +1,98 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Guarantees 7 and 8: a caller leaves alone, loads outlive callers")
+struct CancellationTests {
+    // Museum 3: cancelling the first caller fails the others (okta-mobile-swift; azure-sdk-for-net#19424).
+    // Museum 4: cancelling any waiter cancels the shared load and poisons the cache (soto-core).
+    @Test("whoever is cancelled leaves at once, and alone", arguments: 0..<4)
+    func leavesAlone(index: Int) throws {
+        let scene = Scene(isRepeatable: true, endsWhenCancelled: true)
+        var waiting = scene.calls(4)
+        let leaver = waiting.remove(at: index)
+        leaver.cancel()
+        scene.stage.run()
+        #expect(leaver.isCancelledWithError)
+        #expect(!waiting.contains { $0.isDone })
+        let load = try scene.load()
+        #expect(!load.isCancelled)
+        scene.succeed(load, with: .hour("a"))
+        #expect(waiting.allSatisfy { $0.value?.value == "a" })
+    }
+
+    @Test("a caller cancelled before a miss starts nothing")
+    func cancelledBefore() {
+        let scene = Scene()
+        let caller = scene.stage.startCancelled { [service = scene.service] in try await service.retrieveToken() }
+        #expect(caller.isCancelledWithError)
+        #expect(scene.loader.loadCount == 0)
+    }
+
+    @Test("8: with nobody waiting the load goes on, and its token is kept")
+    func outlivesCallers() throws {
+        let scene = Scene()
+        let waiting = scene.calls(3)
+        waiting.forEach { $0.cancel() }
+        scene.stage.run()
+        #expect(waiting.allSatisfy { $0.isCancelledWithError })
+        try scene.deliver(.hour("a"))
+        #expect(scene.call().value?.value == "a")
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test("a caller's own limit ends its waiting only", arguments: [1, 5, 29])
+    func ownLimit(seconds: Int) throws {
+        let scene = Scene()
+        let patient = scene.call()
+        let hasty = scene.call(within: .seconds(seconds))
+        scene.advance(by: .seconds(seconds) - .milliseconds(1))
+        #expect(!hasty.isDone)
+        scene.advance(by: .milliseconds(1))
+        #expect(hasty.code == .deadlineExceeded)
+        #expect(!patient.isDone)
+        try scene.deliver(.hour("a"))
+        #expect(patient.value?.value == "a")
+    }
+
+    // Museum 15: the second caller's deadline disables the shared one (firebase PR#16665).
+    @Test("another caller's limit changes nothing about the load's own")
+    func limitsAreApart() throws {
+        let scene = Scene()
+        let first = scene.call()
+        _ = scene.call(within: .seconds(3600))
+        scene.advance(by: .seconds(30))
+        #expect(first.code == .loadTimedOut)
+    }
+
+    @Test("a limit of nothing on a miss starts nothing", arguments: [Duration.zero, .seconds(-1)])
+    func noTime(limit: Duration) {
+        let scene = Scene()
+        #expect(scene.call(within: limit).code == .deadlineExceeded)
+        #expect(scene.loader.loadCount == 0)
+    }
+
+    @Test("an answered caller leaves no timer behind")
+    func noTimerLeft() throws {
+        let scene = Scene()
+        _ = scene.call(within: .seconds(20))
+        #expect(scene.clock.sleeperCount == 2, "the load's and the caller's")
+        try scene.deliver(.hour("a"))
+        #expect(scene.clock.sleeperCount == 0)
+    }
+
+    @Test("ten thousand callers come and go while one waits, in order to the end")
+    func comeAndGo() throws {
+        let scene = Scene()
+        let first = scene.call()
+        for _ in 0..<100 {
+            let crowd = scene.calls(100)
+            crowd.forEach { $0.cancel() }
+            scene.stage.run()
+            #expect(crowd.allSatisfy { $0.isCancelledWithError })
+        }
+        try scene.deliver(.hour("a"))
+        #expect(first.value?.value == "a")
+    }
+}

@@ -1,0 +1,135 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import TestStage
+import Testing
+
+@Suite("Guarantee 19: observable")
+struct EventTests {
+    private func collect(_ events: AsyncStream<TokenEvent>, _ count: Int, in scene: Scene) -> [TokenEvent] {
+        scene.stage.start {
+            var seen: [TokenEvent] = []
+            var iterator = events.makeAsyncIterator()
+            while seen.count < count, let event = await iterator.next() { seen.append(event) }
+            return seen
+        }.value ?? []
+    }
+
+    @Test("a service's life, told in order, each event with its generation and load")
+    func story() throws {
+        let scene = Scene()
+        let events = scene.service.events()
+        _ = scene.calls(3)
+        scene.fail(try scene.load())
+        _ = scene.calls(2)
+        try scene.deliver(.hour("a"))
+        scene.advance(by: .seconds(3000))
+        _ = scene.call()
+        scene.fail(try scene.load())
+        scene.invalidate(.hour("a"))
+        scene.reset()
+        scene.replace(with: .hour("b"))
+        let story = collect(events, 9, in: scene).map { "\($0.name) \($0.generation) \($0.load ?? 0) \($0.callers)" }
+        #expect(
+            story == [
+                "loadStarted 0 1 1", "loadFailed 0 1 3", "loadStarted 0 2 1", "loadSucceeded 0 2 2", "refreshStarted 0 3 0",
+                "refreshFailed 0 3 0", "invalidated 0 0 0", "reset 1 0 0", "replaced 2 0 0",
+            ])
+    }
+
+    @Test("an event's error says when the next attempt is, like the callers' own")
+    func datedErrors() throws {
+        let scene = Scene()
+        let events = scene.service.events()
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure(retryAfter: .seconds(7)))
+        let error = collect(events, 2, in: scene).last?.error
+        #expect(caller.retryAt == 7 && error?.retryAt?.timeIntervalSince1970 == 7)
+    }
+
+    @Test("callers that wait on through a replacement are counted with the new load")
+    func countedThroughReplacement() throws {
+        let scene = Scene()
+        let events = scene.service.events()
+        _ = scene.calls(3)
+        scene.perform { service in await service.join(callers: 5, seen: 0) { _ in } }
+        scene.replace(with: AccessToken("expired", lifetime: .zero))
+        #expect(collect(events, 3, in: scene).last?.callers == 8)
+    }
+
+    @Test("every subscriber has a bounded buffer of its own: a slow one loses the oldest")
+    func bounded() throws {
+        let scene = Scene()
+        let slow = scene.service.events(bufferingNewest: 2), quick = scene.service.events()
+        for number in 0..<10 { scene.replace(with: .hour("\(number)")) }
+        #expect(collect(slow, 2, in: scene).map(\.generation) == [9, 10])
+        #expect(collect(quick, 10, in: scene).map(\.generation) == Array(1...10))
+    }
+
+    @Test("streams end when the service is released, and a stream that ended costs nothing")
+    func ends() {
+        let stage = Stage()
+        var service: TokenService? = TokenService(clock: ManualClock(), executor: stage) { _ in .hour("a") }
+        let events = service?.events()
+        _ = service?.events()
+        service = nil
+        let reader = stage.start {
+            guard let events else { return -1 }
+            return await events.reduce(0) { count, _ in count + 1 }
+        }
+        #expect(reader.value == 0)
+    }
+
+    @Test("a buffer has room for one event at least", arguments: [0, -1])
+    func room(limit: Int) {
+        let scene = Scene(), events = scene.service.events(bufferingNewest: limit)
+        scene.reset()
+        #expect(scene.told(by: events).map(\.name) == [.reset])
+    }
+
+    @Test("a stream that nobody reads any longer is let go, with what it has not told")
+    func letGo() throws {
+        final class Cause: Error {}
+        let scene = Scene()
+        weak let cause = try {
+            let cause = Cause(), events = scene.service.events()
+            _ = scene.call()
+            scene.fail(try scene.load(), with: cause)
+            withExtendedLifetime(events) {}
+            return cause
+        }()
+        // The back-off forgets its last error.
+        _ = scene.call()
+        try scene.deliver(.hour("a"))
+        #expect(cause == nil)
+    }
+
+    // Museum 27: handlers that run under the lock (GTMAppAuth; Alamofire PR#3322). Resuming a reader runs its executor.
+    @Test("a reader's executor may ask the service anything while it is told an event")
+    func curiousExecutor() {
+        let scene = Scene(), told = Log<TokenEvent.Name>(), events = scene.service.events()
+        let curious = CuriousExecutor(scene.stage) { [service = scene.service] in _ = service.events() }
+        let reader = Task(executorPreference: curious) { for await event in events { told.append(event.name) } }
+        scene.stage.run()
+        scene.reset()
+        reader.cancel()
+        scene.stage.run()
+        #expect(told.entries == [.reset])
+    }
+
+    /// Does something else before each job that it passes on.
+    private final class CuriousExecutor: TaskExecutor {
+        private let stage: Stage
+        private let question: @Sendable () -> Void
+
+        init(_ stage: Stage, question: @escaping @Sendable () -> Void) {
+            self.stage = stage
+            self.question = question
+        }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            question()
+            stage.enqueue(job)
+        }
+    }
+}

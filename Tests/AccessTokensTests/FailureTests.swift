@@ -1,0 +1,192 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import TestStage
+import Testing
+
+@Suite("Guarantee 4: failures are not cached as answers")
+struct FailureTests {
+    @Test("those who waited share the error, and the next caller tries at once")
+    func shared() throws {
+        let scene = Scene()
+        let waiting = scene.calls(5)
+        scene.fail(try scene.load())
+        #expect(waiting.allSatisfy { $0.code == .loadFailed })
+        #expect(waiting.allSatisfy { ($0.error as? TokenServiceError)?.underlying is ScriptedFailure })
+        let next = scene.call()
+        try scene.deliver(.hour("a"))
+        #expect(next.value?.value == "a")
+    }
+
+    // Museum 5: a failed load served for ever (soto-core#708). Museum 22: arithmetic that overflows at failure 58
+    // (aws-sdk-java-v2#6805).
+    @Test("the pauses double to a minute and never overflow, over 100 failures")
+    func pauses() throws {
+        let scene = Scene()
+        var pauses: [Double] = []
+        for _ in 1...100 {
+            let caller = scene.call()
+            scene.fail(try scene.load())
+            let now = scene.clock.now.offset / .seconds(1)
+            let pause = try #require(caller.retryAt) - now
+            pauses.append(pause)
+            if pause > 0.002 {
+                scene.advance(by: .seconds(pause - 0.001))
+                let early = scene.call()
+                #expect(early.code == .loadFailed && early.retryAt != nil, "the last error, without a load")
+            }
+            scene.advance(by: .milliseconds(2))
+        }
+        #expect(pauses[0] == 0)
+        for (pause, floor) in zip(pauses.dropFirst(), [1.0, 2, 4, 8, 16, 32, 60, 60]) {
+            #expect(pause >= floor && pause <= floor * 1.25)
+        }
+        #expect(pauses.dropFirst(7).allSatisfy { 60 <= $0 && $0 <= 75 })
+    }
+
+    @Test(
+        "the server's Retry-After wins, up to an hour, also after a first failure",
+        arguments: [(5, 5), (3_600, 3_600), (100_000, 3_600), (0, 0), (-5, 0)])
+    func retryAfter(seconds: Int, honoured: Int) throws {
+        let scene = Scene()
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure(retryAfter: .seconds(seconds)))
+        #expect(caller.retryAt == Double(honoured))
+        if honoured > 0 {
+            scene.advance(by: .seconds(honoured) - .milliseconds(1))
+            #expect(scene.call().code == .loadFailed)
+            #expect(scene.loader.loadCount == 1)
+            scene.advance(by: .milliseconds(1))
+        }
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("a refused grant asks the server no more", arguments: ["replace", "reset", "retryNow"])
+    func grantRefused(until cure: String) throws {
+        let scene = Scene()
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure.grantRefused)
+        #expect(caller.retryAt == nil)
+        #expect((caller.error as? TokenServiceError)?.remedy == .signIn)
+        scene.advance(by: .seconds(1_000_000))
+        #expect(scene.call().code == .loadFailed)
+        #expect(scene.loader.loadCount == 1)
+        switch cure {
+        case "replace": scene.replace(with: AccessToken("grant", lifetime: .zero))
+        case "reset": scene.reset()
+        default: scene.retryNow()
+        }
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("a refused client is tried again after the longest pause, and heals")
+    func clientRefused() throws {
+        let scene = Scene()
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure.clientRefused)
+        #expect(caller.retryAt == 60)
+        scene.advance(by: .seconds(59))
+        #expect(scene.call().code == .loadFailed)
+        scene.advance(by: .seconds(1))
+        let healed = scene.call()
+        try scene.deliver(.hour("a"))
+        #expect(healed.value?.value == "a")
+    }
+
+    @Test("success clears the count: the next failure is a first one")
+    func successClears() throws {
+        let scene = Scene()
+        for _ in 1...4 {
+            _ = scene.call()
+            scene.fail(try scene.load())
+            scene.advance(by: .seconds(10))
+        }
+        _ = scene.call()
+        let token = try scene.deliver(.hour("a"))
+        scene.invalidate(token)
+        let caller = scene.call()
+        scene.fail(try scene.load())
+        #expect(caller.retryAt == scene.clock.now.offset / .seconds(1))
+    }
+
+    @Test("a token that arrives already expired is a transient failure", arguments: [Duration.zero, .seconds(-1)])
+    func expiredOnArrival(lifetime: Duration) throws {
+        let scene = Scene()
+        let caller = scene.call()
+        try scene.deliver(AccessToken("a", lifetime: lifetime, refreshToken: "r"))
+        #expect(caller.code == .tokenExpiredOnArrival && caller.retryAt == 0)
+        _ = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "r", "its refresh token is not lost (museum 19)")
+    }
+
+    @Test("a token that arrives inside its leeway answers its waiters and is not cached")
+    func insideLeeway() throws {
+        let scene = Scene()
+        let waiting = scene.calls(2)
+        let load = try scene.load()
+        scene.advance(by: .seconds(9.5))
+        scene.succeed(load, with: AccessToken("a", lifetime: .seconds(10)))
+        #expect(waiting.allSatisfy { $0.value?.value == "a" })
+        #expect(scene.service.cachedToken == nil)
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    // Museum 29: a transport error taken for a sign-out (OAuthenticator; tuist PR#10276).
+    @Test("a transport error keeps the grant")
+    func grantSurvives() throws {
+        let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
+        scene.advance(by: .seconds(60))
+        _ = scene.call()
+        scene.fail(try scene.load())
+        _ = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "r")
+    }
+
+    @Test("a loader's CancellationError is a failed load, not the caller's cancellation")
+    func loaderCancellation() throws {
+        let scene = Scene()
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: CancellationError())
+        #expect(caller.code == .loadFailed)
+    }
+
+    // Museum 29 again: what the service knows nothing about is no reason to ask for a sign-in.
+    @Test("an error that says nothing of its remedy is a transient one")
+    func unknownError() throws {
+        struct Unknown: Error {}
+        let scene = Scene()
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: Unknown())
+        #expect((caller.error as? TokenServiceError)?.remedy == .retry)
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("a Retry-After of nothing does not end our own pause", arguments: [0, -5])
+    func emptyRetryAfter(seconds: Int) throws {
+        let scene = Scene()
+        var callers: [Scene.Caller] = []
+        for _ in 1...2 {
+            callers.append(scene.call())
+            scene.fail(try scene.load(), with: ScriptedFailure(retryAfter: .seconds(seconds)))
+        }
+        #expect(try #require(callers[1].retryAt) >= 1)
+    }
+
+    @Test func `an error names no moment that is over, however long its caller takes to be told`() throws {
+        let stage = Stage(), manual = ManualClock(), start = manual.now, meanwhile = Meanwhile()
+        let service = TokenService(
+            clock: OddClock(manual, onReading: meanwhile.read),
+            wallClock: { Date(timeIntervalSince1970: start.duration(to: manual.now) / .seconds(1)) },
+            executor: stage
+        ) { _ in throw ScriptedFailure.transient }
+        for _ in 1...2 { _ = stage.start { try await service.retrieveToken() } }
+        // The first reading decides, the second one dates the error: between them the pause ends.
+        meanwhile.atReading(2) { manual.advance(by: .seconds(10)) }
+        let caller = stage.start { try await service.retrieveToken() }
+        #expect(caller.code == .loadFailed && caller.retryAt == 10)
+    }
+}

@@ -1,0 +1,92 @@
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@testable import AccessTokens
+
+@Suite("Lifetimes: nothing leaks, nothing is left running")
+struct LifetimeTests {
+    @Test("a service released mid-load lives until the load ends, and answers its callers")
+    func releasedMidLoad() throws {
+        let stage = Stage(), loader = ScriptedLoader(), clock = ManualClock()
+        var service: TokenService? = TokenService(clock: clock, executor: stage, loader: loader)
+        weak let watched = service
+        let caller = stage.start { [service] in try await service?.retrieveToken() }
+        service = nil
+        #expect(watched != nil)
+        let call = stage.start { try await loader.nextCall() }
+        call.value?.succeed(with: .hour("a"))
+        stage.run()
+        #expect(caller.value??.value == "a")
+        #expect(watched == nil)
+        #expect(clock.sleeperCount == 0)
+    }
+
+    // Museum 19, when nobody is left to notice: the load outlives its limit, and the service the last who holds it.
+    @Test func `a rotated refresh token that comes late is saved, though everybody has let the service go`() throws {
+        let stage = Stage(), loader = ScriptedLoader(), clock = ManualClock(), store = ScriptedStore()
+        var service: TokenService? = TokenService(store: store, clock: clock, executor: stage, loader: loader)
+        weak let watched = service
+        let caller = stage.start { [service] in try await service?.retrieveToken() }
+        service = nil
+        clock.advance(by: .seconds(30))
+        stage.run()
+        #expect(caller.code == .loadTimedOut)
+        let call = stage.start { try await loader.nextCall() }
+        call.value?.succeed(with: AccessToken("late", lifetime: .seconds(3_600), refreshToken: "rotated"))
+        stage.run()
+        #expect(store.contents?.refreshToken == "rotated")
+        #expect(watched == nil)
+    }
+
+    @Test("a service that is released with a token, or with a refused grant, is gone", arguments: [true, false])
+    func released(isHolding: Bool) throws {
+        weak let watched = try {
+            let scene = Scene()
+            _ = scene.call()
+            if isHolding { try scene.deliver(.hour("a")) } else { scene.fail(try scene.load()) }
+            return scene.service
+        }()
+        #expect(watched == nil)
+    }
+
+    @Test("after reset and release nothing is left running", arguments: [true, false])
+    func afterReset(isRepeatable: Bool) throws {
+        let scene = Scene(isRepeatable: isRepeatable, endsWhenCancelled: true)
+        weak let watched = scene.service
+        let waiting = scene.call(within: .seconds(100))
+        scene.reset()
+        #expect(waiting.code == .reset)
+        #expect(scene.clock.sleeperCount == 0)
+        #expect(scene.loader.unansweredCount == 0)
+        #expect(watched != nil)
+    }
+
+    @Test("a cancelled caller leaves nothing behind")
+    func cancelledCaller() throws {
+        let stage = Stage(), loader = ScriptedLoader(isRepeatable: true, endsWhenCancelled: true), clock = ManualClock()
+        weak let watched = {
+            let service = TokenService(clock: clock, executor: stage, loader: loader)
+            let caller = stage.start { try await service.retrieveToken(within: .seconds(5)) }
+            caller.cancel()
+            stage.run()
+            #expect(caller.isCancelledWithError)
+            return service
+        }()
+        #expect(watched != nil, "the load outlives its caller")
+        clock.advance(by: .seconds(30))
+        stage.run()
+        #expect(watched == nil, "and ends with its limit")
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test("a load that has ended leaves nothing in the service", arguments: [true, false])
+    func endedLoad(succeeds: Bool) throws {
+        let scene = Scene()
+        _ = scene.call()
+        let load = try scene.load()
+        if succeeds { scene.succeed(load, with: .hour("a")) } else { scene.fail(load) }
+        let left = scene.stage.start { [service = scene.service] in await service.loads.count + service.timers.count }
+        #expect(left.value == 0)
+    }
+}

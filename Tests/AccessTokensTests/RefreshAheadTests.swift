@@ -1,0 +1,300 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+/// A token of an hour: soft window from 2,640 … 2,730 s, hard expiry at 3,540 s.
+@Suite("Guarantee 10: refresh ahead")
+struct RefreshAheadTests {
+    private func sceneInWindow(isRepeatable: Bool = false) throws -> Scene {
+        let scene = try Scene.holding(.hour("a"), isRepeatable: isRepeatable)
+        scene.advance(by: .seconds(2730))
+        return scene
+    }
+
+    @Test("in the soft window callers get the current token at once while one load runs")
+    func oneLoadInBackground() throws {
+        let scene = try sceneInWindow()
+        #expect(scene.calls(100).allSatisfy { $0.value?.value == "a" })
+        #expect(scene.loader.loadCount == 2)
+        try scene.deliver(.hour("b"))
+        _ = try? scene.load()
+        #expect(scene.call().value?.value == "b")
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("the first caller in the window claims the refresh without suspending")
+    func claimNeverSuspends() async throws {
+        let scene = try sceneInWindow()
+        // Nobody runs the stage: a caller that waited for the actor could not come back.
+        #expect(try await scene.service.retrieveToken().value == "a")
+        scene.stage.run()
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("one caller claims the refresh for all: nobody else sends anybody to the actor")
+    func claimedOnce() async throws {
+        let scene = try sceneInWindow()
+        for _ in 0..<100 { _ = try await scene.service.retrieveToken() }
+        #expect(scene.stage.pending == 1)
+    }
+
+    @Test("no timer starts a refresh: without callers nothing happens")
+    func noTimer() throws {
+        let scene = try sceneInWindow()
+        scene.advance(by: .seconds(100))
+        #expect(scene.loader.loadCount == 1)
+        #expect(scene.clock.sleeperCount == 0)
+    }
+
+    @Test("before the window nobody refreshes", arguments: [0, 1, 2639])
+    func beforeTheWindow(second: Int) throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(second))
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    // Museum 6: a failed refresh-ahead displaces a token that is still valid (google-cloud-rust#5809; soto-core).
+    @Test("a failed refresh keeps the token and is tried again after 30 s, doubling")
+    func failureKeepsToken() throws {
+        let scene = try sceneInWindow()
+        var loads = 1
+        for pause in [30, 60, 120, 240] {
+            #expect(scene.call().value?.value == "a")
+            loads += 1
+            #expect(scene.loader.loadCount == loads)
+            scene.fail(try scene.load())
+            scene.advance(by: .seconds(pause) - .milliseconds(1))
+            #expect(scene.call().value?.value == "a")
+            #expect(scene.loader.loadCount == loads, "not before the pause is over")
+            scene.advance(by: .seconds(pause / 4) + .milliseconds(2))
+        }
+    }
+
+    @Test("a refused grant stops the refreshes until hard expiry, then callers ask once more")
+    func permanentStopsUntilExpiry() throws {
+        let scene = try sceneInWindow()
+        _ = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure.grantRefused)
+        scene.advance(by: .seconds(809))
+        #expect(scene.call().value?.value == "a")
+        #expect(scene.loader.loadCount == 2)
+        scene.advance(by: .seconds(1))
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure.grantRefused)
+        #expect(caller.code == .loadFailed)
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 3)
+    }
+
+    @Test("at hard expiry callers join the running load, with its original limit")
+    func joinsAtHardExpiry() throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(3530))
+        _ = scene.call()
+        let refresh = try scene.load()
+        scene.advance(by: .seconds(10))
+        let waiting = scene.calls(2)
+        #expect(scene.loader.loadCount == 2 && !waiting.contains { $0.isDone })
+        scene.advance(by: .seconds(20) - .milliseconds(1))
+        #expect(!waiting.contains { $0.isDone })
+        scene.advance(by: .milliseconds(1))
+        #expect(waiting.allSatisfy { $0.code == .loadTimedOut })
+        scene.succeed(refresh, with: .hour("b"))
+        #expect(scene.call().value?.value == "b")
+    }
+
+    @Test("our pause after a failed refresh never delays callers at hard expiry")
+    func pauseEndsAtExpiry() throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(3539))
+        _ = scene.call()
+        scene.fail(try scene.load())
+        scene.advance(by: .seconds(1))
+        let caller = scene.call()
+        try scene.deliver(.hour("b"))
+        #expect(caller.value?.value == "b")
+    }
+
+    @Test("the server's Retry-After holds for everybody, beyond hard expiry too")
+    func retryAfterHolds() throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(3539))
+        _ = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure(retryAfter: .seconds(100)))
+        scene.advance(by: .seconds(1))
+        #expect(scene.call().retryAt == 3639)
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("a refresh that never answers leaves the token, and is given up after its limit", arguments: [true, false])
+    func stuckRefresh(isRepeatable: Bool) throws {
+        let scene = try sceneInWindow(isRepeatable: isRepeatable)
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(30))
+        #expect(scene.call().value?.value == "a")
+        #expect(stuck.isCancelled == isRepeatable)
+        scene.advance(by: .seconds(60))
+        #expect(scene.call().value?.value == "a")
+        #expect(scene.loader.loadCount == (isRepeatable ? 3 : 2))
+        if !isRepeatable {
+            scene.succeed(stuck, with: .hour("late"))
+            #expect(scene.call().value?.value == "late")
+        }
+    }
+
+    @Test("a refresh that returns a token inside its leeway keeps the good one, and the new grant")
+    func gainedNothing() throws {
+        let scene = try sceneInWindow()
+        _ = scene.call()
+        let refresh = try scene.load()
+        scene.advance(by: .seconds(19))
+        scene.succeed(refresh, with: AccessToken("short", lifetime: .seconds(20), refreshToken: "rotated"))
+        #expect(scene.call().value?.value == "a")
+        #expect(scene.loader.loadCount == 2, "and is not tried again at once")
+        scene.advance(by: .seconds(40))
+        _ = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "rotated")
+    }
+
+    @Test("retryNow ends the pause of a failed refresh")
+    func retryNow() throws {
+        let scene = try sceneInWindow()
+        _ = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure.grantRefused)
+        scene.retryNow()
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 3)
+    }
+
+    @Test("retryNow also ends the pause that a stalled refresh will leave")
+    func retryNowWhileStalled() throws {
+        let scene = try sceneInWindow()
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(30))
+        scene.retryNow()
+        scene.fail(stuck)
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 3)
+    }
+
+    @Test("the server's own wish wins over the window")
+    func refreshIn() throws {
+        let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(3600), refreshIn: .seconds(600)))
+        scene.advance(by: .seconds(599))
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 1)
+        scene.advance(by: .seconds(1))
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("a caller whom only the actor can answer claims the refresh too")
+    func claimedInTheActor() throws {
+        let scene = try sceneInWindow()
+        // So does a call behind a callback's operation, though a token is there.
+        scene.perform { service in await service.join(callers: 1, seen: 0) { _ in } }
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    // At either of the two readings of a call that has more to do than to hand out the token.
+    @Test("of two callers who see at the same moment that a refresh is due one claims it", arguments: [1, 2])
+    func claimedByOne(reading: Int) {
+        let stage = Stage(), clock = ManualClock(), meanwhile = Meanwhile()
+        let odd = OddClock(clock, onReading: meanwhile.read)
+        let service = TokenService(clock: odd, executor: stage, loader: ScriptedLoader())
+        _ = stage.start { await service.replace(with: .hour("a")) }
+        clock.advance(by: .seconds(2_730))
+        meanwhile.atReading(reading) { _ = service.peek() }
+        _ = service.peek()
+        #expect(stage.pending == 1)
+    }
+
+    @Test("while a refresh runs, callers send nobody to the actor")
+    func nobodySent() throws {
+        let scene = try sceneInWindow()
+        _ = scene.call()
+        for _ in 0..<3 { #expect(scene.service.peek().token?.value == "a") }
+        #expect(scene.stage.pending == 0)
+    }
+
+    @Test("a refresh that may not start beside three given up is asked for again after a pause only")
+    func tooManyGivenUp() throws {
+        let scene = try sceneInWindow(isRepeatable: true)
+        for pause in [30, 60, 120] {
+            _ = scene.call()
+            _ = try scene.load()
+            scene.advance(by: .seconds(30))
+            scene.advance(by: .seconds(pause + pause / 4))
+        }
+        #expect(scene.call().value?.value == "a")
+        #expect(scene.loader.loadCount == 4)
+        _ = scene.service.peek()
+        #expect(scene.stage.pending == 0)
+    }
+
+    @Test("retryNow begins the count of failed refreshes anew")
+    func retryNowForgets() throws {
+        let scene = try sceneInWindow()
+        for _ in 1...3 {
+            scene.retryNow()
+            _ = scene.call()
+            scene.fail(try scene.load())
+        }
+        scene.advance(by: .seconds(38))
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 5, "after a first failure 30 … 37.5 s")
+    }
+
+    @Test("a refused client is asked again after the longest pause")
+    func clientRefused() throws {
+        let scene = try sceneInWindow()
+        _ = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure.clientRefused)
+        scene.advance(by: .seconds(299))
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 2)
+        scene.advance(by: .seconds(77))
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 3)
+    }
+
+    @Test("a refresh that fails after hard expiry fails like any load, though nobody came in between")
+    func failsAfterExpiry() throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(3_530))
+        _ = scene.call()
+        let refresh = try scene.load()
+        scene.advance(by: .seconds(10))
+        scene.fail(refresh, with: ScriptedFailure.grantRefused)
+        #expect(scene.call().code == .loadFailed)
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("a token inside its leeway that arrives after hard expiry is no failed refresh, though nobody came in between")
+    func arrivesAfterExpiry() throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(3_530))
+        _ = scene.call()
+        let refresh = try scene.load(), events = scene.service.events()
+        scene.advance(by: .seconds(19))
+        scene.succeed(refresh, with: AccessToken("short", lifetime: .seconds(20)))
+        #expect(scene.told(by: events).map(\.name) == [.loadSucceeded])
+    }
+
+    @Test("a stalled refresh whose token ends is no second time-out", arguments: [true, false])
+    func stalledOnce(isRefused: Bool) throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(3_500))
+        _ = scene.call()
+        scene.advance(by: .seconds(30))
+        #expect(scene.call().value?.value == "a")
+        let events = scene.service.events()
+        if isRefused { scene.invalidate(.hour("a")) } else { scene.advance(by: .seconds(10)) }
+        #expect(scene.call().code == .loadTimedOut)
+        #expect(scene.told(by: events).map(\.name) == (isRefused ? [.invalidated] : []))
+    }
+}

@@ -1,0 +1,114 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import TestStage
+
+/// One service with both its ends in the test's hands: callers and time in front, the loader behind.
+///
+/// Nothing runs by itself: each step runs until everybody waits, so that "it still waits" is something a test can see.
+struct Scene {
+    typealias Caller = Stage.Player<AccessToken>
+
+    let stage = Stage()
+    let clock = ManualClock()
+    let loader: ScriptedLoader
+    let service: TokenService
+
+    init(
+        isRepeatable: Bool = false, endsWhenCancelled: Bool = false, policy: RefreshPolicy = RefreshPolicy(),
+        store: (any TokenStore)? = nil, seed: UInt64 = 1
+    ) {
+        loader = ScriptedLoader(isRepeatable: isRepeatable, endsWhenCancelled: endsWhenCancelled)
+        let start = clock.now
+        service = TokenService(
+            policy: policy, store: store, clock: clock,
+            wallClock: { [clock] in Date(timeIntervalSince1970: start.duration(to: clock.now) / .seconds(1)) },
+            seed: seed, executor: stage, loader: loader)
+    }
+
+    /// A caller, run until it has its answer or waits.
+    func call(within limit: Duration? = nil) -> Caller {
+        stage.start { [service] in try await service.retrieveToken(within: limit) }
+    }
+
+    func calls(_ count: Int) -> [Caller] {
+        (0..<count).map { _ in call() }
+    }
+
+    /// The next load that began; a test that expects one fails without it.
+    func load() throws -> ScriptedLoader.Call {
+        let next = stage.start { [loader] in try await loader.nextCall() }
+        guard let call = next.value else {
+            next.cancel()
+            stage.run()
+            throw Missing()
+        }
+        return call
+    }
+
+    /// Answers the next load with a token.
+    @discardableResult
+    func deliver(_ token: AccessToken) throws -> AccessToken {
+        try load().succeed(with: token)
+        stage.run()
+        return token
+    }
+
+    func succeed(_ call: ScriptedLoader.Call, with token: AccessToken) {
+        call.succeed(with: token)
+        stage.run()
+    }
+
+    func fail(_ call: ScriptedLoader.Call, with error: any Error = ScriptedFailure.transient) {
+        call.fail(with: error)
+        stage.run()
+    }
+
+    func advance(by duration: Duration) {
+        clock.advance(by: duration)
+        stage.run()
+    }
+
+    func perform(_ body: @escaping @Sendable (TokenService) async throws -> Void) {
+        _ = stage.start { [service] in try await body(service) }
+    }
+
+    /// The events that a stream has told until now.
+    func told(by events: AsyncStream<TokenEvent>) -> [TokenEvent] {
+        let log = Log<TokenEvent>()
+        let reader = stage.start { for await event in events { log.append(event) } }
+        reader.cancel()
+        stage.run()
+        return log.entries
+    }
+
+    func invalidate(_ token: AccessToken) { perform { await $0.invalidate(token) } }
+    func replace(with token: AccessToken) { perform { await $0.replace(with: token) } }
+    func reset() { perform { try await $0.reset() } }
+    func retryNow() { perform { await $0.retryNow() } }
+
+    /// A scene whose service holds a token of this lifetime.
+    static func holding(
+        _ token: AccessToken, isRepeatable: Bool = false, policy: RefreshPolicy = RefreshPolicy()
+    ) throws -> Scene {
+        let scene = Scene(isRepeatable: isRepeatable, policy: policy)
+        let caller = scene.call()
+        try scene.deliver(token)
+        guard caller.value == token else { throw Missing() }
+        return scene
+    }
+
+    struct Missing: Error {}
+}
+
+extension Stage.Player {
+    /// The service's error code, if the caller got one.
+    var code: TokenServiceError.Code? { (error as? TokenServiceError)?.code }
+
+    /// When the service asks again, in seconds of the scene's clock.
+    var retryAt: Double? { (error as? TokenServiceError)?.retryAt?.timeIntervalSince1970 }
+}
+
+extension AccessToken {
+    static func hour(_ name: String) -> AccessToken { AccessToken(name, lifetime: .seconds(3600)) }
+}

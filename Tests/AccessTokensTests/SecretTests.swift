@@ -1,0 +1,61 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Guarantee 18: secrets stay secret")
+struct SecretTests {
+    private static let token = AccessToken(
+        "SECRET-access", lifetime: .seconds(3600), scope: "read", refreshToken: "SECRET-refresh")
+
+    private func texts(of value: Any) -> [String] {
+        var dumped = ""
+        dump(value, to: &dumped)
+        return ["\(value)", String(describing: value), String(reflecting: value), dumped]
+    }
+
+    @Test("no text made of a token shows it, alone or inside something else")
+    func token() {
+        let values: [Any] = [Self.token, [Self.token], Optional(Self.token) as Any, ["key": Self.token], Set([Self.token])]
+        for text in values.flatMap(texts) {
+            #expect(!text.contains("SECRET"))
+        }
+        #expect("\(Self.token)".contains("read"), "what is no secret is said")
+    }
+
+    @Test("no dump of a service in any state shows a token")
+    func service() throws {
+        let scene = try Scene.holding(Self.token)
+        var dumps = texts(of: scene.service) + texts(of: scene.loader)
+        scene.invalidate(Self.token)
+        dumps += texts(of: scene.service)
+        _ = scene.call()
+        dumps += texts(of: scene.service) + texts(of: try scene.load())
+        for text in dumps { #expect(!text.contains("SECRET")) }
+    }
+
+    @Test("no event and no error shows a token")
+    func eventsAndErrors() throws {
+        let scene = Scene()
+        let events = scene.service.events()
+        let caller = scene.call()
+        try scene.deliver(Self.token)
+        scene.invalidate(Self.token)
+        let refused = scene.call()
+        try scene.deliver(Self.token)
+        scene.replace(with: Self.token)
+        scene.reset()
+        #expect(caller.isDone)
+        let seen = scene.stage.start {
+            var seen: [TokenEvent] = []
+            for await event in events {
+                seen.append(event)
+                if event.name == .reset { break }
+            }
+            return seen
+        }
+        let all = try #require(seen.value)
+        #expect(all.count == 7)
+        for text in all.flatMap(texts) + texts(of: refused.error as Any) { #expect(!text.contains("SECRET")) }
+    }
+}

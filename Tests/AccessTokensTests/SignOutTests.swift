@@ -1,0 +1,161 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Guarantee 6: sign-out is a fence")
+struct SignOutTests {
+    @Test("reset returns the dropped token, whose grant is to be revoked, and leaves the service empty")
+    func returnsGrant() throws {
+        let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
+        scene.advance(by: .seconds(100))
+        let dropped = scene.stage.start { [service = scene.service] in try await service.reset() }
+        #expect(dropped.value??.refreshToken == "r", "also when the access token has expired")
+        let again = scene.stage.start { [service = scene.service] in try await service.reset() }
+        #expect(again.isDone && again.value == .some(nil))
+        let caller = scene.call()
+        let load = try scene.load()
+        #expect(load.previous == nil, "empty, not locked: the next call loads with nothing from before")
+        scene.succeed(load, with: .hour("b"))
+        #expect(caller.value?.value == "b")
+    }
+
+    // Museum 7: sign-out during a load is undone by its result (supabase-swift#1371; Alamofire; Auth0.swift).
+    @Test("a load that began before the reset is cancelled, and its result discarded", arguments: [true, false])
+    func lateSuccess(isRepeatable: Bool) throws {
+        let scene = Scene(isRepeatable: isRepeatable)
+        let waiting = scene.calls(3)
+        let load = try scene.load()
+        scene.reset()
+        #expect(waiting.allSatisfy { $0.code == .reset }, "those who wait learn it at once")
+        #expect(load.isCancelled)
+        scene.succeed(load, with: .hour("old"))
+        #expect(scene.service.cachedToken == nil)
+        let next = scene.call()
+        #expect(!next.isDone)
+        try scene.deliver(.hour("new"))
+        #expect(next.value?.value == "new")
+    }
+
+    @Test("a late failure is discarded too: no pause, no error, no event")
+    func lateFailure() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let load = try scene.load()
+        scene.reset()
+        let events = scene.service.events()
+        scene.fail(load, with: ScriptedFailure.grantRefused)
+        let next = scene.call()
+        try scene.deliver(.hour("new"))
+        #expect(next.value?.value == "new")
+        let names = scene.stage.start {
+            var iterator = events.makeAsyncIterator()
+            return [await iterator.next()?.name, await iterator.next()?.name]
+        }
+        #expect(names.value == [.loadStarted, .loadSucceeded])
+    }
+
+    @Test("a caller from before the reset, still on its way to the actor, starts no load after it")
+    func onItsWay() throws {
+        let scene = Scene()
+        let both = scene.stage.start { [service = scene.service] in
+            async let reset = service.reset()
+            async let token = service.retrieveToken()
+            return (try await reset, try? await token)
+        }
+        // Whatever the order in which the two reached the actor: one load at most, and none that crosses the fence.
+        #expect(scene.loader.loadCount <= 1)
+        if let load = try? scene.load() { scene.succeed(load, with: .hour("a")) }
+        #expect(both.isDone)
+    }
+
+    // Museum 8: user B signs in during A's load; A's result overwrites (Alamofire).
+    @Test("a change of user during a load: nothing of the first user's is seen")
+    func changeOfUser() throws {
+        let scene = Scene()
+        let alice = scene.call()
+        let load = try scene.load()
+        scene.reset()
+        scene.replace(with: AccessToken("bob", lifetime: .seconds(3600), refreshToken: "bob's grant"))
+        scene.succeed(load, with: AccessToken("alice", lifetime: .seconds(3600), refreshToken: "alice's grant"))
+        #expect(alice.code == .reset)
+        #expect(scene.call().value?.value == "bob")
+        scene.invalidate(.hour("bob"))
+        _ = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "bob's grant")
+    }
+
+    @Test("replace answers the waiters with the new token and discards the load")
+    func replaceAnswers() throws {
+        let scene = Scene()
+        let waiting = scene.calls(3)
+        let load = try scene.load()
+        scene.replace(with: .hour("given"))
+        #expect(waiting.allSatisfy { $0.value?.value == "given" })
+        #expect(load.isCancelled)
+        scene.succeed(load, with: .hour("late"))
+        #expect(scene.call().value?.value == "given")
+    }
+
+    @Test("an expired replacement is a grant: it starts a load, for which the waiters wait on")
+    func expiredReplacement() throws {
+        let scene = Scene()
+        let waiting = scene.call()
+        let first = try scene.load()
+        scene.replace(with: AccessToken("expired", lifetime: .zero, refreshToken: "r"))
+        #expect(!waiting.isDone)
+        let second = try scene.load()
+        #expect(second.previous?.refreshToken == "r")
+        scene.succeed(first, with: .hour("late"))
+        #expect(!waiting.isDone)
+        scene.succeed(second, with: .hour("new"))
+        #expect(waiting.value?.value == "new")
+    }
+
+    @Test("both clear refusals and back-off", arguments: [true, false])
+    func clears(byReset: Bool) throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.invalidate(.hour("a"))
+        for _ in 1...3 {
+            _ = scene.call()
+            if let load = try? scene.load() { scene.fail(load) }
+        }
+        #expect(scene.call().code == .loadFailed, "a pause is on")
+        if byReset { scene.reset() } else { scene.replace(with: AccessToken("x", lifetime: .zero)) }
+        let caller = scene.call()
+        try scene.deliver(.hour("a"))
+        #expect(caller.value?.value == "a", "the string refused before the fence is good after it")
+    }
+
+    @Test("a load that was fenced off before it began does not begin: the old grant is not used")
+    func fencedBeforeItBegan() throws {
+        let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "old"))
+        scene.advance(by: .seconds(60))
+        // Both are on their way before the load's task gets its turn.
+        let caller = Task(executorPreference: scene.stage) { [service = scene.service] in try await service.retrieveToken() }
+        let signOut = Task(executorPreference: scene.stage) { [service = scene.service] in try await service.reset() }
+        scene.stage.run()
+        #expect(scene.loader.loadCount == 1, "the first token's load is the only one")
+        withExtendedLifetime((caller, signOut)) {}
+    }
+
+    @Test("callers already answered keep their answer")
+    func keepsAnswer() throws {
+        let scene = Scene()
+        let caller = scene.call()
+        let load = try scene.load()
+        scene.succeed(load, with: .hour("a"))
+        scene.reset()
+        #expect(caller.value?.value == "a")
+    }
+
+    @Test("a caller on its way while a token is put in place gets that token")
+    func onItsWayToAReplacement() {
+        let scene = Scene(), answers = Log<String?>()
+        scene.replace(with: .hour("given"))
+        scene.perform { service in
+            await service.join(callers: 1, seen: 0) { answers.append(try? $0.get().value) }
+        }
+        #expect(answers.entries == ["given"])
+    }
+}

@@ -1,0 +1,101 @@
+@testable import AccessTokens
+
+extension StateDiagram {
+    /// What can happen to a machine, in the words of the documents.
+    enum Happening: String, CaseIterable, Comparable {
+        case caller = "a caller"
+        case earlierCaller = "a caller from before a reset"
+        case claim = "a caller in the soft window"
+        case departure = "a caller leaves"
+        case success = "success"
+        case uselessToken = "a useless token"
+        case failure = "failure"
+        case timeOut = "time-out"
+        case lateSuccess = "late success"
+        case lateUselessToken = "late useless token"
+        case lateFailure = "late failure"
+        case overtaken = "an overtaken load ends"
+        case expiry = "the token expires"
+        case refusal = "the token is refused"
+        case lateRefusal = "an older token is refused"
+        case replacement = "replace"
+        case expiredReplacement = "replace, expired token"
+        case reset = "reset"
+        case retry = "retryNow"
+        case restored = "the store has a token"
+        case nothingStored = "the store is empty"
+        case storeFailure = "the store fails"
+        case storeTimeOut = "the store is silent"
+        case lateRestore = "the store answers late"
+        case saved = "the save ends"
+        case lateSave = "a late save ends"
+
+        static func < (left: Happening, right: Happening) -> Bool {
+            (allCases.firstIndex(of: left) ?? 0) < (allCases.firstIndex(of: right) ?? 0)
+        }
+
+        /// What the words mean, where they don't say it.
+        var meaning: String? {
+            switch self {
+            case .uselessToken: "refused before, expired on arrival, or inside its leeway"
+            case .lateSuccess: "of a load given up after its limit, with nothing published since"
+            case .overtaken: "a token was published, or a fence raised, since it was given up"
+            case .expiredReplacement: "a lifetime of zero: a grant only"
+            case .earlierCaller: "it saw the generation before the reset, and reaches the actor after it"
+            default: nil
+            }
+        }
+
+        /// A fence ends whatever there was, so that arrows from everywhere would hide the others.
+        var isFence: Bool { [.replacement, .expiredReplacement, .reset].contains(self) }
+    }
+}
+
+extension World {
+    /// What an event is called, if it reaches the machine; time has its own words.
+    func happening(_ event: Event) -> StateDiagram.Happening? {
+        switch event {
+        case .tick, .call: nil
+        case .arrive(let index):
+            if case .called(let seen) = callers[index], seen < machine.lastReset {
+                .earlierCaller
+            } else {
+                isDue ? .claim : .caller
+            }
+        case .leave: .departure
+        case .succeed(let id) where !isTooLate(id): load(id, .success, late: .lateSuccess)
+        case .succeed(let id), .succeedExpired(let id), .succeedBarely(let id), .succeedWithRejected(let id):
+            load(id, .uselessToken, late: .lateUselessToken)
+        case .fail(let id), .failWithRetryAfter(let id), .failForGood(let id): load(id, .failure, late: .lateFailure)
+        case .refreshAhead: isDue ? .claim : nil
+        case .invalidateCurrent: .refusal
+        case .invalidateOlder: .lateRefusal
+        case .replace: .replacement
+        case .replaceExpired: .expiredReplacement
+        case .reset: .reset
+        case .retryNow: .retry
+        case .findStored(let id): load(id, .restored, late: .lateRestore)
+        case .findNothing(let id): load(id, .nothingStored, late: .lateRestore)
+        case .failToRestore(let id): load(id, .storeFailure, late: .lateRestore)
+        case .endSave(let id), .failToSave(let id): load(id, .saved, late: .lateSave)
+        }
+    }
+
+    private var isDue: Bool {
+        guard case .fresh(let servable) = machine.state, let due = servable.refreshFrom else { return false }
+        return due <= now
+    }
+
+    /// Whether the token that a load brings now has no life left but its leeway.
+    private func isTooLate(_ id: Int) -> Bool {
+        loads.contains { $0.id == id && $0.start + Self.lifetime - Self.lifetime / 10 <= now }
+    }
+
+    private func load(
+        _ id: Int, _ current: StateDiagram.Happening, late: StateDiagram.Happening
+    ) -> StateDiagram.Happening {
+        if machine.state.flight?.id == id { return current }
+        let isOvertaken = !machine.abandoned.contains { $0.id == id && $0.publications == machine.publications }
+        return isOvertaken ? .overtaken : late
+    }
+}

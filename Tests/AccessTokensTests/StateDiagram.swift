@@ -1,0 +1,98 @@
+@testable import AccessTokens
+
+/// Every step that the state machine can take, found by walking it; what the pictures in `Docs` are drawn from.
+struct StateDiagram {
+    /// The cases of the machine's one enum.
+    enum Place: String, CaseIterable, Comparable {
+        case empty, loading, fresh, refreshing, stalled
+
+        static func < (left: Place, right: Place) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// An event in a place, and where the machine stands after it.
+    struct Step: Hashable {
+        let from: Place
+        let event: Happening
+        let to: Place
+    }
+
+    /// The kinds of services in which each step happens.
+    private(set) var steps: [Step: Set<Kind>] = [:]
+
+    /// Walks every state of one caller, for every kind of service.
+    static let walked: StateDiagram = {
+        var diagram = StateDiagram()
+        for kind in Kind.allCases { diagram.walk(kind) }
+        return diagram
+    }()
+
+    private mutating func walk(_ kind: Kind) {
+        let start = World(callers: 1, isRepeatable: kind.isRepeatable, hasStore: kind.hasStore)
+        var seen: Set<[Int]> = [start.key]
+        var frontier = [start]
+        func visit(_ world: World) {
+            if seen.insert(world.key).inserted { frontier.append(world) }
+        }
+        while let world = frontier.popLast() {
+            for event in world.events where kind.tries(event) {
+                var next = world
+                next.perform(event)
+                visit(next)
+                if event == .tick {
+                    addTime(from: world, kind)
+                } else if let happening = world.happening(event) {
+                    add(Step(from: world.place, event: happening, to: next.place), kind)
+                }
+            }
+            // The world's limit for loads is longer than its soft windows; the default one is shorter.
+            if case .refreshing(let servable, var flight) = world.machine.state, flight.isLoading {
+                var next = world
+                flight.deadline = world.now
+                next.machine.state = .refreshing(servable, flight)
+                next.machine.timeOutFlight(at: world.now)
+                _ = next.machine.takeEffects()
+                add(Step(from: .refreshing, event: .timeOut, to: next.place), kind)
+                visit(next)
+            }
+        }
+    }
+
+    /// Time alone can do two things at once; the machine does them one after the other, and so does the picture.
+    private mutating func addTime(from world: World, _ kind: Kind) {
+        var world = world
+        let before = world.place
+        let isRestoring = world.machine.state.flight?.isRestoring ?? false
+        world.now += World.step
+        let expiry = world.machine.state.servable?.expiry
+        world.machine.expireToken(at: world.now)
+        let between = world.place
+        if let expiry, expiry <= world.now { add(Step(from: before, event: .expiry, to: between), kind) }
+        let isLate = world.machine.state.runningFlight.map { $0.deadline <= world.now } ?? false
+        world.machine.timeOutFlight(at: world.now)
+        if isLate { add(Step(from: between, event: isRestoring ? .storeTimeOut : .timeOut, to: world.place), kind) }
+    }
+
+    mutating func add(_ step: Step, _ kind: Kind) {
+        steps[step, default: []].insert(kind)
+    }
+
+    /// Where an event can lead from a place, each with a mark that says for which services, if not for all.
+    func targets(from place: Place, on event: Happening) -> [(place: Place, mark: String)] {
+        let possible = steps.filter { $0.key.from == place && $0.key.event == event }
+        let kinds = possible.values.reduce(into: Set<Kind>()) { $0.formUnion($1) }
+        return possible.sorted { $0.key.to < $1.key.to }.map { ($0.key.to, Kind.mark(of: $0.value, among: kinds)) }
+    }
+}
+
+extension World {
+    /// Which case the machine is in.
+    var place: StateDiagram.Place {
+        switch machine.state {
+        case .empty: .empty
+        case .loading: .loading
+        case .fresh: .fresh
+        case .refreshing: .refreshing
+        case .stalled: .stalled
+        }
+    }
+}

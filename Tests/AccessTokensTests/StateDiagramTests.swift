@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+#if canImport(FoundationXML)
+import FoundationXML
+#endif
+
+@testable import AccessTokens
+
+/// `Docs/StateMachine.md` and its picture cannot drift from the machine: they are what its walk finds.
+///
+/// After a change of the machine, `STATE_DIAGRAM=renew swift test --filter StateDiagramTests` writes both anew; look at them.
+@Suite struct StateDiagramTests {
+    private static let docs = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Docs")
+
+    @Test func `the page and the picture show the machine as it is`() throws {
+        let diagram = StateDiagram.walked
+        for (name, content) in [("StateMachine.md", diagram.page), ("StateMachine.svg", diagram.picture)] {
+            let file = Self.docs.appending(path: name)
+            if ProcessInfo.processInfo.environment["STATE_DIAGRAM"] == "renew" {
+                try content.write(to: file, atomically: true, encoding: .utf8)
+            }
+            let kept = try String(contentsOf: file, encoding: .utf8)
+            let difference = content.split(separator: "\n").difference(from: kept.split(separator: "\n"))
+            let isCurrent = kept == content
+            #expect(
+                isCurrent,
+                """
+                \(name): \(difference.insertions.prefix(3)) in place of \(difference.removals.prefix(3)); if the machine is right: \
+                STATE_DIAGRAM=renew swift test --filter StateDiagramTests
+                """)
+        }
+    }
+
+    @Test func `the picture is one that browsers can read`() {
+        #expect(XMLParser(data: Data(StateDiagram.walked.picture.utf8)).parse())
+    }
+
+    @Test func `every arrow has a place in the picture`() {
+        for arrow in StateDiagram.walked.arrows {
+            let route = StateDiagram.route(from: arrow.from, to: arrow.to)
+            #expect(route != nil, "StateDiagram+Picture.swift has no route from \(arrow.from) to \(arrow.to)")
+        }
+    }
+
+    @Test func `every state is reached, and every event happens somewhere`() {
+        let steps = StateDiagram.walked.steps.keys
+        #expect(Set(StateDiagram.Place.allCases).subtracting(steps.map(\.to)).isEmpty)
+        #expect(Set(StateDiagram.Happening.allCases).subtracting(steps.map(\.event)).isEmpty)
+    }
+
+    @Test func `a step is marked with what it depends on`() {
+        typealias Kind = StateDiagram.Kind
+        var diagram = StateDiagram()
+        for isRepeatable in [true, false] {
+            for hasStore in [true, false] {
+                let kind = Kind(isRepeatable: isRepeatable, hasStore: hasStore)
+                diagram.add(StateDiagram.Step(from: .loading, event: .timeOut, to: isRepeatable ? .empty : .stalled), kind)
+                diagram.add(StateDiagram.Step(from: .loading, event: .success, to: hasStore ? .loading : .fresh), kind)
+                diagram.add(StateDiagram.Step(from: .loading, event: .failure, to: .empty), kind)
+            }
+        }
+        #expect(diagram.targets(from: .loading, on: .timeOut).map { $0.place.rawValue + $0.mark } == ["empty¹", "stalled²"])
+        #expect(diagram.targets(from: .loading, on: .success).map { $0.place.rawValue + $0.mark } == ["fresh⁴", "loading³"])
+        #expect(diagram.targets(from: .loading, on: .failure).map { $0.place.rawValue + $0.mark } == ["empty"])
+    }
+}

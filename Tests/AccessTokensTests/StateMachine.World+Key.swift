@@ -1,0 +1,86 @@
+@testable import AccessTokens
+
+extension World {
+    /// What the future depends on, and nothing else: names and absolute times are left out.
+    var key: [Int] {
+        var key: [Int] = []
+        key.reserveCapacity(32)
+        func steps(_ time: Duration?) -> Int {
+            guard let time else { return -1 }
+            let left = (time - now) / Self.step
+            return left <= 0 ? 0 : min(Int(left.rounded(.up)), 9)
+        }
+        func age(_ start: Duration) -> Int { min(Int((now - start) / Self.step), 5) }
+        func add(_ flight: Machine.Flight) {
+            key += [age(flight.start), flight.publications == machine.publications ? 1 : 0]
+            switch flight.phase {
+            case .loading: break
+            case .restoring: key.append(-6)
+            case .saving(let token, let isGiven): key += [isGiven ? -7 : -8, verdict(token, flight)]
+            }
+        }
+        /// What a token in hand will be good for: its end and whether it was refused.
+        func verdict(_ token: AccessToken, _ flight: Machine.Flight) -> Int {
+            let end = token.lifetime.map { flight.start + $0 - $0 / 10 }
+            return steps(end) * 2 + (refused?.token.value == token.value ? 1 : 0)
+        }
+        func add(_ servable: TokenService.Servable) {
+            let end = steps(servable.expiry)
+            key += [end, min(steps(servable.refreshFrom), end), min(steps(servable.refreshStart), end)]
+            key.append(min(servable.failedRefreshes, 1))
+        }
+        switch machine.state {
+        case .empty: key.append(0)
+        case .loading(let flight):
+            key.append(1)
+            add(flight)
+        case .fresh(let servable):
+            key.append(2)
+            add(servable)
+        case .refreshing(let servable, let flight):
+            key.append(3)
+            add(servable)
+            add(flight)
+        case .stalled(let servable, let flight):
+            key.append(servable == nil ? 4 : 5)
+            if let servable { add(servable) }
+            add(flight)
+        }
+        key.append(-2)
+        // What was overtaken only counts; what was not can still deliver.
+        key += machine.abandoned.map { $0.publications == machine.publications ? age($0.start) : -1 }.sorted()
+        key += machine.abandoned.map { saves.contains($0.id) ? 2 : restores.contains($0.id) ? 1 : 0 }
+        key.append(machine.isRestorePending ? 1 : 0)
+        key.append(-3)
+        key.append(machine.grant == nil ? 0 : 1)
+        key += machine.backOff.key(at: now, steps: steps)
+        key += machine.rejections.key(at: now)
+        // Callers are alike: how many wait, how many come from before a reset, how many from now.
+        var counts = [0, 0, 0, 0]
+        for caller in callers {
+            switch caller {
+            case .idle: counts[0] += 1
+            case .called(let seen): counts[seen < machine.lastReset ? 1 : 2] += 1
+            case .waiting: counts[3] += 1
+            }
+        }
+        return key + counts + [refused?.token.value == machine.state.servable?.token.value ? 1 : 0, steps(refused?.until)]
+    }
+}
+
+extension BackOff {
+    fileprivate func key(at now: Duration, steps: (Duration?) -> Int) -> [Int] {
+        switch gate {
+        // From the second failure on every pause is one step.
+        case .open: [0, 0, min(failures, 1)]
+        case .opens(let moment): [1, steps(moment), min(failures, 1)]
+        case .closed: [2, 0, min(failures, 1)]
+        }
+    }
+}
+
+extension Rejections {
+    fileprivate func key(at now: Duration) -> [Int] {
+        [-4, causeNextLoad ? 1 : 0, loads.count { now < $0 + RefreshPolicy.invalidationPeriod }]
+    }
+}

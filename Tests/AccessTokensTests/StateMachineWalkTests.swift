@@ -1,0 +1,48 @@
+import Testing
+
+@testable import AccessTokens
+
+/// Guarantees 1, 2, 4–6, 8–11 on the pure machine, without concurrency: every state that can be reached is visited, every
+/// event tried in it, every promise of ``World`` checked.
+@Suite(.serialized) struct StateMachineWalkTests {
+    #if DEBUG
+    static let callers = 2
+    #else
+    static let callers = 3
+    #endif
+
+    // A store's main use is a refresh token, whose loads must not be repeated.
+    @Test func `every reachable state of a caller and a store keeps every promise`() {
+        walk(from: World(callers: 1, isRepeatable: false, hasStore: true))
+    }
+
+    @Test(arguments: [true, false])
+    func `every reachable state of two callers, in release builds three, keeps every promise`(isRepeatable: Bool) {
+        walk(from: World(callers: Self.callers, isRepeatable: isRepeatable))
+    }
+
+    #if !DEBUG
+    @Test func `every reachable state of a caller and a store with repeatable loads keeps every promise`() {
+        walk(from: World(callers: 1, isRepeatable: true, hasStore: true))
+    }
+    #endif
+
+    private func walk(from start: World) {
+        var seen: Set<[Int]> = [start.key]
+        var frontier = [start]
+        var events = 0
+        while let world = frontier.popLast() {
+            for event in world.events {
+                var next = world
+                next.perform(event)
+                events += 1
+                if let violation = next.violation {
+                    Issue.record("\(violation): after \(event) in \(world.machine.state)")
+                    return
+                }
+                if seen.insert(next.key).inserted { frontier.append(next) }
+            }
+        }
+        #expect(seen.count > 100)
+    }
+}

@@ -1,0 +1,68 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("The store's limits: what ends late, or at the last moment")
+struct StoreLimitTests {
+    @Test func `a sign-in waits for a save that hangs no longer than 5 s`() {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        let signIn = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("a")) }
+        scene.advance(by: .seconds(5) - .milliseconds(1))
+        #expect(!signIn.isDone && scene.service.cachedToken == nil)
+        scene.advance(by: .milliseconds(1))
+        #expect(signIn.isDone && scene.service.cachedToken?.value == "a")
+    }
+
+    @Test func `a save that ends at the last moment has not failed`() {
+        let stage = Stage(), manual = ManualClock(), store = ScriptedStore(), meanwhile = Meanwhile()
+        let clock = OddClock(manual, onReading: meanwhile.read)
+        let service = TokenService(store: store, clock: clock, executor: stage, loader: ScriptedLoader())
+        let names = Log<TokenEvent.Name>(), events = service.events()
+        store.hold()
+        let signIn = stage.start { await service.replace(with: AccessToken("x", lifetime: .zero)) }
+        // The timer has woken; before it has read the time, the save ends.
+        meanwhile.atReading(1) {
+            store.release()
+            stage.run()
+        }
+        manual.advance(by: .seconds(5))
+        stage.run()
+        #expect(signIn.isDone && store.contents?.value == "x")
+        let reader = stage.start { for await event in events { names.append(event.name) } }
+        reader.cancel()
+        stage.run()
+        #expect(names.entries == [.replaced, .loadStarted])
+    }
+
+    // The load and its save are judged alike: see "arrives after hard expiry" in RefreshAheadTests.
+    @Test func `a refresh whose save outlives both tokens is no failed refresh, though nobody came in between`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        _ = scene.call()
+        try scene.deliver(.hour("a"))
+        scene.advance(by: .seconds(3_538))
+        _ = scene.call()
+        let refresh = try scene.load(), events = scene.service.events()
+        store.hold()
+        scene.succeed(refresh, with: AccessToken("short", lifetime: .seconds(3)))
+        // The old token has ended at 3,540 s; the new one is inside its leeway from 3,540.7 s on.
+        scene.advance(by: .milliseconds(2_800))
+        store.release()
+        scene.stage.run()
+        #expect(scene.told(by: events).map(\.name) == [.loadSucceeded])
+    }
+
+    @Test func `callers who came while the store was asked count as the load's`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
+        store.hold()
+        let waiting = scene.calls(2)
+        store.release()
+        scene.stage.run()
+        try scene.deliver(.hour("a"))
+        #expect(waiting.allSatisfy { $0.value?.value == "a" })
+        let told = scene.told(by: events)
+        #expect(told.map(\.name) == [.loadStarted, .loadSucceeded])
+        #expect(told.map(\.callers) == [2, 2])
+    }
+}

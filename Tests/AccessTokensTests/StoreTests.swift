@@ -1,0 +1,339 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import TestStage
+import Testing
+
+@Suite("The store: saved before published, one order, restored at the first miss")
+struct StoreTests {
+    private static func stored(_ name: String, age: Double, lifetime: Int = 3_600) -> StoredToken {
+        let token = AccessToken(name, lifetime: .seconds(lifetime), refreshToken: "\(name)'s grant")
+        return StoredToken(token, received: Date(timeIntervalSince1970: -age))
+    }
+
+    // Museum 19: a rotated refresh token is thrown away (Auth0.swift returned before the store; KTOR-8285).
+    @Test("a token is saved before anybody gets it")
+    func savedBeforePublished() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        let waiting = scene.calls(2)
+        store.hold()
+        try scene.deliver(.hour("a"))
+        #expect(!waiting.contains { $0.isDone } && scene.service.cachedToken == nil)
+        let late = scene.call()
+        store.release()
+        scene.stage.run()
+        #expect((waiting + [late]).allSatisfy { $0.value?.value == "a" })
+        #expect(store.contents?.value == "a" && scene.loader.loadCount == 1)
+    }
+
+    @Test("a rotated refresh token is saved whatever is wrong with its access token", arguments: [0, 3_600])
+    func savedWhateverIsWrong(lifetime: Int) throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        if lifetime > 0 { scene.invalidate(.hour("a")) }
+        let caller = scene.call()
+        try scene.deliver(AccessToken("a", lifetime: .seconds(lifetime), refreshToken: "rotated"))
+        #expect(caller.code == (lifetime > 0 ? .tokenRejectedBefore : .tokenExpiredOnArrival))
+        #expect(store.contents?.refreshToken == "rotated")
+    }
+
+    @Test(
+        "the first miss restores a token that is still good, and no load starts",
+        arguments: [0.0, 1_000, 3_539, -1_000_000, -1e30])
+    func restores(age: Double) throws {
+        let scene = Scene(store: ScriptedStore(Self.stored("a", age: age)))
+        #expect(scene.service.cachedToken == nil)
+        #expect(scene.call().value?.value == "a")
+        #expect(scene.loader.loadCount == 0)
+        // A wall clock that was moved makes a token neither older than its life nor younger than new.
+        scene.advance(by: .seconds(3_540))
+        #expect(scene.service.cachedToken == nil)
+    }
+
+    @Test("an expired token is restored as a grant", arguments: [3_540.0, 3_600, 1e18])
+    func restoresGrant(age: Double) throws {
+        let scene = Scene(store: ScriptedStore(Self.stored("a", age: age)))
+        let caller = scene.call()
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "a's grant")
+        scene.succeed(load, with: .hour("b"))
+        #expect(caller.value?.value == "b")
+    }
+
+    @Test("an empty store is asked once, then the loader")
+    func empty() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        let caller = scene.call()
+        #expect(try scene.load().previous == nil)
+        #expect(store.log.entries == ["load"] && !caller.isDone)
+    }
+
+    // Museum 29, in its dearest form: a locked keychain taken for a sign-out.
+    @Test("a locked store is not an empty one: a transient error, no load, and another try")
+    func locked() throws {
+        let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
+        store.fail("load")
+        #expect(scene.call().code == .storeFailed)
+        #expect(scene.call().code == .storeFailed)
+        #expect(scene.loader.loadCount == 0)
+        store.fail()
+        scene.advance(by: .seconds(2))
+        #expect(scene.call().value?.value == "a")
+    }
+
+    @Test("a store that never answers ends like a load that never answers")
+    func neverAnswers() throws {
+        let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
+        store.hold()
+        let caller = scene.call()
+        scene.advance(by: .seconds(30))
+        #expect(caller.code == .loadTimedOut)
+        #expect(scene.loader.loadCount == 0)
+        store.release()
+        scene.stage.run()
+        #expect(scene.call().value?.value == "a", "late, but not lost")
+    }
+
+    // Museum 7 and 24, on disk.
+    @Test("a sign-out during a save is the last word", arguments: [true, false])
+    func lastWord(hasBegun: Bool) async throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        let caller = scene.call()
+        let load = try scene.load()
+        store.hold()
+        if hasBegun { scene.succeed(load, with: .hour("a")) } else { load.succeed(with: .hour("a")) }
+        let signOut = scene.stage.start { [service = scene.service] in try await service.reset() }
+        #expect(caller.code == .reset || !hasBegun)
+        #expect(!signOut.isDone && scene.service.cachedToken == nil)
+        store.release()
+        scene.stage.run()
+        #expect(signOut.value??.value == "a" || !hasBegun)
+        #expect(store.contents == nil && store.log.entries.last == "remove")
+        #expect(scene.service.cachedToken == nil)
+    }
+
+    @Test("what was signed out while it waited its turn is not written at all")
+    func notWritten() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        scene.replace(with: .hour("a"))
+        scene.replace(with: .hour("b"))
+        scene.reset()
+        store.release()
+        scene.stage.run()
+        #expect(store.log.entries == ["save a", "remove"])
+    }
+
+    @Test(
+        "a removal that fails or hangs is an error with the dropped token; the service is signed out all the same",
+        arguments: [true, false])
+    func removalFails(hangs: Bool) throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        _ = scene.call()
+        try scene.deliver(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
+        if hangs { store.hold() } else { store.fail("remove") }
+        let signOut = scene.stage.start { [service = scene.service] in try await service.reset() }
+        scene.advance(by: .seconds(5))
+        let error = signOut.error as? TokenServiceError
+        #expect(error?.code == .storeFailed && error?.dropped?.refreshToken == "r")
+        #expect(scene.service.cachedToken == nil)
+        _ = scene.call()
+        #expect(try scene.load().previous == nil, "and does not restore what could not be removed")
+    }
+
+    @Test("a failing or over-long save is an event, not the callers' failure", arguments: [true, false])
+    func saveFails(hangs: Bool) throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        let events = scene.service.events()
+        let caller = scene.call()
+        if hangs { store.hold() } else { store.fail("save") }
+        try scene.deliver(.hour("a"))
+        if hangs { scene.advance(by: .seconds(5)) }
+        #expect(caller.value?.value == "a")
+        let names = scene.stage.start {
+            var iterator = events.makeAsyncIterator()
+            return [await iterator.next()?.name, await iterator.next()?.name, await iterator.next()?.name]
+        }
+        #expect(names.value == [.loadStarted, .storeFailed, .loadSucceeded])
+        #expect(scene.call().value?.value == "a")
+    }
+
+    @Test("replace saves before it publishes, and discards a restore that is under way")
+    func replace() throws {
+        let store = ScriptedStore(Self.stored("old", age: 0)), scene = Scene(store: store)
+        store.hold()
+        let waiting = scene.call()
+        let signIn = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("new")) }
+        #expect(!waiting.isDone && !signIn.isDone)
+        store.release()
+        scene.stage.run()
+        #expect(waiting.value?.value == "new" && signIn.isDone)
+        #expect(store.contents?.value == "new" && scene.call().value?.value == "new")
+        #expect(scene.loader.loadCount == 0)
+    }
+
+    @Test("after a sign-out or a sign-in the store is not asked for what was before", arguments: [true, false])
+    func neverRestoredAfterAFence(byReset: Bool) throws {
+        let store = ScriptedStore(Self.stored("old", age: 0)), scene = Scene(store: store)
+        store.fail("remove", "save")
+        if byReset { scene.reset() } else { scene.replace(with: AccessToken("x", lifetime: .seconds(1))) }
+        scene.advance(by: .seconds(1))
+        let caller = scene.call()
+        try scene.deliver(.hour("new"))
+        #expect(caller.value?.value == "new")
+        #expect(!store.log.entries.contains("load"))
+    }
+
+    @Test("an expired replacement is saved as the grant it is")
+    func expiredReplacement() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        scene.replace(with: AccessToken("x", lifetime: .zero, refreshToken: "grant"))
+        #expect(store.contents?.refreshToken == "grant")
+        #expect(try scene.load().previous?.refreshToken == "grant")
+    }
+
+    @Test("nobody's cancellation reaches the store")
+    func cancellation() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        let caller = scene.call()
+        caller.cancel()
+        scene.stage.run()
+        #expect(caller.isCancelledWithError)
+        store.release()
+        scene.stage.run()
+        #expect(scene.loader.loadCount == 0, "nobody waits any longer, so nothing is loaded")
+        let next = scene.call()
+        try scene.deliver(.hour("a"))
+        #expect(next.value?.value == "a" && store.log.entries == ["load", "save a"])
+    }
+
+    @Test("in memory: what one service leaves the next one finds")
+    func inMemory() throws {
+        let store = InMemoryTokenStore()
+        let first = Scene(store: store)
+        _ = first.call()
+        try first.deliver(.hour("a"))
+        let second = Scene(store: store)
+        #expect(second.call().value?.value == "a")
+        second.reset()
+        #expect(store.contents == nil)
+    }
+
+    @Test("nothing is left running, and no timer, after store operations")
+    func nothingLeft() throws {
+        let store = ScriptedStore()
+        weak let watched = try {
+            let scene = Scene(store: store)
+            _ = scene.call()
+            try scene.deliver(.hour("a"))
+            scene.reset()
+            #expect(scene.clock.sleeperCount == 0)
+            return scene.service
+        }()
+        #expect(watched == nil)
+    }
+
+    @Test("a save has a limit of its own, not what is left of the load's")
+    func saveHasItsOwnLimit() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        let caller = scene.call()
+        let load = try scene.load()
+        scene.advance(by: .seconds(28))
+        store.hold()
+        scene.succeed(load, with: .hour("a"))
+        scene.advance(by: .seconds(4))
+        // Whoever comes compares the deadlines with the time.
+        let late = scene.call()
+        #expect(!caller.isDone && !late.isDone)
+        store.release()
+        scene.stage.run()
+        #expect(caller.value?.value == "a" && late.value?.value == "a")
+    }
+
+    @Test("a saved token's life counts from its load's start, in the next run too")
+    func lifeCountsFromTheStart() throws {
+        let store = ScriptedStore(), first = Scene(store: store), second = Scene(store: store)
+        _ = first.call()
+        let load = try first.load()
+        first.advance(by: .seconds(20))
+        first.succeed(load, with: .hour("a"))
+        second.advance(by: .seconds(3_540))
+        _ = second.call()
+        #expect(second.loader.loadCount == 1)
+    }
+
+    @Test("a refused token is not restored, but its grant is")
+    func refusedIsNotRestored() throws {
+        let scene = Scene(store: ScriptedStore(Self.stored("a", age: 0)))
+        scene.invalidate(.hour("a"))
+        let caller = scene.call()
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "a's grant")
+        scene.succeed(load, with: .hour("b"))
+        #expect(caller.value?.value == "b")
+    }
+
+    @Test("a saved replacement is no load")
+    func replacementIsNoLoad() {
+        let scene = Scene(store: ScriptedStore()), events = scene.service.events()
+        scene.replace(with: .hour("a"))
+        #expect(scene.service.cachedToken?.value == "a")
+        #expect(scene.told(by: events).map(\.name) == [.replaced])
+    }
+
+    @Test("a restore that fails after an older one came late is not news")
+    func lateRestore() {
+        let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
+        store.hold()
+        _ = scene.call()
+        scene.advance(by: .seconds(30))
+        let caller = scene.call(), events = scene.service.events()
+        store.release()
+        // The second one begins when the first has ended.
+        store.hold()
+        scene.stage.run()
+        #expect(caller.value?.value == "a")
+        store.fail("load")
+        store.release()
+        scene.stage.run()
+        #expect(scene.told(by: events).map(\.name) == [.restored])
+    }
+
+    @Test("what the store still does for callers from before a fence is not counted as a load")
+    func storeIsNoLoad() {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        for _ in 1...3 {
+            _ = scene.call()
+            scene.advance(by: .seconds(30))
+            scene.advance(by: .seconds(5))
+        }
+        scene.reset()
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test("a failing removal, and a failing save that nobody waits for, are events")
+    func failuresAreEvents() {
+        let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
+        store.fail("save", "remove")
+        scene.replace(with: AccessToken("x", lifetime: .zero))
+        scene.reset()
+        #expect(scene.told(by: events).map(\.name) == [.replaced, .loadStarted, .storeFailed, .reset, .storeFailed])
+    }
+
+    @Test("once a save has ended its limit cannot pass, however close they were", arguments: 0..<12)
+    func limitEndsWithTheSave(steps: Int) {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        let signIn = scene.stage.start { [service = scene.service] in
+            await service.replace(with: AccessToken("x", lifetime: .zero))
+            return service.events()
+        }
+        store.release()
+        for _ in 0..<steps { scene.stage.runOnce() }
+        scene.advance(by: .seconds(5))
+        let told = signIn.value.map { scene.told(by: $0) }
+        #expect(told?.contains { $0.name == .storeFailed } == false)
+    }
+}

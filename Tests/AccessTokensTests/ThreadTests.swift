@@ -1,0 +1,92 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+extension Tag {
+    /// Real threads: what Thread Sanitizer is for.
+    @Tag static var threads: Self
+}
+
+/// The service on the real pool and clock, with everything at once.
+///
+/// What the thread-less tests show step by step, these show to Thread Sanitizer.
+@Suite("Guarantees 1–10 on real threads", .tags(.threads))
+struct ThreadTests {
+    @Test("callers by the thousand get one load's token")
+    func crowd() async throws {
+        let service = TokenService { _ in
+            await Task.yield()
+            return .hour("a")
+        }
+        let events = service.events()
+        let tokens = try await withThrowingTaskGroup { group in
+            for _ in 0..<2_000 { group.addTask { try await service.retrieveToken() } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1.value) }
+        }
+        #expect(tokens == ["a"])
+        var iterator = events.makeAsyncIterator()
+        #expect(await iterator.next()?.name == .loadStarted)
+        #expect(await iterator.next()?.name == .loadSucceeded)
+    }
+
+    /// Every caller ends, with a token or a reason that somebody gave it; what is handed out was not refused or signed out.
+    @Test("callers, cancellations, refusals, replacements and sign-outs at once", arguments: [1, 2, 3, 4])
+    func everythingAtOnce(seed: UInt64) async throws {
+        let server = SimulatedAuthorizationServer(tokenLifetime: .milliseconds(20))
+        let service = TokenService(seed: seed, loader: server.loader)
+        let outcomes = Log<String>()
+        await withDiscardingTaskGroup { group in
+            for worker in 0..<8 {
+                group.addTask {
+                    for round in 0..<200 {
+                        await Self.act((worker &* 31 &+ round) % 16, on: service, outcomes)
+                    }
+                }
+            }
+        }
+        #expect(outcomes.entries.count == 8 * 200)
+        let known: Set = [
+            "token", "cancelled", "reset", "loadFailed", "loadTimedOut", "tokenExpiredOnArrival", "tooManyInvalidations",
+            "deadlineExceeded", "done",
+        ]
+        #expect(Set(outcomes.entries).isSubset(of: known), "\(Set(outcomes.entries).subtracting(known))")
+        _ = try await service.reset()
+        let fresh = try await service.retrieveToken()
+        #expect(server.accepts(fresh) || fresh.lifetime == .milliseconds(20))
+    }
+
+    private static func act(_ kind: Int, on service: TokenService, _ outcomes: Log<String>) async {
+        switch kind {
+        case 0:
+            _ = try? await service.reset()
+            outcomes.append("done")
+        case 1:
+            await service.replace(with: AccessToken("given", lifetime: .milliseconds(5)))
+            outcomes.append("done")
+        case 2, 3:
+            if let token = service.cachedToken { await service.invalidate(token) }
+            outcomes.append("done")
+        case 4:
+            await service.retryNow()
+            outcomes.append("done")
+        case 5, 6:
+            let caller = Task { try await service.retrieveToken() }
+            caller.cancel()
+            outcomes.append(outcome(of: await caller.result))
+        case 7:
+            outcomes.append(outcome(of: await Task { try await service.retrieveToken(within: .milliseconds(1)) }.result))
+        default:
+            outcomes.append(outcome(of: await Task { try await service.retrieveToken() }.result))
+        }
+    }
+
+    private static func outcome(of result: Result<AccessToken, any Error>) -> String {
+        switch result {
+        case .success: "token"
+        case .failure(is CancellationError): "cancelled"
+        case .failure(let error as TokenServiceError): "\(error.code)"
+        case .failure(let error): "\(error)"
+        }
+    }
+}

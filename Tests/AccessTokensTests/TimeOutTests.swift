@@ -1,0 +1,191 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Guarantee 9: loads end")
+struct TimeOutTests {
+    // Museum 14: a never-answering loader blocks all later callers (MeetingBar PR#951; KTOR-5879).
+    @Test("a repeatable load is cancelled after its limit, and the next caller starts afresh")
+    func repeatable() throws {
+        let scene = Scene(isRepeatable: true)
+        let waiting = scene.calls(3)
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(30) - .milliseconds(1))
+        #expect(!waiting.contains { $0.isDone })
+        scene.advance(by: .milliseconds(1))
+        #expect(waiting.allSatisfy { $0.code == .loadTimedOut })
+        #expect(stuck.isCancelled)
+        let next = scene.call()
+        try scene.deliver(.hour("b"))
+        #expect(next.value?.value == "b")
+    }
+
+    @Test("an unrepeatable load is neither cancelled nor repeated; callers get the time-out error at once")
+    func unrepeatable() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(30))
+        #expect(!stuck.isCancelled)
+        scene.advance(by: .seconds(3600))
+        #expect(scene.call().code == .loadTimedOut)
+        #expect(scene.loader.loadCount == 1)
+        scene.succeed(stuck, with: .hour("late"))
+        #expect(scene.call().code == .tokenExpiredOnArrival, "its lifetime counts from the load's start: it has passed")
+    }
+
+    @Test("an unrepeatable load's late success is kept")
+    func lateSuccessKept() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(31))
+        scene.succeed(stuck, with: AccessToken("late", lifetime: .seconds(3600), refreshToken: "rotated"))
+        #expect(scene.call().value?.value == "late")
+    }
+
+    @Test("an unrepeatable load's late failure lets the next caller try")
+    func lateFailure() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(31))
+        scene.fail(stuck)
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test("a late failure's Retry-After is honoured")
+    func lateRetryAfter() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(31))
+        scene.fail(stuck, with: ScriptedFailure(retryAfter: .seconds(120)))
+        #expect(scene.call().retryAt == 151)
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test("a late refusal of the grant is news: the server is asked no more")
+    func lateRefusal() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(31))
+        scene.fail(stuck, with: ScriptedFailure.grantRefused)
+        #expect((scene.call().error as? TokenServiceError)?.remedy == .signIn)
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    // Museum 9: a finished flight's clean-up evicts its successor (Firebase; Duende; golang/go#31420).
+    @Test("late success answers whoever waits then; a later failure of the younger load is ignored")
+    func lateSuccessAnswersTheYounger() throws {
+        let scene = Scene(isRepeatable: true)
+        _ = scene.call()
+        let old = try scene.load()
+        scene.advance(by: .seconds(30))
+        let waiting = scene.calls(2)
+        let young = try scene.load()
+        let success = scene.service.events(), events = scene.service.events(bufferingNewest: 1)
+        scene.succeed(old, with: .hour("old"))
+        #expect(waiting.allSatisfy { $0.value?.value == "old" })
+        let served = scene.stage.start { await success.first { _ in true }?.callers }
+        #expect(served.value == 2, "those who waited for the younger")
+        scene.fail(young, with: ScriptedFailure(retryAfter: .seconds(3_600)))
+        #expect(scene.call().value?.value == "old")
+        #expect(scene.loader.loadCount == 2)
+        // Ignored altogether: no event, and the refresh of the old token keeps its time.
+        scene.advance(by: .seconds(2_700))
+        #expect(scene.call().value?.value == "old")
+        #expect(scene.loader.loadCount == 3)
+        let last = scene.stage.start { await events.first { _ in true }?.name }
+        #expect(last.value == .refreshStarted)
+    }
+
+    @Test("late success is ignored once a token was published since")
+    func lateSuccessAfterPublication() throws {
+        let scene = Scene(isRepeatable: true)
+        _ = scene.call()
+        let old = try scene.load()
+        scene.advance(by: .seconds(30))
+        _ = scene.call()
+        try scene.deliver(.hour("young"))
+        scene.succeed(old, with: .hour("old"))
+        #expect(scene.call().value?.value == "young")
+    }
+
+    @Test("a late failure of an old load does not end the young one")
+    func lateFailureOfTheOld() throws {
+        let scene = Scene(isRepeatable: true)
+        _ = scene.call()
+        let old = try scene.load()
+        scene.advance(by: .seconds(30))
+        let waiting = scene.call()
+        scene.fail(old)
+        #expect(!waiting.isDone)
+        try scene.deliver(.hour("young"))
+        #expect(waiting.value?.value == "young")
+    }
+
+    @Test("at most two given-up loads run beside the current one; then callers get the time-out error at once")
+    func atMostTwoAbandoned() throws {
+        let scene = Scene(isRepeatable: true)
+        var stuck: [ScriptedLoader.Call] = []
+        for _ in 1...3 {
+            _ = scene.call()
+            stuck.append(try scene.load())
+            scene.advance(by: .seconds(30))
+            scene.advance(by: .seconds(90))
+        }
+        #expect(scene.call().code == .loadTimedOut)
+        #expect(scene.loader.loadCount == 3)
+        scene.fail(stuck[0])
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 4)
+    }
+
+    @Test("a fence frees a service whose load never ends", arguments: [true, false])
+    func fenceFrees(byReset: Bool) throws {
+        let scene = Scene()
+        _ = scene.call()
+        _ = try scene.load()
+        scene.advance(by: .seconds(60))
+        if byReset { scene.reset() } else { scene.replace(with: .hour("given")) }
+        let caller = scene.call()
+        if byReset { try scene.deliver(.hour("b")) }
+        #expect(caller.value != nil)
+    }
+
+    @Test("success that beats the timer to the actor wins, however late the clock")
+    func firstEventWins() throws {
+        let scene = Scene()
+        let caller = scene.call()
+        let load = try scene.load()
+        load.succeed(with: .hour("a"))
+        scene.clock.advance(by: .seconds(31))
+        scene.stage.run()
+        #expect(caller.value?.value == "a")
+    }
+
+    @Test("the limit is the policy's", arguments: [1, 10, 300])
+    func policyLimit(seconds: Int) throws {
+        let scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(seconds)))
+        let caller = scene.call()
+        scene.advance(by: .seconds(seconds))
+        #expect(caller.code == .loadTimedOut)
+    }
+
+    @Test("a late token that is no good is not the younger load's failure")
+    func lateAndNoGood() throws {
+        let scene = Scene(isRepeatable: true)
+        _ = scene.call()
+        let old = try scene.load()
+        scene.advance(by: .seconds(30))
+        let waiting = scene.call()
+        scene.succeed(old, with: AccessToken("late", lifetime: .seconds(30)))
+        #expect(!waiting.isDone)
+        try scene.deliver(.hour("young"))
+        #expect(waiting.value?.value == "young")
+    }
+}

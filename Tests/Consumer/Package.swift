@@ -1,0 +1,32 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+// A program as its author would begin it: the plainest settings, and every product of the package. `run` builds and runs it.
+let package = Package(
+    name: "Consumer",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "TokenService", path: "../..")
+    ],
+    targets: [
+        .executableTarget(
+            name: "consumer",
+            dependencies: [
+                .product(name: "AccessTokens", package: "TokenService"),
+                .product(name: "AccessTokensDispatch", package: "TokenService"),
+                .product(name: "AccessTokensFiles", package: "TokenService"),
+                .product(name: "AccessTokensOAuth", package: "TokenService"),
+                .product(name: "AccessTokensTesting", package: "TokenService"),
+                .product(name: "DataLoading", package: "TokenService"),
+                .product(name: "Interleavings", package: "TokenService"),
+            ]),
+        .testTarget(
+            name: "ConsumerTests",
+            dependencies: [
+                .product(name: "AccessTokens", package: "TokenService"),
+                .product(name: "AccessTokensTesting", package: "TokenService"),
+                .product(name: "Interleavings", package: "TokenService"),
+                .product(name: "InterleavingsTesting", package: "TokenService"),
+            ]),
+    ]
+)

@@ -1,0 +1,81 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensFiles
+import AccessTokensTesting
+import Foundation
+import Interleavings
+
+/// Uses each product of the package for what it is for, and prints what came of it.
+@main struct Consumer {
+    static func main() async throws {
+        print("AccessTokens:", try await askAtOnce())
+        print("AccessTokensDispatch:", try await askWithHandler())
+        print("AccessTokensFiles:", try await restart())
+        print("AccessTokensOAuth:", try await askServer())
+        print("DataLoading:", try await loadData())
+        print("AccessTokensTesting:", try await lookFromOtherEnd())
+        print("Interleavings:", try await countRaces())
+    }
+
+    static func askAtOnce() async throws -> String {
+        let server = SimulatedAuthorizationServer()
+        let tokens = TokenService(loader: server.loader)
+        let values = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<100 { group.addTask { try await tokens.retrieveToken().value } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        return "100 callers, \(server.loadsStarted) load, \(values.count) token"
+    }
+
+    static func askWithHandler() async throws -> String {
+        let service = AccessTokenService(service: TokenService { _ in AccessToken("a", lifetime: .seconds(60)) })
+        let token = try await withCheckedThrowingContinuation { continuation in
+            service.retrieveToken { continuation.resume(with: $0) }
+        }
+        return "a handler got \(token.tokenType)"
+    }
+
+    static func restart() async throws -> String {
+        let path = FileManager.default.temporaryDirectory.appending(path: "consumer-\(UUID()).token").path
+        let server = SimulatedAuthorizationServer()
+        _ = try await TokenService(store: FileTokenStore(path: path), loader: server.loader).retrieveToken()
+        let second = TokenService(store: FileTokenStore(path: path), loader: server.loader)
+        let token = try await second.retrieveToken()
+        try await second.reset()
+        return "\(token.value) after a restart, \(server.loadsStarted) load"
+    }
+
+    static func lookFromOtherEnd() async throws -> String {
+        let loader = ScriptedLoader()
+        let tokens = TokenService(clock: ManualClock(), loader: loader)
+        async let token = tokens.retrieveToken()
+        try await loader.nextCall().succeed(with: AccessToken("scripted"))
+        return "answered with \(try await token.value)"
+    }
+
+    static func countRaces() async throws -> String {
+        let summary = try await explore(.exhaustive(), countsFailures: true) { simulation in
+            let cache = NaiveCache()
+            for name in ["Anna", "Ben"] {
+                simulation.spawn(name) { await cache.token { try? await simulation.clock.sleep(for: .seconds(1)) } }
+            }
+            try await simulation.settle()
+            try simulation.require(await cache.loads == 1, "one load for both")
+        }
+        return "the naive actor fails in \(summary.failures) of \(summary.schedules) schedules"
+    }
+}
+
+/// Check, suspend, set.
+actor NaiveCache {
+    private var value: String?
+    private(set) var loads = 0
+
+    func token(_ load: @Sendable () async -> Void) async -> String {
+        if let value { return value }
+        loads += 1
+        await load()
+        value = "loaded"
+        return "loaded"
+    }
+}

@@ -1,0 +1,32 @@
+import AccessTokens
+import AccessTokensTesting
+import Interleavings
+import InterleavingsTesting
+import Testing
+
+@Suite(.exploring(schedules: 200)) struct ConsumerTests {
+    @Test func `two callers make one load, or two with a sign-out between`() async throws {
+        let summary = try await explore { simulation in
+            let server = SimulatedAuthorizationServer(
+                clock: simulation.clock, latency: .seconds(1), executor: simulation.taskExecutor)
+            let tokens = TokenService(
+                clock: simulation.clock, seed: 1, executor: simulation.taskExecutor, loader: server.loader)
+            for name in ["Anna", "Ben"] {
+                simulation.spawn(name) { _ = try await tokens.retrieveToken() }
+            }
+            simulation.spawn("sign out") { _ = try await tokens.reset() }
+            try await simulation.settle()
+            try simulation.require(server.loadsStarted <= 2, "one load, or two with the sign-out between")
+        }
+        #expect(summary.schedules > 0)
+    }
+
+    @Test func `a refused token is not handed out again`() async throws {
+        let server = SimulatedAuthorizationServer(clock: ManualClock())
+        let tokens = TokenService(loader: server.loader)
+        let first = try await tokens.retrieveToken()
+        server.revoke(first)
+        await tokens.invalidate(first)
+        #expect(server.accepts(try await tokens.retrieveToken()))
+    }
+}

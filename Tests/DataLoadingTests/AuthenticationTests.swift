@@ -1,0 +1,184 @@
+import AccessTokens
+import AccessTokensTesting
+import DataLoading
+import Foundation
+import LoopbackServers
+import Testing
+
+@Suite(.timeLimit(.minutes(10)))
+struct AuthenticationTests {
+    static func refusal(_ headers: String) -> String { "HTTP/1.1 401 No\r\n\(headers)Content-Length: 2\r\n\r\nno" }
+
+    // RFC 6750 §3.1; the last ones are what Glewlwyd and others send to expired tokens.
+    @Test(arguments: [
+        "WWW-Authenticate: Bearer realm=\"x\", error=\"invalid_token\"\r\n",
+        "WWW-Authenticate: Bearer error=invalid_token\r\n",
+        "WWW-Authenticate: Basic realm=\"a, Bearer error=x\", bearer realm=\"y\", ERROR=\"invalid_token\"\r\n",
+        "WWW-Authenticate: Basic realm=\"x\"\r\nWWW-Authenticate: Bearer error=\"invalid_token\", error_description=\"it \\\"expired\\\"\"\r\n",
+        "www-authenticate: Bearer\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\n",
+        "WWW-Authenticate: Bearer realm=\"x\"\r\n", "WWW-Authenticate:\r\n", "",
+    ])
+    func `A refused token is replaced, and the request sent once more with the new one`(headers: String) async throws {
+        let server = try ResourceServer(refusal: Self.refusal(headers))
+        let loader = try server.loader()
+        server.authorizationServer.revoke(try await server.tokens.retrieveToken())
+        let request = Request(url: server.url("movies"), method: .put, body: .data(Data("mine".utf8)))
+        #expect(try await loader.perform(request).status == 200)
+        #expect(server.arrivals.all.map(\.token) == ["access-1", "access-2"])
+        #expect(server.arrivals.all.map(\.body) == ["mine", "mine"])
+        #expect(server.tokens.cachedToken?.value == "access-2")
+    }
+
+    @Test(arguments: [
+        "WWW-Authenticate: Basic realm=\"x\"\r\n", "WWW-Authenticate: Bearer error=\"invalid_request\"\r\n",
+        "WWW-Authenticate: DPoP error=\"invalid_token\"\r\n", "WWW-Authenticate: Bearer, Bearer error=\"invalid_request\"\r\n",
+        "WWW-Authenticate: Basic realm=\"Bearer error=\\\"invalid_token\\\"\"\r\n",
+    ])
+    func `A 401 for another reason leaves the token alone`(headers: String) async throws {
+        let server = try ResourceServer(refusal: Self.refusal(headers))
+        server.authorizationServer.revoke(try await server.tokens.retrieveToken())
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await server.loader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .unauthorized && error?.response?.status == 401)
+        #expect(server.arrivals.all.count == 1 && server.authorizationServer.tokensIssued == 1)
+        #expect(server.tokens.cachedToken != nil)
+    }
+
+    @Test func `A server that refuses the new token too gets no third request, and its answer is the error`() async throws {
+        let server = try ResourceServer()
+        let tokens = TokenService { _ in AccessToken("made-up-\(UUID())") }
+        let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [server.url]))
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await factory.makeLoader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .unauthorized && error?.error == "invalid_token")
+        #expect(server.arrivals.all.count == 2)
+        let shown = "\(String(describing: error)) \(String(reflecting: error))"
+        #expect(!shown.contains("made-up"))
+    }
+
+    // Museum 11: N concurrent 401s start N refreshes.
+    @Test func `A hundred requests refused at once cause one load`() async throws {
+        let server = try ResourceServer()
+        let factory = try server.factory()
+        server.authorizationServer.revoke(try await server.tokens.retrieveToken())
+        try await withThrowingTaskGroup { group in
+            for number in 1...100 {
+                group.addTask {
+                    let response = try await factory.makeLoader().perform(Request(url: server.url("\(number)")))
+                    #expect(String(decoding: response.body, as: UTF8.self) == "/\(number)")
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(server.authorizationServer.loadsStarted == 2)
+        #expect(server.arrivals.all.count { $0.token == "access-1" } > 1, "several were refused")
+    }
+
+    // Museum 10: a late 401 for the old token throws the fresh one away.
+    @Test func `A refusal that arrives late costs no load`() async throws {
+        let gate = Gate()
+        let server = try ResourceServer { _ in ResourceServer.ok("") }
+        let slow = try LoopbackServer { text in
+            gate.wait()
+            return text.contains("access-1")
+                ? .bytes(ResourceServer.invalidToken) : .bytes("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        let factory = try server.factory(origins: [server.url, slow.url])
+        let loader = factory.makeLoader()
+        let late = loader.start(Request(url: slow.url))
+        _ = await slow.requests.first { _ in true }
+        server.authorizationServer.revoke(try #require(server.tokens.cachedToken))
+        #expect(try await loader.perform(Request(url: server.url)).status == 200)
+        gate.open()
+        #expect(try await late.response().status == 200)
+        #expect(server.authorizationServer.loadsStarted == 2 && server.tokens.cachedToken?.value == "access-2")
+    }
+
+    // RFC 6750 §3.1: a new token would be worth no more.
+    @Test func `An insufficient scope is an error that names what is missing, and loads nothing`() async throws {
+        let server = try ResourceServer { _ in
+            ResourceServer.status(
+                403, "WWW-Authenticate: Basic realm=\"x\", Bearer error=\"insufficient_scope\", scope=\"movies.write\"\r\n")
+        }
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await server.loader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .insufficientScope && error?.scope == "movies.write")
+        #expect(error?.description.contains("ask for the scope movies.write") == true)
+        #expect(server.arrivals.all.count == 1 && server.authorizationServer.loadsStarted == 1)
+    }
+
+    @Test func `What a server says of a token is shown without the token`() async throws {
+        let server = try ResourceServer { arrival in
+            let token = arrival.token ?? ""
+            return ResourceServer.status(
+                403, "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"\(token) x\"\r\n", body: token)
+        }
+        let error = try #require(
+            await #expect(throws: DataLoadingError.self) { try await server.loader().perform(Request(url: server.url)) })
+        var dumped = ""
+        dump(error, to: &dumped)
+        #expect(error.scope == "[hidden] x")
+        #expect(!(dumped + "\(error)" + String(reflecting: error)).contains("access-1"))
+    }
+
+    @Test func `A body that can't be sent twice gives the 401 with the reason; the next request has a new token`() async throws {
+        let server = try ResourceServer()
+        server.authorizationServer.revoke(try await server.tokens.retrieveToken())
+        let loader = try server.loader()
+        let body = Request.Body.stream(isReplayable: false) { InputStream(data: Data("once".utf8)) }
+        let request = Request(url: server.url, method: .post, body: body)
+        let error = await #expect(throws: DataLoadingError.self) { try await loader.perform(request) }
+        #expect(error?.code == .bodyNotReplayable && error?.response?.status == 401)
+        #expect(error?.description.contains("can't be sent again") == true)
+        #expect(server.arrivals.all.count == 1)
+        #expect(try await loader.perform(request).status == 200)
+        #expect(server.arrivals.all.last?.token == "access-2")
+    }
+
+    @Test func `A stream that can be opened again is sent twice, whole`() async throws {
+        let server = try ResourceServer()
+        server.authorizationServer.revoke(try await server.tokens.retrieveToken())
+        let bytes = Data(repeating: UInt8(ascii: "x"), count: 200_000)
+        let body = Request.Body.stream(isReplayable: true) { InputStream(data: bytes) }
+        let response = try await server.loader().perform(Request(url: server.url, method: .post, body: body))
+        #expect(response.status == 200)
+        #expect(server.arrivals.all.map { $0.body.count { $0 == "x" } } == [200_000, 200_000])
+    }
+
+    @Test func `A request that authenticates itself gets no token, and its 401 costs none`() async throws {
+        let server = try ResourceServer()
+        let request = Request(url: server.url, headers: ["authorization": "Basic eA=="])
+        let error = await #expect(throws: DataLoadingError.self) { try await server.loader().perform(request) }
+        #expect(error?.code == .unauthorized)
+        #expect(server.arrivals.all.map { $0.header("Authorization") } == ["Basic eA=="])
+        #expect(server.authorizationServer.loadsStarted == 0)
+    }
+
+    @Test func `Without a token there is no request, and the service's own error`() async throws {
+        let server = try ResourceServer()
+        server.authorizationServer.failNext(with: ScriptedFailure.grantRefused)
+        let error = await #expect(throws: TokenServiceError.self) {
+            try await server.loader().perform(Request(url: server.url))
+        }
+        #expect(error?.remedy == .signIn)
+        #expect(server.arrivals.all.isEmpty)
+    }
+
+    // RFC 6749 §7.1; RFC 6750 §2.1.
+    @Test(arguments: [
+        AccessToken("secret", tokenType: "DPoP"), AccessToken("secret\r\nX-Mark: y"), AccessToken("secret y"), AccessToken(""),
+        AccessToken("secret\u{e9}"),
+    ])
+    func `A token that the header can't carry is not sent`(token: AccessToken) async throws {
+        let server = try ResourceServer()
+        let factory = DataLoaderFactory(tokens: try OriginTokens(TokenService { _ in token }, for: [server.url]))
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await factory.makeLoader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .unusableToken && error?.description.contains("secret") == false)
+        #expect(server.arrivals.all.isEmpty)
+    }
+}

@@ -1,0 +1,101 @@
+import AccessTokens
+import DataLoading
+import Foundation
+import LoopbackServers
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// Something that a server does wrong, and what must come of it.
+struct Fault: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let reply: LoopbackServer.Reply
+    let code: DataLoadingError.Code
+
+    init(_ name: String, _ reply: LoopbackServer.Reply, _ code: DataLoadingError.Code) {
+        testDescription = name
+        self.reply = reply
+        self.code = code
+    }
+
+    private static func text(_ headers: String, _ body: String = "") -> LoopbackServer.Reply {
+        .bytes("HTTP/1.1 \(headers)\r\n\r\n\(body)")
+    }
+
+    private static let long = String(repeating: "x", count: 2 << 20)
+
+    /// A connection that ends between two lines of the header is missing on purpose: before Swift 6.4, Foundation itself
+    /// ends the process on Linux then (swift-corelibs-foundation#5285), and no code outside of it can prevent that.
+    static let all = [
+        Fault("closes without an answer", .bytes(""), .connectionFailed),
+        Fault("resets at once", .reset(""), .connectionFailed),
+        Fault("speaks no HTTP", .bytes("SSH-2.0-OpenSSH_9.2\r\n"), .connectionFailed),
+        Fault("closes mid-body", text("200 OK\r\nContent-Length: 50", "half"), .connectionFailed),
+        Fault("closes mid-chunk", text("200 OK\r\nTransfer-Encoding: chunked", "50\r\nhalf"), .connectionFailed),
+        Fault("resets mid-body", .reset("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf"), .connectionFailed),
+        Fault("sends no gzip", text("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2", "hi"), .connectionFailed),
+        Fault("sends too much", text("200 OK\r\nContent-Length: \(long.utf8.count)", long), .responseTooLong),
+        Fault("sends too much without a length", text("200 OK", long), .responseTooLong),
+        Fault("refuses too long", text("403 No\r\nContent-Length: \(long.utf8.count)", long), .responseTooLong),
+        Fault("refuses half", text("401 No\r\nContent-Length: 50", "half"), .connectionFailed),
+        Fault("redirects with too much", text("302 Go\r\nLocation: /x\r\nContent-Length: 2097152", long), .responseTooLong),
+        Fault("sends an odd status", text("999 Odd\r\nContent-Length: 0"), .unacceptableStatus),
+        Fault("sends an odd challenge", text("401 No\r\nWWW-Authenticate: \"\u{fc},, =\r\nContent-Length: 0"), .unauthorized),
+        Fault("wants another scheme", text("401 No\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 0"), .unauthorized),
+        Fault("wants a password", text("401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0"), .unauthorized),
+        Fault("proxies", text("407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0"), .unacceptableStatus),
+    ]
+}
+
+@Suite(.timeLimit(.minutes(10)))
+struct FaultTests {
+    @Test(arguments: Fault.all)
+    func `Whatever a server does, its requests end with a clear error, and the next one is unharmed`(fault: Fault) async throws {
+        let server = try ResourceServer { arrival in
+            arrival.path == "/fault" ? fault.reply : ResourceServer.ok("fine")
+        }
+        let loader = try server.loader()
+        let request = Request(url: server.url("fault"), responseLimit: 1 << 20)
+        let error = try #require(await #expect(throws: DataLoadingError.self) { try await loader.perform(request) })
+        #expect(error.code == fault.code, "\(error)")
+        #expect(!"\(error)".contains("access-1"))
+        #expect(try await loader.perform(Request(url: server.url)).body == Data("fine".utf8))
+    }
+
+    @Test func `A body as long as the limit is received`() async throws {
+        let server = try ResourceServer { _ in ResourceServer.ok("12345") }
+        let loader = try server.loader()
+        #expect(try await loader.perform(Request(url: server.url, responseLimit: 5)).body.count == 5)
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader.perform(Request(url: server.url, responseLimit: 4))
+        }
+        #expect(error?.code == .responseTooLong)
+    }
+
+    @Test func `The session's time limit holds`() async throws {
+        let server = try ResourceServer { _ in .unfinished("") }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = 1
+        let loader = try server.factory(session: URLSession(configuration: configuration)).makeLoader()
+        let error = await #expect(throws: DataLoadingError.self) { try await loader.perform(Request(url: server.url)) }
+        #expect(error?.code == .timedOut)
+        #expect(await server.departures.first { true } != nil)
+    }
+
+    @Test func `A server that is not there is an error of the network`() async throws {
+        let url = try { try ResourceServer().url }()
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await DataLoaderFactory().makeLoader().perform(Request(url: url))
+        }
+        #expect(error?.code == .connectionFailed && error?.underlying is URLError)
+    }
+
+    @Test func `A stream that there is none of is an error, and nothing is sent`() async throws {
+        let server = try ResourceServer()
+        let request = Request(url: server.url, method: .post, body: .stream(isReplayable: false) { nil })
+        let error = await #expect(throws: DataLoadingError.self) { try await server.loader().perform(request) }
+        #expect(error?.code == .invalidRequest && server.arrivals.all.isEmpty)
+    }
+}

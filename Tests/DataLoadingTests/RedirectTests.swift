@@ -1,0 +1,130 @@
+import AccessTokens
+import AccessTokensTesting
+import DataLoading
+import Foundation
+import LoopbackServers
+import Testing
+
+/// All on the session of this platform, with servers that really redirect.
+@Suite(.timeLimit(.minutes(10)))
+struct RedirectTests {
+    static func redirect(_ status: Int, to location: some CustomStringConvertible) -> LoopbackServer.Reply {
+        ResourceServer.status(status, "Location: \(location)\r\n", body: "moved")
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func `A redirect to another origin is followed without token, cookie or anything else that was for the first`(
+        status: Int
+    ) async throws {
+        let thief = try ResourceServer(needsToken: false) { _ in ResourceServer.ok("loot") }
+        let server = try ResourceServer { _ in Self.redirect(status, to: thief.url("target")) }
+        // Even if it is an origin that tokens are bound to: a redirect is the first server's wish, not the caller's.
+        let loader = try server.factory(origins: [server.url, thief.url]).makeLoader()
+        let request = Request(url: server.url, headers: ["Cookie": "a=secret", "host": "mine", "X-Mark": "y"])
+        let response = try await loader.perform(request)
+        #expect(String(decoding: response.body, as: UTF8.self) == "loot")
+        #expect(response.url == thief.url("target"))
+        #expect(server.arrivals.all.map(\.token) == ["access-1"])
+        let stolen = try #require(thief.arrivals.all.first)
+        #expect(thief.arrivals.all.count == 1 && stolen.path == "/target" && stolen.header("X-Mark") == "y")
+        #expect(!stolen.text.contains("access-1") && !stolen.text.contains("secret") && stolen.header("Host") != "mine")
+    }
+
+    @Test func `A caller's own Authorization does not go to another origin either`() async throws {
+        let thief = try ResourceServer(needsToken: false)
+        let server = try ResourceServer(needsToken: false) { _ in Self.redirect(302, to: thief.url) }
+        _ = try await server.loader().perform(Request(url: server.url, headers: ["AUTHORIZATION": "Basic secret"]))
+        #expect(thief.arrivals.all.first?.header("Authorization") == nil)
+    }
+
+    @Test func `Once away, the token does not come back, and a 401 there costs none`() async throws {
+        let home = Lock<URL?>(nil)
+        let away = try ResourceServer(needsToken: false) { _ in
+            Self.redirect(302, to: home.withLock { $0?.appending(path: "back").absoluteString } ?? "")
+        }
+        let server = try ResourceServer { _ in Self.redirect(302, to: away.url) }
+        home.withLock { $0 = server.url }
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await server.loader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .unauthorized)
+        #expect(server.arrivals.all.map(\.token) == ["access-1", nil])
+        #expect(server.tokens.cachedToken?.value == "access-1")
+    }
+
+    @Test(arguments: ["/b/c?d=1", "c?d=1", "../b/c?d=1", "//HOST/b/c?d=1"])
+    func `A redirect within the origin keeps the token`(location: String) async throws {
+        let server = try ResourceServer { arrival in
+            let host = arrival.header("Host") ?? ""
+            return arrival.path.hasSuffix("/a")
+                ? Self.redirect(302, to: location.replacingOccurrences(of: "HOST", with: host)) : ResourceServer.ok(arrival.path)
+        }
+        let response = try await server.loader().perform(Request(url: server.url("b/a")))
+        #expect(String(decoding: response.body, as: UTF8.self).hasSuffix("/c?d=1"))
+        #expect(server.arrivals.all.map(\.token) == ["access-1", "access-1"])
+    }
+
+    @Test func `A token refused after a redirect is replaced there, and nothing before it is repeated`() async throws {
+        let server = try ResourceServer(needsToken: false) { arrival in
+            if arrival.path == "/order" { return Self.redirect(303, to: "/receipt") }
+            return arrival.token == "access-2" ? ResourceServer.ok("receipt") : .bytes(ResourceServer.invalidToken)
+        }
+        let request = Request(url: server.url("order"), method: .post, body: .data(Data("one".utf8)))
+        #expect(String(decoding: try await server.loader().perform(request).body, as: UTF8.self) == "receipt")
+        #expect(server.arrivals.all.map(\.line) == ["POST /order HTTP/1.1", "GET /receipt HTTP/1.1", "GET /receipt HTTP/1.1"])
+    }
+
+    // RFC 9110 §15.4.
+    @Test(arguments: [
+        (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (303, "PUT", "GET"), (307, "POST", "POST"),
+        (308, "POST", "POST"), (301, "PUT", "PUT"), (302, "PATCH", "PATCH"),
+    ])
+    func `Method and body are kept or changed as HTTP says`(status: Int, method: String, expected: String) async throws {
+        let server = try ResourceServer { arrival in
+            arrival.path == "/a" ? Self.redirect(status, to: "/b") : ResourceServer.ok("")
+        }
+        let request = Request(
+            url: server.url("a"), method: .init(rawValue: method), headers: ["Content-Type": "text/plain"],
+            body: .data(Data("body".utf8)))
+        _ = try await server.loader().perform(request)
+        let arrival = try #require(server.arrivals.all.last)
+        #expect(arrival.line == "\(expected) /b HTTP/1.1")
+        #expect(arrival.body == (expected == "GET" ? "" : "body"))
+        #expect(arrival.header("Content-Type") == (expected == "GET" ? nil : "text/plain"))
+    }
+
+    @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "http://me:secret@127.0.0.1/", "http://", "data:,x", "http:///x"])
+    func `A redirect to what no request may go to is refused`(location: String) async throws {
+        let server = try ResourceServer { _ in Self.redirect(302, to: location) }
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await server.loader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .redirectRefused && error?.response?.status == 302)
+        #expect(server.arrivals.all.count == 1)
+    }
+
+    @Test func `A body that can't be sent twice does not follow a redirect that asks for it`() async throws {
+        let server = try ResourceServer { _ in Self.redirect(307, to: "/b") }
+        let body = Request.Body.stream(isReplayable: false) { InputStream(data: Data("once".utf8)) }
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await server.loader().perform(Request(url: server.url, method: .post, body: body))
+        }
+        #expect(error?.code == .redirectRefused && server.arrivals.all.count == 1)
+    }
+
+    @Test func `A circle of redirects ends`() async throws {
+        let server = try ResourceServer { _ in Self.redirect(302, to: "/again") }
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await server.loader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .redirectRefused && server.arrivals.all.count == 21)
+    }
+
+    @Test func `A redirect to nowhere is the answer`() async throws {
+        let server = try ResourceServer { _ in ResourceServer.status(302) }
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await server.loader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .unacceptableStatus)
+    }
+}

@@ -1,0 +1,80 @@
+import AccessTokens
+import AccessTokensTesting
+import DataLoading
+import Foundation
+import LoopbackServers
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A server whose resources need a token of a simulated authorization server; it says what a test tells it to, right or wrong.
+struct ResourceServer: Sendable {
+    /// One request, as it arrived.
+    struct Arrival: Sendable {
+        let text: String
+
+        var line: String { String(text.prefix { $0 != "\r\n" }) }
+        var path: String { line.components(separatedBy: " ").dropFirst().first ?? "" }
+        var body: String { text.components(separatedBy: "\r\n\r\n").dropFirst().joined(separator: "\r\n\r\n") }
+        var token: String? { header("Authorization")?.replacingOccurrences(of: "Bearer ", with: "") }
+
+        func header(_ name: String) -> String? {
+            let lines = text.components(separatedBy: "\r\n\r\n")[0].components(separatedBy: "\r\n").dropFirst()
+            return lines.first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
+                .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
+        }
+    }
+
+    let authorizationServer = SimulatedAuthorizationServer(clock: ManualClock(), keepsOneTokenValid: false)
+    let tokens: TokenService
+    let arrivals: Arrivals
+    private let server: LoopbackServer
+
+    /// Everything that arrived so far.
+    final class Arrivals: Sendable {
+        private let arrived = Lock<[Arrival]>([])
+        var all: [Arrival] { arrived.withLock { $0 } }
+        func append(_ arrival: Arrival) { arrived.withLock { $0.append(arrival) } }
+    }
+
+    /// Starts a server; `answer` is asked for every request that carries a valid token, and by default for no other.
+    init(
+        refusal: String = Self.invalidToken, needsToken: Bool = true,
+        answering answer: @escaping @Sendable (Arrival) -> LoopbackServer.Reply = { Self.ok($0.path) }
+    ) throws {
+        let arrivals = Arrivals()
+        let authorizationServer = authorizationServer
+        server = try LoopbackServer { text in
+            let arrival = Arrival(text: text)
+            arrivals.append(arrival)
+            let isValid = arrival.token.map { authorizationServer.accepts(AccessToken($0)) } ?? false
+            return isValid || !needsToken ? answer(arrival) : .bytes(refusal)
+        }
+        self.arrivals = arrivals
+        tokens = TokenService(loader: authorizationServer.loader)
+    }
+
+    static let invalidToken =
+        "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer realm=\"x\", error=\"invalid_token\"\r\nContent-Length: 2\r\n\r\nno"
+
+    static func ok(_ body: String, headers: String = "") -> LoopbackServer.Reply {
+        .bytes("HTTP/1.1 200 OK\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+    }
+
+    static func status(_ status: Int, _ headers: String = "", body: String = "") -> LoopbackServer.Reply {
+        .bytes("HTTP/1.1 \(status) X\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+    }
+
+    var url: URL { server.url.deletingLastPathComponent() }
+    var requests: AsyncStream<String> { server.requests }
+    var departures: AsyncStream<Void> { server.departures }
+
+    func url(_ path: String) -> URL { url.appending(path: path) }
+
+    func factory(origins: [URL]? = nil, session: URLSession = .shared) throws -> DataLoaderFactory {
+        DataLoaderFactory(session: session, tokens: try OriginTokens(tokens, for: origins ?? [url]))
+    }
+
+    func loader() throws -> DataLoader { try factory().makeLoader() }
+}

@@ -1,0 +1,17 @@
+import AccessTokensOAuth
+import Foundation
+
+/// A transport that answers every request as it is told, with one OAuth token unless said otherwise, and remembers the forms.
+struct AnsweringTransport: TokenTransport {
+    let forms = GuideLog()
+    var answer: @Sendable (_ form: String) -> (status: Int, body: String) = { _ in
+        (200, #"{"access_token": "a", "token_type": "Bearer", "expires_in": 3600}"#)
+    }
+
+    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+        let form = String(decoding: request.body, as: UTF8.self)
+        forms.add(form)
+        let (status, body) = answer(form)
+        return TokenResponse(status: status, headers: ["Content-Type": "application/json"], body: Data(body.utf8))
+    }
+}

@@ -1,0 +1,81 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import Interleavings
+import Testing
+
+// The Swift blocks of `TestingYourCode` about schedules, as they stand there, run; and its diagrams, drawn again.
+
+@Suite struct `The guide to testing, under every schedule` {
+    @Test func `finds what a sign-out leaves behind`() async throws {
+        typealias Profile = RacingProfiles.Profile
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(.exhaustive(preemptions: 1)) { simulation in
+                let clock = simulation.clock
+                let executor = simulation.taskExecutor
+                let tokens = TokenService(clock: clock, executor: executor) { _ in
+                    throw ScriptedFailure.grantRefused  // nobody is signed in
+                }
+                await tokens.replace(with: AccessToken("Anna's"))
+                let profile = Profile(tokens: tokens) { _ in
+                    try await clock.sleep(for: .seconds(1))  // the network
+                    return "Anna"
+                }
+                simulation.spawn("load") { try await profile.load() }
+                simulation.spawn("sign out") { try await profile.signOut() }
+                try await simulation.settle()
+                let name = await profile.name
+                try simulation.require(name == nil, "nothing of Anna is left")
+            }
+        }
+        try Self.expectOnPage(failure)
+    }
+
+    @Test func `finds what is wrong with the first repair`() async throws {
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(.exhaustive(preemptions: 1)) { try await Self.leavesNothing($0, CountingProfiles.Profile.init) }
+        }
+        try Self.expectOnPage(failure)
+    }
+
+    @Test func `finds nothing wrong with the second`() async throws {
+        let summary = try await explore(.exhaustive(preemptions: 2)) {
+            try await Self.leavesNothing($0, MendedProfiles.Profile.init)
+        }
+        #expect(summary.isComplete)
+        #if DEBUG
+        #expect(try Self.page().contains("\(summary.schedules) schedules"), "\(summary.schedules)")
+        #endif
+    }
+
+    private static func leavesNothing(
+        _ simulation: Simulation,
+        _ make: (TokenService, @escaping @Sendable (AccessToken) async throws -> String) -> some Profiles
+    ) async throws {
+        let clock = simulation.clock
+        let tokens = TokenService(clock: clock, executor: simulation.taskExecutor) { _ in throw ScriptedFailure.grantRefused }
+        await tokens.replace(with: AccessToken("Anna's"))
+        let profile = make(tokens) { _ in
+            try await clock.sleep(for: .seconds(1))
+            return "Anna"
+        }
+        simulation.spawn("load") { try await profile.load() }
+        simulation.spawn("sign out") { try await profile.signOut() }
+        try await simulation.settle()
+        let name = await profile.name
+        try simulation.require(name == nil, "nothing of Anna is left")
+    }
+
+    private static func page() throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        return try String(contentsOf: root.appending(path: "Docs/Guides.docc/TestingYourCode.md"), encoding: .utf8)
+    }
+
+    /// The page shows a debug build's diagram; a release build takes other steps.
+    private static func expectOnPage(_ failure: ScheduleFailure?) throws {
+        #if DEBUG
+        let diagram = try #require(failure?.description.components(separatedBy: "\n\nTo see it again").first)
+        #expect(try page().contains(diagram), "\(diagram)")
+        #endif
+    }
+}

@@ -1,0 +1,88 @@
+import AccessTokens
+
+// The profiles of `TestingYourCode`, as they stand there: with a race, with half a repair, and with a whole one.
+
+protocol Profiles: Actor {
+    var name: String? { get }
+    func load() async throws
+    func signOut() async throws
+}
+
+enum RacingProfiles {
+    actor Profile: Profiles {
+        private(set) var name: String?
+        private let tokens: TokenService
+        private let fetchName: @Sendable (AccessToken) async throws -> String
+
+        init(tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String) {
+            self.tokens = tokens
+            self.fetchName = fetchName
+        }
+
+        func load() async throws {
+            let token = try await tokens.retrieveToken()
+            name = try await fetchName(token)
+        }
+
+        func signOut() async throws {
+            name = nil
+            try await tokens.reset()
+        }
+    }
+}
+
+enum CountingProfiles {
+    actor Profile: Profiles {
+        private(set) var name: String?
+        private var session = 0
+        private let tokens: TokenService
+        private let fetchName: @Sendable (AccessToken) async throws -> String
+
+        init(tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String) {
+            self.tokens = tokens
+            self.fetchName = fetchName
+        }
+
+        func load() async throws {
+            let session = session
+            let token = try await tokens.retrieveToken()
+            let fetched = try await fetchName(token)
+            if session == self.session { name = fetched }
+        }
+
+        func signOut() async throws {
+            session += 1
+            name = nil
+            try await tokens.reset()
+        }
+    }
+}
+
+enum MendedProfiles {
+    actor Profile: Profiles {
+        private(set) var name: String?
+        private var session = 0
+        private let tokens: TokenService
+        private let fetchName: @Sendable (AccessToken) async throws -> String
+
+        init(tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String) {
+            self.tokens = tokens
+            self.fetchName = fetchName
+        }
+
+        func load() async throws {
+            let session = session
+            let token = try await tokens.retrieveToken()
+            let fetched = try await fetchName(token)
+            if session == self.session { name = fetched }
+        }
+
+        func signOut() async throws {
+            defer {
+                session += 1
+                name = nil
+            }
+            try await tokens.reset()
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensFiles
+import AccessTokensOAuth
+import AccessTokensTesting
+import Dispatch
+import Foundation
+import Synchronization
+import Testing
+
+// The Swift blocks of the libraries' landing pages, as they stand there, run; the explorer's are beside this file.
+
+private struct Backend: Sendable {
+    func fetchToken(refreshToken: String?) async throws -> AccessToken { AccessToken("fetched", refreshToken: refreshToken) }
+    func refuses(_ token: AccessToken) async throws -> Bool { true }
+}
+
+struct Network: Sendable {
+    func fetch(_ path: String, then handler: @escaping @Sendable (Result<String, any Error>) -> Void) {
+        DispatchQueue.global().async { handler(.success("token from \(path)")) }
+    }
+}
+
+struct NetworkLoader: AccessTokenLoader {
+    let network: Network
+
+    func load(then handler: @escaping Handler) {
+        network.fetch("/token") { result in
+            handler(result.map { AccessToken($0, lifetime: .seconds(300)) })
+        }
+    }
+}
+
+struct Recorder: TokenTransport {
+    let answer: TokenResponse
+
+    @concurrent func send(
+        _ request: TokenRequest
+    ) async throws -> TokenResponse { answer }
+}
+
+@Suite struct `The landing pages` {
+    @Test func `ask before a request, and tell when it is refused`() async throws {
+        let api = Backend()
+
+        let tokens = TokenService { previous in
+            try await api.fetchToken(refreshToken: previous?.refreshToken)
+        }
+
+        let token = try await tokens.retrieveToken()
+        if try await api.refuses(token) { await tokens.invalidate(token) }
+
+        #expect(token.value == "fetched" && tokens.cachedToken == nil)
+    }
+
+    @Test func `open a second door for handlers`() async throws {
+        let tokens = TokenService(loader: CallbackTokenLoader(NetworkLoader(network: Network())))
+        let shown = Mutex<[String]>([])
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            @Sendable func show(_ result: Result<String, any Error>) {
+                continuation.resume(with: result.map { value in shown.withLock { $0.append(value) } })
+            }
+
+            let service = AccessTokenService(service: tokens, queue: .main)
+            service.retrieveToken { result in
+                show(result.map(\.value))
+            }
+        }
+        #expect(shown.withLock { $0 } == ["token from /token"])
+        #expect(tokens.cachedToken?.value == "token from /token")
+    }
+
+    @Test func `make loaders for programs and for users`() async throws {
+        let url = try #require(URL(string: "https://id.example/token"))
+        let secret = "s3cret"
+        let tokenFromSignIn = AccessToken("signed in", lifetime: .seconds(3600), refreshToken: "refresh-1")
+
+        let reports = TokenService(
+            loader: try ClientCredentialsLoader(
+                tokenURL: url, clientID: "reports", clientSecret: secret))
+
+        let session = TokenService(
+            loader: try RefreshTokenLoader(tokenURL: url, clientID: "app"))
+        await session.replace(with: tokenFromSignIn)
+
+        #expect(reports.cachedToken == nil && session.cachedToken == tokenFromSignIn)
+    }
+
+    @Test func `bring a transport`() async throws {
+        let url = try #require(URL(string: "https://id.example/token"))
+        let json = #"{"access_token":"over my wire","token_type":"Bearer","expires_in":60}"#
+        let transport = Recorder(answer: TokenResponse(status: 200, body: Data(json.utf8)))
+        let tokens = TokenService(
+            loader: try ClientCredentialsLoader(tokenURL: url, clientID: "a", clientSecret: "b", transport: transport))
+        #expect(try await tokens.retrieveToken().value == "over my wire")
+    }
+
+    @Test func `keep a token in a file`() async throws {
+        let url = try #require(URL(string: "https://id.example/token"))
+        let path = FileManager.default.temporaryDirectory.appending(path: "landing-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+
+        let tokens = TokenService(
+            store: FileTokenStore(path: path),
+            loader: try RefreshTokenLoader(tokenURL: url, clientID: "tool"))
+
+        await tokens.replace(with: AccessToken("kept", lifetime: .seconds(3600)))
+        #expect(try await FileTokenStore(path: path).load()?.token.value == "kept")
+    }
+}

@@ -1,0 +1,115 @@
+import AccessTokens
+import AccessTokensTesting
+import Interleavings
+import Synchronization
+import Testing
+
+// Every Swift block of `LoggingAndMetrics`, as it stands there, run.
+
+private struct EachCaller {
+    let tokens: TokenService
+    let log: @Sendable (String) -> Void
+
+    func tokenForRequest() async throws -> AccessToken {
+        do {
+            return try await tokens.retrieveToken()
+        } catch {
+            log("no token: \(error)")  // once for each caller who waited
+            throw error
+        }
+    }
+}
+
+func watch(
+    _ tokens: TokenService,
+    _ report: @escaping @Sendable (TokenEvent) -> Void
+) -> Task<Void, Never> {
+    let events = tokens.events()  // here: from now on nothing is missed
+    return Task {
+        for await event in events { report(event) }
+    }
+}
+
+enum Severity { case debug, info, notice, warning, error, critical }
+
+extension TokenEvent {
+    var severity: Severity {
+        // Only you can end this one.
+        if error?.remedy == .clientRegistration { return .critical }
+        // The user signs in again: no fault of the program.
+        if error?.remedy == .signIn { return .notice }
+        return switch name {
+        case .loadFailed, .storeFailed: .error  // no token, now or later
+        case .refreshFailed, .invalidated: .warning  // callers are served
+        case .reset, .replaced, .restored: .info
+        default: .debug
+        }
+    }
+}
+
+@Suite struct `The guide to logging` {
+    @Test func `shows a line for each caller, where one load failed`() async throws {
+        try await explore(.random(schedules: 1, seed: 1)) { simulation in
+            let clock = simulation.clock
+            let tokens = TokenService(clock: clock, seed: 1, executor: simulation.taskExecutor) { _ in
+                try await clock.sleep(for: .seconds(1))
+                throw ScriptedFailure.transient
+            }
+            let events = tokens.events()
+            let lines = Lines()
+            let each = EachCaller(tokens: tokens) { lines.add($0) }
+            for number in 1...10 { simulation.spawn("caller \(number)") { try await each.tokenForRequest() } }
+            try await simulation.settle()
+            try simulation.require(lines.all.count == 10, "a line for each caller")
+            let event = await events.first { $0.name == .loadFailed }
+            try simulation.require(
+                event?.description == "loadFailed generation=0 load=1 callers=10 error=loadFailed", "one event for all")
+        }
+    }
+
+    @Test func `reports what happens, until the service is released`() async throws {
+        let lines = Lines()
+        func begin() async throws -> Task<Void, Never> {
+            let tokens = TokenService { _ in AccessToken("a") }
+            let watching = watch(tokens) { lines.add("\($0.name)") }
+            _ = try await tokens.retrieveToken()
+            return watching
+        }
+        try await begin().value
+        #expect(lines.all == ["loadStarted", "loadSucceeded"])
+    }
+
+    @Test(arguments: [
+        (ScriptedFailure.transient, Severity.error), (.grantRefused, .notice), (.clientRefused, .critical),
+    ])
+    func `grades failures by who can end them`(failure: ScriptedFailure, severity: Severity) async throws {
+        let tokens = TokenService { _ in throw failure }
+        let events = tokens.events()
+        _ = try? await tokens.retrieveToken()
+        let event = try #require(await events.first { $0.name == .loadFailed })
+        #expect(event.severity == severity)
+    }
+
+    @Test func `grades what is no failure`() async throws {
+        let tokens = TokenService { _ in AccessToken("a") }
+        let events = tokens.events()
+        await tokens.replace(with: AccessToken("b"))
+        await tokens.invalidate(AccessToken("b"))
+        _ = try await tokens.retrieveToken()
+        try await tokens.reset()
+        var seen: [Severity] = []
+        for await event in events {
+            seen.append(event.severity)
+            if event.name == .reset { break }
+        }
+        #expect(seen == [.info, .warning, .debug, .debug, .info])
+    }
+}
+
+private final class Lines: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock { $0 } }
+
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+}

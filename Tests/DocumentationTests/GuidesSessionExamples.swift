@@ -1,0 +1,143 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+
+// “Signing in and out”, run. `GuideTests` holds the page to this file.
+
+private struct Session {
+    let tokens: TokenService
+    let revocation: TokenRevocation
+    let log: GuideLog
+
+    func signIn(with answer: (access: String, refresh: String)) async {
+        await tokens.replace(
+            with: AccessToken(
+                answer.access, lifetime: .seconds(3600),
+                refreshToken: answer.refresh))
+    }
+
+    func signOut() async {
+        var dropped: AccessToken?
+        do {
+            dropped = try await tokens.reset()
+        } catch {
+            dropped = (error as? TokenServiceError)?.dropped
+            log.add("the store may still have the token: \(error)")
+        }
+        guard let dropped else { return }
+        do {
+            try await revocation.revoke(dropped)
+        } catch {
+            log.add("the server was not told: \(error)")
+        }
+    }
+
+    func mistakenSignOut() async {
+        if let token = tokens.cachedToken { await tokens.invalidate(token) }
+    }
+
+    func change(to tokenOfBen: AccessToken) async {
+        await signOut()
+        await tokens.replace(with: tokenOfBen)
+    }
+}
+
+/// A store that can't remove its token.
+private struct FailingStore: TokenStore {
+    @concurrent func load() async throws -> StoredToken? { nil }
+    @concurrent func save(_ token: StoredToken) async throws {}
+    @concurrent func remove() async throws { throw ScriptedFailure(message: "read-only") }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `Signing in and out` {
+    private let log = GuideLog()
+    private let transport = AnsweringTransport()
+
+    private func session(_ tokens: TokenService) throws -> Session {
+        let url = try #require(URL(string: "https://login.example/revoke"))
+        let revocation = try TokenRevocation(revocationURL: url, clientID: "app", transport: transport)
+        return Session(tokens: tokens, revocation: revocation, log: log)
+    }
+
+    @Test func `a token from the sign-in is handed out without a load`() async throws {
+        let loader = ScriptedLoader()
+        let tokens = TokenService(loader: loader)
+        try await session(tokens).signIn(with: (access: "a", refresh: "r"))
+        #expect(try await tokens.retrieveToken().value == "a" && loader.loadCount == 0)
+    }
+
+    @Test func `invalidating is no sign-out: the next caller is signed in again`() async throws {
+        let server = SimulatedAuthorizationServer(clock: ManualClock())
+        let tokens = TokenService(loader: server.loader)
+        await tokens.replace(with: server.signIn())
+        try await session(tokens).mistakenSignOut()
+        #expect(server.accepts(try await tokens.retrieveToken()) && server.refreshes == 1)
+    }
+
+    @Test func `a sign-out drops token and grant, and has the grant revoked`() async throws {
+        let loader = ScriptedLoader()
+        let tokens = TokenService(loader: loader)
+        let session = try session(tokens)
+        await session.signIn(with: (access: "a", refresh: "r"))
+        await session.signOut()
+        #expect(tokens.cachedToken == nil && log.lines == [])
+        #expect(transport.forms.lines.count == 1 && transport.forms.lines[0].contains("token=r"))
+        let next = Task { try await tokens.retrieveToken() }
+        #expect(try await loader.nextCall().previous == nil, "empty, not locked")
+        next.cancel()
+    }
+
+    @Test func `with a store that fails the service is signed out, and the grant is revoked all the same`() async throws {
+        let tokens = TokenService(store: FailingStore(), loader: ScriptedLoader())
+        let session = try session(tokens)
+        await session.signIn(with: (access: "a", refresh: "r"))
+        await session.signOut()
+        #expect(tokens.cachedToken == nil && log.lines.count == 1)
+        #expect(transport.forms.lines.count == 1 && transport.forms.lines[0].contains("token=r"))
+    }
+
+    @Test(arguments: [true, false])
+    func `who waits for Anna's token gets Ben's, unless a sign-out comes between`(signsOut: Bool) async throws {
+        let loader = ScriptedLoader()
+        let tokens = TokenService(loader: loader)
+        let waiting = Task { try await tokens.retrieveToken() }
+        let call = try await loader.nextCall()
+        let ben = AccessToken("Ben's")
+        if signsOut {
+            try await session(tokens).change(to: ben)
+            let error = await #expect(throws: TokenServiceError.self) { try await waiting.value }
+            #expect(error?.code == .reset)
+        } else {
+            await tokens.replace(with: ben)
+            #expect(try await waiting.value.value == "Ben's")
+        }
+        call.succeed(with: AccessToken("Anna's"))
+        #expect(try await tokens.retrieveToken().value == "Ben's")
+    }
+
+    @Test func `a screen is told when the grant is refused, and of nothing else`() async throws {
+        try await failTwice().value
+        #expect(log.lines == ["sign in"])
+    }
+
+    /// Returns the listener, which ends with the service: with this function.
+    private func failTwice() async throws -> Task<Void, Never> {
+        let loader = ScriptedLoader()
+        let tokens = TokenService(loader: loader)
+        let showSignIn: @Sendable () async -> Void = { [log] in log.add("sign in") }
+        let events = tokens.events()
+        let listener = Task {
+            for await event in events where event.error?.remedy == .signIn {
+                await showSignIn()
+            }
+        }
+        for failure in [ScriptedFailure.transient, .grantRefused] {
+            async let token = tokens.retrieveToken()
+            try await loader.nextCall().fail(with: failure)
+            _ = try? await token
+        }
+        return listener
+    }
+}

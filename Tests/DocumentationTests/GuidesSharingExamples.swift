@@ -1,0 +1,61 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import Testing
+
+// The Swift blocks of `StoringTokens` about an app and its extension, as they stand there, run.
+
+private struct NotSignedIn: Error {}
+
+func borrowing(from store: some TokenStore) -> TokenService {
+    TokenService(isRepeatable: true) { _ in
+        guard let stored = try await store.load() else {
+            throw NotSignedIn()
+        }
+        let age = max(-stored.received.timeIntervalSinceNow, 0)
+        let left = stored.token.lifetime.map { $0 - .seconds(age) }
+        // No refresh token goes along: there is nothing to spend.
+        return AccessToken(stored.token.value, lifetime: left)
+    }
+}
+
+@Suite struct `The guide to sharing a session` {
+    @Test func `shows how two processes spend one refresh token`() async throws {
+        let clock = ManualClock()
+        let server = SimulatedAuthorizationServer(clock: clock, keepsOneTokenValid: false, rotatesRefreshTokens: true)
+        let store = InMemoryTokenStore(StoredToken(server.signIn(), received: Date()))
+
+        let app = TokenService(store: store, clock: clock, loader: server.loader)
+        let widget = TokenService(store: store, clock: clock, loader: server.loader)
+        _ = try await app.retrieveToken()
+        _ = try await widget.retrieveToken()  // both hold refresh-1 now
+
+        clock.advance(by: .seconds(3600))
+        _ = try await app.retrieveToken()  // spends refresh-1, gets refresh-2
+        await #expect(throws: TokenServiceError.self) {
+            try await widget.retrieveToken()  // spends it again
+        }
+        #expect(server.reuseDetected == 1)  // refresh-2 is worth nothing now
+
+        clock.advance(by: .seconds(3600))
+        let error = await #expect(throws: TokenServiceError.self) { try await app.retrieveToken() }
+        #expect(error?.remedy == .signIn)
+    }
+
+    @Test(arguments: [(0, true), (3_000, true), (3_600, false), (-60, true)])
+    func `lets an extension borrow while the token lives`(age: Int, isUsable: Bool) async throws {
+        let received = Date(timeIntervalSinceNow: -Double(age))
+        let token = AccessToken("lent", lifetime: .seconds(3600), refreshToken: "refresh-1")
+        let store = InMemoryTokenStore(StoredToken(token, received: received))
+        let tokens = borrowing(from: store)
+        let lent = try? await tokens.retrieveToken()
+        #expect((lent?.value == "lent") == isUsable)
+        #expect(lent?.refreshToken == nil)
+    }
+
+    @Test func `tells an extension that nobody is signed in`() async throws {
+        let tokens = borrowing(from: InMemoryTokenStore())
+        let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+        #expect(error?.underlying is NotSignedIn)
+    }
+}

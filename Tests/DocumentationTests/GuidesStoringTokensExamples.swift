@@ -1,0 +1,53 @@
+import AccessTokens
+import AccessTokensFiles
+import AccessTokensTesting
+import Foundation
+import Testing
+
+// The Swift blocks of `StoringTokens` about the stores of this package, as they stand there, run.
+
+private struct TooLate {
+    let tokens: TokenService
+    let vault: Vault
+
+    func tokenForRequest() async throws -> AccessToken {
+        let token = try await tokens.retrieveToken()
+        try await vault.write(token)  // too late: everybody has it already
+        return token
+    }
+}
+
+@Suite struct `The guide to stores` {
+    private let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
+
+    @Test func `shows a save that a sign-out cannot overtake`() async throws {
+        let vault = Vault()
+        let late = TooLate(tokens: TokenService(loader: server.loader), vault: vault)
+        #expect(try await late.tokenForRequest().value == "access-1")
+        _ = try await late.tokens.reset()
+        #expect(try await vault.read() != nil)  // signed out, and still there
+    }
+
+    @Test func `gives the store to the service`() async throws {
+        let store = InMemoryTokenStore()
+        let tokens = TokenService(store: store, loader: server.loader)
+        await tokens.replace(with: server.signIn())
+        #expect(store.contents?.token.refreshToken == "refresh-1")  // saved
+        try await tokens.reset()
+        #expect(store.contents == nil)  // removed
+    }
+
+    @Test func `keeps a token in a file`() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "guide-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        func start() -> TokenService {
+            let tokens = TokenService(
+                store: FileTokenStore(path: path),
+                loader: server.loader)
+            return tokens
+        }
+        await start().replace(with: server.signIn())
+        #expect(try await start().retrieveToken().value == "access-1")
+        #expect(server.loadsStarted == 0)
+    }
+}

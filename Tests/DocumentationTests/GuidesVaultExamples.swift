@@ -1,0 +1,99 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import Testing
+
+// The Swift blocks of `StoringTokens` about a store of one's own, as they stand there, run.
+
+actor Vault {
+    struct Locked: Error {}
+
+    private var data: Data?
+    private var isLocked = false
+
+    func lock(_ isLocked: Bool) { self.isLocked = isLocked }
+
+    func read() throws -> Data? {
+        if isLocked { throw Locked() }
+        return data
+    }
+
+    func write(_ data: Data?) throws {
+        if isLocked { throw Locked() }
+        self.data = data
+    }
+
+    func write(_ token: AccessToken) throws { try write(Data(token.value.utf8)) }
+}
+
+struct TokenRecord: Codable {
+    var value: String
+    var tokenType: String
+    var lifetime: Duration?
+    var refreshIn: Duration?
+    var scope: String?
+    var refreshToken: String?
+    var received: Date
+
+    init(_ stored: StoredToken) {
+        value = stored.token.value
+        tokenType = stored.token.tokenType
+        lifetime = stored.token.lifetime
+        refreshIn = stored.token.refreshIn
+        scope = stored.token.scope
+        refreshToken = stored.token.refreshToken
+        received = stored.received
+    }
+
+    var stored: StoredToken {
+        let token = AccessToken(
+            value, tokenType: tokenType, lifetime: lifetime,
+            refreshIn: refreshIn, scope: scope, refreshToken: refreshToken)
+        return StoredToken(token, received: received)
+    }
+}
+
+struct VaultTokenStore: TokenStore {
+    let vault: Vault
+
+    @concurrent func load() async throws -> StoredToken? {
+        // Throws while the vault is locked.
+        guard let data = try await vault.read() else { return nil }
+        return try JSONDecoder().decode(TokenRecord.self, from: data).stored
+    }
+
+    @concurrent func save(_ token: StoredToken) async throws {
+        try await vault.write(JSONEncoder().encode(TokenRecord(token)))
+    }
+
+    @concurrent func remove() async throws {
+        try await vault.write(nil)
+    }
+}
+
+@Suite struct `The guide to stores of one's own` {
+    private let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
+
+    @Test func `keeps every field`() throws {
+        let token = AccessToken(
+            "a", tokenType: "DPoP", lifetime: .milliseconds(1500), refreshIn: .seconds(1), scope: "read", refreshToken: "r")
+        let stored = StoredToken(token, received: Date(timeIntervalSince1970: 1_000_000.25))
+        let data = try JSONEncoder().encode(TokenRecord(stored))
+        #expect(try JSONDecoder().decode(TokenRecord.self, from: data).stored == stored)
+    }
+
+    @Test func `tells locked from empty`() async throws {
+        let vault = Vault()
+        let store = VaultTokenStore(vault: vault)
+        try await store.save(StoredToken(server.signIn(), received: Date()))
+        let tokens = TokenService(store: store, loader: server.loader)
+        await vault.lock(true)
+        let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+        #expect(error?.code == .storeFailed && error?.retryAt != nil && server.loadsStarted == 0)
+        await vault.lock(false)
+        await tokens.retryNow()
+        #expect(try await tokens.retrieveToken().value == "access-1")
+        _ = try await tokens.reset()
+        #expect(try await store.load() == nil)
+    }
+}

@@ -1,0 +1,60 @@
+import Foundation
+
+/// A page of the repository as its readers see it on GitHub: what it links to, and what can be linked to in it.
+struct MarkdownPage {
+    let text: String
+
+    /// The lines that are prose: outside fenced code, without code spans.
+    private var prose: [String] {
+        var fence: String?
+        return text.components(separatedBy: "\n").compactMap { line in
+            let start = line.trimmingCharacters(in: .whitespaces)
+            if let open = fence {
+                if start.hasPrefix(open) { fence = nil }
+                return nil
+            }
+            for mark in ["```", "~~~"] where start.hasPrefix(mark) {
+                fence = mark
+                return nil
+            }
+            return line
+        }
+    }
+
+    /// The targets of its links and pictures, but for those that name a scheme (`https:`, `doc:`).
+    var relativeLinks: [String] {
+        let targets = prose.flatMap { line -> [String] in
+            let line = line.replacing(/`[^`]*`/, with: "`")
+            let inline = line.matches(of: /\]\(<?([^()\s>]+)>?(?:\s+"[^"]*")?\)/).map { String($0.1) }
+            let references = line.matches(of: /^\s*\[[^\]]+\]:\s*(\S+)/).map { String($0.1) }
+            let elements = line.matches(of: /(?:href|src|srcset)="([^"\s]+)"/).map { String($0.1) }
+            return inline + references + elements
+        }
+        return targets.filter { $0.firstMatch(of: /^([A-Za-z][A-Za-z0-9+.\-]*:|\/\/)/) == nil }
+    }
+
+    /// What a `#` may lead to: the names that GitHub gives headings, and the ids that the page sets itself.
+    var anchors: Set<String> {
+        var anchors: Set<String> = []
+        var counts: [String: Int] = [:]
+        for line in prose {
+            anchors.formUnion(line.matches(of: /(?:id|name)="([^"]+)"/).map { String($0.1) })
+            guard let match = line.firstMatch(of: /^#{1,6}\s+(.+?)\s*#*$/) else { continue }
+            let name = Self.anchor(of: String(match.1))
+            let count = counts[name, default: 0]
+            counts[name] = count + 1
+            anchors.insert(count == 0 ? name : "\(name)-\(count)")
+        }
+        return anchors
+    }
+
+    /// Lower case, spaces become hyphens, punctuation goes; of a link its text stays.
+    private static func anchor(of heading: String) -> String {
+        let text = heading.replacing(/\[([^\]]*)\]\([^)]*\)/, with: { $0.1 }).lowercased()
+        return String(
+            text.compactMap { character -> Character? in
+                if character == " " { return "-" }
+                return character.isLetter || character.isNumber || "-_".contains(character) ? character : nil
+            })
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+@Suite("The README tells the truth")
+struct ReadmeTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    private func lines(of path: String) throws -> [String] {
+        try String(contentsOf: Self.root.appending(path: path), encoding: .utf8).components(separatedBy: "\n")
+    }
+
+    /// The blocks fenced as Swift, without their indentation and blank lines.
+    private func swiftBlocks(of lines: [String]) -> [[String]] {
+        var blocks: [[String]] = []
+        var current: [String]?
+        for line in lines {
+            if line == "```swift" {
+                current = []
+            } else if line == "```", let block = current {
+                blocks.append(block)
+                current = nil
+            } else {
+                current?.append(line)
+            }
+        }
+        return blocks.map(condensed)
+    }
+
+    private func condensed(_ lines: [String]) -> [String] {
+        lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+
+    @Test("every Swift block is code that compiles")
+    func blocks() throws {
+        let code = condensed(try lines(of: "Tests/DocumentationTests/ReadmeExamples.swift")).joined(separator: "\n")
+        let blocks = swiftBlocks(of: try lines(of: "README.md")).filter { !($0.first ?? "").hasPrefix(".package") }
+        #expect(blocks.count == 8)
+        for block in blocks {
+            // A block may show several declarations that stand apart in the program.
+            for part in split(block) {
+                #expect(
+                    code.contains(part.joined(separator: "\n")), "not in ReadmeExamples.swift:\n\(part.joined(separator: "\n"))")
+            }
+        }
+    }
+
+    @Test("every Swift block of the guide to DataLoading is code that compiles")
+    func guide() throws {
+        let code = condensed(try lines(of: "Tests/DocumentationTests/DataLoadingExamples.swift")).joined(separator: "\n")
+        let blocks = swiftBlocks(of: try lines(of: "Sources/DataLoading/DataLoading.docc/DataLoading.md"))
+        #expect(blocks.count == 3)
+        for block in blocks {
+            let text = block.joined(separator: "\n")
+            #expect(code.contains(text), "not in DataLoadingExamples.swift:\n\(text)")
+        }
+    }
+
+    private func split(_ block: [String]) -> [[String]] {
+        guard let cut = block.firstIndex(where: { $0.hasPrefix("func fetchReport") }) else { return [block] }
+        return [Array(block[..<cut]), Array(block[cut...])]
+    }
+
+    @Test("every link to a file leads to one, and the whole is no longer than 200 lines")
+    func links() throws {
+        let lines = try lines(of: "README.md")
+        #expect(lines.count <= 200)
+        let links = lines.flatMap { line in line.matches(of: /\]\(([^)]+)\)/).map { String($0.1) } }
+        let files = links.filter { !$0.hasPrefix("http") }
+        #expect(files.count > 20)
+        for file in files {
+            #expect(FileManager.default.fileExists(atPath: Self.root.appending(path: file).path), "\(file) is missing")
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// Compiled by `run` together with the sources of AccessTokensOAuth, as one module, so that it reaches the parsers.
+import AccessTokens
+import Foundation
+
+/// What libFuzzer calls with each input, which goes to the parser that the environment's `PARSER` names.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    switch Fuzz.parser {
+    case "challenges": Fuzz.challenges(String(decoding: input, as: UTF8.self))
+    case "waits": Fuzz.retryAfter(String(decoding: input, as: UTF8.self))
+    default:
+        // The first byte chooses the status.
+        guard let first = input.first else { return 0 }
+        Fuzz.response(Data(input.dropFirst()), status: Fuzz.statuses[Int(first) % Fuzz.statuses.count])
+    }
+    return 0
+}
+
+/// What must hold for every input.
+enum Fuzz {
+    static let parser = ProcessInfo.processInfo.environment["PARSER"]
+    static let statuses = [200, 200, 200, 400, 401, 503]
+    static let secret = "s3cr3t"
+    static let previous = AccessToken("old", scope: "a b", refreshToken: "r1")
+    static let now = Date(timeIntervalSince1970: 784_111_747)
+
+    static func require(_ condition: Bool, _ message: String) {
+        guard !condition else { return }
+        FileHandle.standardError.write(Data("PROPERTY VIOLATED: \(message)\n".utf8))
+        abort()
+    }
+
+    /// A token that can be used, or an error that can be printed; no new refresh token is lost.
+    static func response(_ body: Data, status: Int) {
+        let text = String(decoding: body, as: UTF8.self)
+        let response = TokenResponse(status: status, headers: ["Content-Type": text, "Retry-After": text], body: body)
+        let reader = ResponseReader(
+            response: response, secrets: [secret, "old", "r1"], lifetimeWhenMissing: .seconds(300), now: now)
+        let first = Result { () throws(OAuthError) in try reader.token() }
+        let renewed = Result { () throws(OAuthError) in try reader.renewedToken(of: previous, scope: nil) }
+        switch first {
+        case .success(let token):
+            check(token)
+            require((try? renewed.get())?.refreshToken == token.refreshToken ?? "r1", "a refresh token is lost")
+            require(TokenJSON.withoutNonNumbers(body) == body, "valid JSON was changed")
+        case .failure(let error): check(error)
+        }
+        switch renewed {
+        case .success(let token):
+            require(token.refreshToken != nil && token.scope != nil, "nothing to renew with")
+            if token.lifetime != .zero { check(token) }
+        case .failure(let error): check(error)
+        }
+    }
+
+    static func check(_ token: AccessToken) {
+        let strings = [token.value, token.tokenType] + [token.refreshToken, token.scope].compactMap { $0 }
+        require(strings.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { 0x20...0x7E ~= $0 } }, "an unprintable member")
+        let lifetime = token.lifetime ?? .seconds(-1)
+        require(Duration.zero <= lifetime && lifetime <= .longest, "a lifetime out of bounds")
+        require(token.refreshIn.map { .zero < $0 && $0 < lifetime } ?? true, "a refresh outside the lifetime")
+        require("\(token)".contains("lifetime"), "no description")
+    }
+
+    static func check(_ error: OAuthError) {
+        let texts = ["\(error)", error.error ?? "", error.errorDescription ?? ""]
+        for text in texts {
+            require(!text.contains(secret), "a secret is shown")
+            require(text.unicodeScalars.count <= 1000, "a long text")
+            require(text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "a control character")
+        }
+        require(error.retryAfter.map { .zero < $0 && $0 <= .longest } ?? true, "a wait out of bounds")
+        require((error.remedy == .signIn) == (error.error == "invalid_grant" && (error.status ?? 0) < 500), "signed out")
+    }
+
+    static func retryAfter(_ text: String) {
+        let wait = RetryAfter.wait(text, now: now)
+        require(wait.map { .zero < $0 && $0 <= .longest } ?? true, "a wait out of bounds")
+    }
+
+    /// What was read can be written, and is the same when it is read again, also twice in one header.
+    static func challenges(_ header: String) {
+        let challenges = AuthenticationChallenge.challenges(in: header)
+        let written = challenges.map(written(_:)).joined(separator: ", ")
+        require(AuthenticationChallenge.challenges(in: written) == challenges, "reads \(written) differently")
+        let twice = AuthenticationChallenge.challenges(in: "\(written),\(written)")
+        require(twice == challenges + challenges, "reads \(written) differently when it comes twice")
+        for challenge in challenges { require("\(challenge)".utf8.count < 2000, "a long text") }
+    }
+
+    static func written(_ challenge: AuthenticationChallenge) -> String {
+        let parameters = challenge.parameters.map { name, value in
+            // By scalars, not characters: a combining mark may follow what is to be escaped.
+            let escaped = value.unicodeScalars.map { "\\\"".unicodeScalars.contains($0) ? "\\\($0)" : "\($0)" }
+            return "\(name)=\"\(escaped.joined())\""
+        }
+        return ([challenge.scheme] + (challenge.token68.map { [$0] } ?? [parameters.joined(separator: ",")]))
+            .joined(separator: " ")
+    }
+}

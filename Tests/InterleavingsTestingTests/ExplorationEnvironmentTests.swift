@@ -1,0 +1,39 @@
+import Interleavings
+import Testing
+
+@testable import InterleavingsTesting
+
+@Suite struct `The environment of explorations` {
+    @Test func `says nothing unless it is set`() throws {
+        let environment = try ExplorationEnvironment(["HOME": "/"])
+        #expect(environment.schedules == nil)
+        #expect(environment.seed == nil)
+        #expect(environment.replay == nil)
+    }
+
+    @Test func `sets schedules, seed and replay`() throws {
+        let environment = try ExplorationEnvironment([
+            "INTERLEAVINGS_SCHEDULES": "50", "INTERLEAVINGS_SEED": "18446744073709551615", "INTERLEAVINGS_REPLAY": "0.2.1",
+        ])
+        #expect(environment.schedules == 50)
+        #expect(environment.seed == .max)
+        #expect(environment.replay == "0.2.1")
+    }
+
+    @Test func `gives all explorations of a run the same fresh seed`() throws {
+        let variables = ["INTERLEAVINGS_SEED": "random"]
+        let seed = try ExplorationEnvironment(variables).seed
+        #expect(seed != nil)
+        #expect(try ExplorationEnvironment(variables).seed == seed)
+    }
+
+    @Test(arguments: [
+        ("INTERLEAVINGS_SCHEDULES", "0"), ("INTERLEAVINGS_SCHEDULES", "many"), ("INTERLEAVINGS_SEED", "-1"),
+        ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"),
+    ])
+    func `says what is wrong`(name: String, value: String) {
+        let problem = #expect(throws: ExplorationEnvironment.Problem.self) { try ExplorationEnvironment([name: value]) }
+        #expect(problem?.description.hasPrefix(name) == true)
+        #expect(problem?.description.hasSuffix("not '\(value)'") == true)
+    }
+}

@@ -1,0 +1,81 @@
+@testable import Interleavings
+import InterleavingsTesting
+import Testing
+
+@Suite(.exploring(schedules: 7)) struct `A suite that explores` {
+    @Test func `sets the number of schedules`() async throws {
+        let summary = try await explore { _ in }
+        #expect(summary.schedules == 7)
+    }
+
+    @Test(.exploring(schedules: 3)) func `lets a test say otherwise`() async throws {
+        #expect(try await explore(.random()) { _ in }.schedules == 3)
+        #expect(try await explore(.pct()) { _ in }.schedules == 3)
+    }
+
+    @Test(.exploring(seed: 5)) func `hands on what a test doesn't say`() async throws {
+        #expect(try await explore { _ in }.schedules == 7)
+    }
+
+    @Test func `leaves exhaustive explorations and replays alone`() async throws {
+        let summary = try await explore(.exhaustive()) { simulation in
+            for number in 1...3 { simulation.spawn("\(number)") {} }
+        }
+        #expect(summary.isComplete)
+        #expect(summary.schedules > 3)
+        #expect(try await explore(.replay("")) { _ in }.schedules == 1)
+    }
+}
+
+@Suite struct `The exploring trait` {
+    /// Runs a test's body as Swift Testing would, and returns the issues.
+    private func issues(_ body: @escaping @Sendable () async throws -> Void) async throws -> [Issue] {
+        let seen = Lock<[Issue]>([])
+        let test = try #require(Test.current)
+        let collector: IssueHandlingTrait = .compactMapIssues { issue in
+            seen.withLock { $0.append(issue) }
+            return nil
+        }
+        try await collector.provideScope(for: test, testCase: nil) {
+            let trait: ExplorationTrait = .exploring()
+            try await trait.provideScope(for: test, testCase: nil, performing: body)
+        }
+        return seen.withLock { $0 }
+    }
+
+    @Test func `makes one issue of a failing exploration, with the report and both ways to replay it`() async throws {
+        let issues = try await issues {
+            try await explore { simulation in
+                let order = Lock<[Int]>([])
+                for number in 1...2 { simulation.spawn("task \(number)") { order.withLock { $0.append(number) } } }
+                try await simulation.settle()
+                try simulation.require(order.withLock { $0 } == [1, 2], "in order")
+            }
+        }
+        #expect(issues.count == 1)
+        let text = issues.first?.comments.first?.rawValue ?? ""
+        #expect(text.contains("failed: in order"))
+        #expect(text.contains(#".replay("1")"#))
+        #expect(text.contains("INTERLEAVINGS_REPLAY='1'"))
+    }
+
+    @Test func `makes a failing expectation in a scenario a failing schedule`() async throws {
+        let issues = try await issues {
+            try await explore { simulation in
+                let order = Lock<[Int]>([])
+                for number in 1...2 { simulation.spawn("task \(number)") { order.withLock { $0.append(number) } } }
+                try await simulation.settle()
+                #expect(order.withLock { $0 } == [1, 2])
+            }
+        }
+        #expect(issues.count == 1)
+        #expect(issues.first?.comments.first?.rawValue.contains("Expectation failed") == true)
+    }
+
+    @Test func `leaves other errors and issues as they are`() async throws {
+        struct Other: Error {}
+        let issues = try await issues { Issue.record("an issue outside") }
+        #expect(issues.first?.comments.first?.rawValue == "an issue outside")
+        await #expect(throws: Other.self) { _ = try await self.issues { throw Other() } }
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+@testable import Interleavings
+import Testing
+
+/// Thousands of failing executions, in a process of their own, of which threads and memory are looked at.
+@Suite struct `Counting failures` {
+    @Test func `takes no more memory for thousands than for hundreds, nor any thread`() async {
+        await #expect(processExitsWith: .success) {
+            let kinds: [(Granularity, Scenario)] = [
+                (
+                    .jobs,
+                    { simulation in
+                        simulation.spawn("waiter") { try? await simulation.clock.sleep(for: .seconds(1)) }
+                        try simulation.require(false, "in vain")
+                    }
+                ),
+                (.jobs, { _ in throw Stop() }),
+                (
+                    .jobs,
+                    { simulation in
+                        let gate = Waiting()
+                        simulation.spawn("waiter") { await gate.enter() }
+                        await gate.enter()
+                    }
+                ),
+                (
+                    .jobs,
+                    { simulation in
+                        simulation.spawn("spinner") { while !Task.isCancelled { await Task.yield() } }
+                    }
+                ),
+                (.accesses, lostUpdate),
+                (.accesses, twoLocks),
+            ]
+            for (granularity, scenario) in kinds {
+                _ = try await count(500, granularity, scenario)
+                let before = Usage.current
+                let failures = try await count(granularity == .jobs ? 2_000 : 1_000, granularity, scenario)
+                let after = Usage.current
+                #expect(failures > 200)
+                #expect(after.kilobytes - before.kilobytes < 4_000)
+                #expect(after.threads - before.threads < 8)
+            }
+        }
+    }
+
+    /// What an explored program loses, it loses: a task that waits for ever is not freed.
+    ///
+    /// The engine is.
+    @Test func `of lost continuations keeps little more than the program itself loses`() async {
+        await #expect(processExitsWith: .success) {
+            _ = try await count(1_000, .jobs) { _ in await waitForEver() }
+            let before = Usage.current
+            _ = try await count(5_000, .jobs) { _ in await waitForEver() }
+            #expect(Usage.current.kilobytes - before.kilobytes < 20_000)
+        }
+    }
+
+    @Test func `goes on to the end and keeps the first failure, shrunk`() async throws {
+        let summary = try await explore(
+            .random(schedules: 300), granularity: .accesses, countsFailures: true, lostUpdate)
+        #expect(summary.schedules == 300)
+        #expect(summary.failures > 0 && summary.failures < 300)
+        #expect(summary.firstFailure?.problem?.detail == "no update is lost")
+    }
+
+    @Test func `ends when the task that explores is cancelled`() async throws {
+        let runs = Tally()
+        let exploring = Task {
+            try await explore(.random(schedules: .max), countsFailures: true) { _ in runs.next() }
+        }
+        while runs.value < 10 { await Task.yield() }
+        exploring.cancel()
+        await #expect(throws: CancellationError.self) { try await exploring.value }
+    }
+}
+
+private func count(_ schedules: Int, _ granularity: Granularity, _ scenario: @escaping Scenario) async throws -> Int {
+    try await explore(
+        .random(schedules: schedules), granularity: granularity, stepLimit: 50, countsFailures: true, scenario
+    ).failures
+}
+
+/// Of which the second who enters waits until it is cancelled.
+private final class Waiting: Sendable {
+    private let state = Lock<(isTaken: Bool, waiter: CheckedContinuation<Void, Never>?)>((false, nil))
+
+    func enter() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                let goesOn = state.withLock { state in
+                    if Task.isCancelled || !state.isTaken {
+                        state.isTaken = true
+                        return true
+                    }
+                    state.waiter = waiter
+                    return false
+                }
+                if goesOn { waiter.resume() }
+            }
+        } onCancel: {
+            state.withLock { state in
+                defer { state.waiter = nil }
+                return state.waiter
+            }?.resume()
+        }
+    }
+}
+
+/// What this process has; zero where `/proc` is not.
+private struct Usage {
+    let kilobytes: Int
+    let threads: Int
+
+    static var current: Usage {
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        func number(_ name: String) -> Int {
+            status.split(separator: "\n").first { $0.hasPrefix(name) }
+                .flatMap { Int($0.filter(\.isNumber)) } ?? 0
+        }
+        // A sanitizer's shadow is no measure of ours.
+        guard number("VmSize:") < 1 << 30 else { return Usage(kilobytes: 0, threads: 0) }
+        return Usage(kilobytes: number("VmRSS:"), threads: number("Threads:"))
+    }
+}

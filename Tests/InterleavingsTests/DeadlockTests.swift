@@ -1,0 +1,89 @@
+import Interleavings
+import Testing
+
+@Suite struct `Deadlocks` {
+    @Test func `name those who wait, and only those`() async throws {
+        let found = try await failure(.mixed(schedules: 5)) { simulation in
+            let lost = simulation.spawn("lost") { await waitForEver() }
+            simulation.spawn("fine") { await Task.yield() }
+            try await lost.value
+        }
+        #expect(found.problem?.code == .deadlock)
+        #expect(found.problem?.tasks == ["scenario", "lost"])
+        #expect("\(found)".contains("'scenario', 'lost'"))
+        #expect(found.schedule.choices.isEmpty)
+        // From inside, an escape that takes long looks the same.
+        #expect("\(found)".contains("simulation.clock"))
+    }
+
+    @Test func `are found where tasks wait for each other in some order only`() async throws {
+        let found = try await failure(.mixed()) { simulation in
+            let gates = [Gate(), Gate()]
+            for (name, order) in [("forth", [0, 1]), ("back", [1, 0])] {
+                simulation.spawn(name) {
+                    for index in order {
+                        await gates[index].enter()
+                        await Task.yield()
+                    }
+                    for index in order { await gates[index].leave() }
+                }
+            }
+        }
+        #expect(found.problem?.code == .deadlock)
+        #expect(found.problem?.tasks == ["forth", "back"])
+    }
+
+    @Test func `of a task that waits for itself are found, too`() async throws {
+        let found = try await failure(.mixed(schedules: 1)) { simulation in
+            let gate = Gate()
+            await gate.enter()
+            await gate.enter()
+        }
+        #expect(found.problem?.tasks == ["scenario"])
+    }
+
+    @Test func `are none while a timer is pending`() async throws {
+        try await explore(.mixed(schedules: 50)) { simulation in
+            let gate = Gate()
+            await gate.enter()
+            simulation.spawn("waiter") { await gate.enter() }
+            try await simulation.clock.sleep(for: .seconds(1))
+            await gate.leave()
+        }
+    }
+
+    @Test func `end those who can end: the cancelled are told`() async throws {
+        let ends = Journal()
+        _ = try await failure(.replay("")) { simulation in
+            let lost = simulation.spawn("lost") { await waitForEver() }
+            simulation.spawn("sleeper") {
+                defer { ends.note("sleeper") }
+                try await simulation.settle()
+                try await lost.value
+                while !Task.isCancelled { await Task.yield() }
+            }
+            await withTaskCancellationHandler {
+                await waitForEver()
+            } onCancel: {
+                ends.note("scenario")
+            }
+        }
+        #expect(ends.contains("scenario"))
+    }
+}
+
+/// A lock for tasks.
+actor Gate {
+    private var isTaken = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    func enter() async {
+        guard isTaken else { return isTaken = true }
+        await withCheckedContinuation { waiters.append($0) }
+    }
+
+    func leave() {
+        guard !waiters.isEmpty else { return isTaken = false }
+        waiters.removeFirst().resume()
+    }
+}

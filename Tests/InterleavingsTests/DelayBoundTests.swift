@@ -1,0 +1,32 @@
+@testable import Interleavings
+import Testing
+
+/// Tasks that suspend after each step, so that no switch among them is a preemption.
+@Suite struct `Bounding delays` {
+    @Test(
+        arguments: [
+            // First come, first served; then each other task once in front …
+            (tasks: 2, delays: 0, schedules: 1), (2, 1, 2), (2, 2, 2), (3, 0, 1), (3, 1, 3), (3, 2, 5), (3, 3, 6), (3, 9, 6),
+        ])
+    func `explores each order that passes over so many candidates, once`(
+        tasks: Int, delays: Int, schedules: Int
+    ) async throws {
+        let orders = Lock<Set<[Int]>>([])
+        let summary = try await explore(.exhaustive(delays: delays)) { simulation in
+            let order = Lock<[Int]>([])
+            let queue = simulation.concurrentQueue("queue")
+            for task in 0..<tasks { queue.async { order.withLock { $0.append(task) } } }
+            try await simulation.settle()
+            let seen = order.withLock { $0 }
+            _ = orders.withLock { $0.insert(seen) }
+        }
+        #expect(summary.isComplete)
+        #expect(summary.schedules == schedules)
+        #expect(orders.withLock { $0.count } == schedules)
+    }
+
+    @Test func `leaves the values that a scenario chooses without bound`() async throws {
+        let summary = try await explore(.exhaustive(delays: 0)) { simulation in _ = simulation.choose("value", 5) }
+        #expect(summary.schedules == 5)
+    }
+}

@@ -1,0 +1,110 @@
+import Dispatch
+import Foundation
+import Interleavings
+import Testing
+
+@Suite struct `Escapes` {
+    /// Ways out of the explorer's hands, and what the report must name as the way to mend each.
+    enum Way: String, CaseIterable, CustomTestStringConvertible {
+        case taskSleep, clockSleep, task, detached, immediate, queue, delayedQueue, mainActor
+
+        var testDescription: String { rawValue }
+
+        var remedy: String {
+            switch self {
+            case .taskSleep, .clockSleep: "simulation.clock"
+            case .task, .detached, .immediate: "executorPreference: simulation.taskExecutor"
+            case .queue, .delayedQueue: "simulation.serialQueue"
+            case .mainActor: "simulation.actorExecutor"
+            }
+        }
+
+        func go() async throws {
+            switch self {
+            case .taskSleep: try await Task.sleep(nanoseconds: 1_000_000)
+            case .clockSleep: try await ContinuousClock().sleep(for: .milliseconds(1))
+            case .task: await Task { await Escapes.pause() }.value
+            case .detached: await Task.detached { await Escapes.pause() }.value
+            case .immediate:
+                if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+                    await Task.immediate { await Escapes.pause() }.value
+                } else {
+                    await Task { await Escapes.pause() }.value
+                }
+            case .queue:
+                await withCheckedContinuation { waiter in
+                    DispatchQueue.global().async {
+                        Escapes.block()
+                        waiter.resume()
+                    }
+                }
+            case .delayedQueue:
+                await withCheckedContinuation { waiter in
+                    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { waiter.resume() }
+                }
+            case .mainActor: await MainActor.run { Escapes.block() }
+            }
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `are found, whoever does it, and the report says how to mend them`(way: Way) async throws {
+        let found = try await failure(.mixed(schedules: 5)) { simulation in
+            let caller = simulation.spawn("caller") { try await way.go() }
+            try await caller.value
+        }
+        #expect(found.problem?.code == .escape)
+        #expect(found.problem?.detail.contains("'caller'") == true)
+        #expect(found.problem?.tasks.contains("scenario") == true)
+        #expect("\(found)".contains(way.remedy))
+    }
+
+    @Test(arguments: Way.allCases)
+    func `are found on controlled threads`(way: Way) async throws {
+        let found = try await failure(.mixed(schedules: 5), granularity: .accesses) { _ in try await way.go() }
+        #expect(found.problem?.code == .escape)
+    }
+
+    @Test func `are found while others are busy`() async throws {
+        let found = try await failure(.mixed(schedules: 5), stepLimit: 10_000_000) { simulation in
+            let flag = Tally()
+            simulation.spawn("busy") { while flag.value == 0 && !Task.isCancelled { await Task.yield() } }
+            await Task.detached { await Escapes.pause() }.value
+            flag.next()
+        }
+        #expect(found.problem?.code == .escape)
+    }
+
+    @Test func `are counted, and late work ends`() async throws {
+        let ends = Tally()
+        let summary = try await explore(.random(schedules: 200), countsFailures: true) { simulation in
+            simulation.spawn("caller") {
+                await Task.detached { await Escapes.pause() }.value
+                await Task.yield()
+                try? await simulation.clock.sleep(for: .seconds(1))
+                ends.next()
+            }
+        }
+        #expect(summary.failures == 200)
+        // Each execution ends its own, if not while it lasts, then soon after.
+        while ends.value < 201 { await Task.yield() }
+    }
+
+    /// Long enough for whoever awaits it to suspend; what is over by then is not seen.
+    fileprivate static func pause() async {
+        try? await Task.sleep(for: .milliseconds(5))
+    }
+
+    /// The same, on a thread.
+    fileprivate static func block() { Thread.sleep(forTimeInterval: 0.005) }
+
+    /// What cannot be seen: a task outside that nobody in the execution awaits.
+    ///
+    /// It runs when it runs, beside the execution,
+    /// and a schedule that depends on it does not replay.
+    @Test func `that nobody awaits are not seen`() async throws {
+        let mutations = Tally()
+        try await explore(.mixed(schedules: 5)) { _ in _ = Task.detached { mutations.next() } }
+        while mutations.value < 6 { await Task.yield() }
+    }
+}

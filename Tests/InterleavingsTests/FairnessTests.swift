@@ -1,0 +1,70 @@
+import Interleavings
+import Testing
+
+@Suite struct `Fairness` {
+    private static let strategies = [
+        Strategy.replay(""), .random(schedules: 30), .pct(schedules: 60), .mixed(schedules: 60),
+        .exhaustive(preemptions: 0), .exhaustive(preemptions: 1, limit: 200), .exhaustive(limit: 200),
+    ]
+
+    @Test(arguments: strategies)
+    func `who waits by yielding is no livelock`(strategy: Strategy) async throws {
+        try await explore(strategy, stepLimit: 5_000) { simulation in
+            let flag = Tally()
+            simulation.spawn("waiter") { while flag.value == 0 { await Task.yield() } }
+            simulation.spawn("worker") {
+                for _ in 1...5 { await Task.yield() }
+                flag.next()
+            }
+        }
+    }
+
+    @Test(arguments: strategies)
+    func `nor are two who wake each other until a third is done`(strategy: Strategy) async throws {
+        try await explore(strategy, stepLimit: 5_000) { simulation in
+            let flag = Tally()
+            let turns = Tally()
+            for parity in 0...1 {
+                simulation.spawn("player \(parity)") {
+                    while flag.value == 0 {
+                        if turns.value % 2 == parity { turns.next() }
+                        await Task.yield()
+                    }
+                }
+            }
+            simulation.spawn("worker") {
+                for _ in 1...5 { await Task.yield() }
+                flag.next()
+            }
+        }
+    }
+
+    @Test(arguments: strategies)
+    func `nor is a ticker while somebody works, though timers may fire at any time`(strategy: Strategy) async throws {
+        try await explore(strategy, time: .anytime, stepLimit: 5_000) { simulation in
+            let flag = Tally()
+            simulation.spawn("ticker") { while flag.value == 0 { try await simulation.clock.sleep(for: .seconds(1)) } }
+            simulation.spawn("worker") {
+                for _ in 1...5 { await Task.yield() }
+                flag.next()
+            }
+        }
+    }
+
+    @Test(arguments: strategies)
+    func `nor is who polls the clock, where timers may fire at any time`(strategy: Strategy) async throws {
+        try await explore(strategy, time: .anytime, stepLimit: 5_000) { simulation in
+            simulation.spawn("sleeper") { try await simulation.clock.sleep(for: .seconds(1)) }
+            while simulation.clock.now.offset == .zero { await Task.yield() }
+        }
+    }
+
+    @Test func `who yields for ever is a livelock, and named`() async throws {
+        let found = try await failure(.mixed(schedules: 10), stepLimit: 500) { simulation in
+            simulation.spawn("spinner") { while !Task.isCancelled { await Task.yield() } }
+            simulation.spawn("innocent") {}
+        }
+        #expect(found.problem?.code == .livelock)
+        #expect(found.problem?.tasks == ["spinner"])
+    }
+}

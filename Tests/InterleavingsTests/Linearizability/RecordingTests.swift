@@ -1,0 +1,99 @@
+import Interleavings
+import Synchronization
+import Testing
+
+@Suite("Linearizability: recording calls")
+struct RecordingTests {
+    struct Refused: Error, Equatable {}
+
+    actor Tally {
+        var value = 0
+
+        func increment() -> Int {
+            value += 1
+            return value
+        }
+    }
+
+    @Test("tasks on all threads record what an actor answers")
+    func actors() async throws {
+        for _ in 0..<20 {
+            let (history, tally) = (History(Counter()), Tally())
+            await withDiscardingTaskGroup { group in
+                for caller in 0..<4 {
+                    group.addTask {
+                        for _ in 0..<25 { await history.record("caller \(caller)", .increment) { await tally.increment() } }
+                    }
+                }
+            }
+            #expect(history.count == 100)
+            try history.requireLinearizable()
+        }
+    }
+
+    @Test("synchronous code records what an atomic answers")
+    func atomics() async throws {
+        func count(_ history: History<Counter>, _ caller: String, _ value: borrowing Atomic<Int>) {
+            history.record(caller, .increment) { value.add(1, ordering: .relaxed).newValue }
+            history.record(caller, .read) { value.load(ordering: .relaxed) }
+        }
+        final class Shared: Sendable { let value = Atomic(0) }
+        for _ in 0..<20 {
+            let (history, shared) = (History(Counter()), Shared())
+            await withDiscardingTaskGroup { group in
+                for caller in 0..<4 {
+                    group.addTask { for _ in 0..<10 { count(history, "caller \(caller)", shared.value) } }
+                }
+            }
+            #expect(history.count == 80)
+            try history.requireLinearizable()
+        }
+    }
+
+    @Test("a call that throws is passed on, and may have taken effect or not", arguments: [0, 1])
+    func thrown(seen: Int) async throws {
+        let history = History(Counter())
+        await #expect(throws: Refused.self) {
+            try await history.record("a", .increment) { () async throws(Refused) in throw Refused() }
+        }
+        #expect(throws: Refused.self) {
+            try history.record("b", .increment) { () throws(Refused) in throw Refused() }
+        }
+        history.record("c", .read) { seen }
+        history.record("c", .read) { 2 }
+        try history.requireLinearizable()
+        history.record("c", .read) { 1 }
+        #expect(throws: NotLinearizable.self) { try history.requireLinearizable() }
+    }
+
+    @Test("a result is translated into what it means; nil leaves the call open")
+    func translated() async throws {
+        let history = History(Register())
+        let text = history.record("a", .write(3), { "done" }, outcome: { _ in .some(nil) })
+        #expect(text == "done")
+        func refuse() throws(Refused) -> String { throw Refused() }
+        func refuseLater() async throws(Refused) -> String { throw Refused() }
+        #expect(throws: Refused.self) {
+            try history.record("b", .write(4), refuse) { result in result == .failure(Refused()) ? nil : .some(nil) }
+        }
+        await #expect(throws: Refused.self) {
+            try await history.record("b", .read, refuseLater) { result in result == .failure(Refused()) ? .some(4) : nil }
+        }
+        try history.requireLinearizable()
+        history.record("c", .read) { 3 }
+        #expect(throws: NotLinearizable.self) { try history.requireLinearizable() }
+    }
+
+    @Test("a body runs where its caller runs")
+    @MainActor func isolation() async {
+        var local = 0
+        let history = History(Counter())
+        await history.record("a", .increment) {
+            await Task.yield()
+            MainActor.assertIsolated()
+            local += 1
+            return local
+        }
+        #expect(history.check().isLinearizable)
+    }
+}

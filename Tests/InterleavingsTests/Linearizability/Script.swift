@@ -1,0 +1,35 @@
+import Interleavings
+
+/// A history written by hand: who calls, who returns, in order.
+enum Event<Specification: SequentialSpecification> {
+    case call(String, Specification.Operation)
+    case back(String, Specification.Outcome)
+}
+
+func history<Specification>(
+    _ specification: Specification, _ events: Event<Specification>...
+) -> History<Specification> {
+    let history = History(specification)
+    var open: [String: History<Specification>.Call] = [:]
+    for event in events {
+        switch event {
+        case .call(let caller, let operation): open[caller] = history.begin(caller, operation)
+        case .back(let caller, let outcome): open[caller]?.end(returning: outcome)
+        }
+    }
+    return history
+}
+
+extension LinearizabilityVerdict {
+    var isLinearizable: Bool {
+        if case .linearizable = self { true } else { false }
+    }
+
+    var report: String? {
+        if case .notLinearizable(let error) = self { error.description } else { nil }
+    }
+
+    var isUndecided: Bool {
+        if case .undecided = self { true } else { false }
+    }
+}

@@ -1,0 +1,41 @@
+import Interleavings
+import Testing
+
+@Suite struct `Schedules` {
+    @Test(arguments: [("", []), ("0", []), ("0.0", []), ("1", [1]), ("0.2.1", [0, 2, 1]), ("3.0.0", [3])])
+    func `are read as they are printed, but for zeros at the end`(text: String, choices: [Int]) throws {
+        let schedule = try #require(Schedule(text))
+        #expect(schedule.choices == choices)
+        #expect(Schedule("\(schedule)") == schedule)
+    }
+
+    @Test(arguments: ["x", "0.x", "1..2", ".", "-1", "1.-2", " 1", "99999999999999999999", "0.?"])
+    func `that are none are not read`(text: String) {
+        #expect(Schedule(text) == nil)
+        // As a literal it is one that never fits.
+        #expect("\(Schedule(stringLiteral: text))".contains("?"))
+    }
+
+    @Test(arguments: ["2", "5", "0.7", "1.1.1.1.1.1.1.1.1", "0.0.0.0.0.0.0.1", "nonsense", "0.?"])
+    func `that don't fit diverge, and the report says where`(text: String) async throws {
+        let found = try await failure(.replay(Schedule(stringLiteral: text)), twoTasksUnawaited(jobs: 2, orders: Journal()))
+        #expect(found.problem?.code == .divergence)
+        #expect(found.problem?.detail.contains("choice") == true)
+        #expect("\(found)".contains("debug or release"))
+    }
+
+    @Test func `that fit replay, and an empty one is the first of all`() async throws {
+        let orders = Journal()
+        for schedule in ["", "1", "0.1", "1.1"] as [Schedule] {
+            try await explore(.replay(schedule), twoTasksUnawaited(jobs: 2, orders: orders))
+        }
+        #expect(orders.count == 8)
+        #expect(orders.all[0] == "aabb")
+        #expect(Set(orders.all).count == 4)
+    }
+
+    @Test func `that fail otherwise than they did are failures all the same`() async throws {
+        let found = try await failure(.replay("9")) { _ in throw Stop() }
+        #expect(found.underlying is Stop)
+    }
+}

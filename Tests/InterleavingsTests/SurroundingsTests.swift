@@ -1,0 +1,132 @@
+import Dispatch
+@testable import Interleavings
+import Testing
+
+@Suite struct `Surroundings` {
+    @Test @MainActor func `an exploration runs from the main actor, which goes on meanwhile`() async throws {
+        let found = try await failure(.mixed(), naiveCallers)
+        #expect(found.problem?.detail == "one load for all")
+        MainActor.assertIsolated()
+        let turns = Tally()
+        let other = Task { @MainActor in turns.next() }
+        try await explore(.random(schedules: 50), naiveCallersAlone)
+        _ = await other.value
+        #expect(turns.value == 1)
+    }
+
+    @Test func `an exploration runs where there is an executor preference`() async throws {
+        try await withTaskExecutorPreference(Elsewhere()) {
+            let found = try await failure(.mixed(), naiveCallers)
+            #expect(found.problem?.detail == "one load for all")
+        }
+    }
+
+    @Test(arguments: [Granularity.jobs, .accesses])
+    func `an exploration inside a scenario is a part of the step`(granularity: Granularity) async throws {
+        let summary = try await explore(.random(schedules: 5), granularity: granularity) { simulation in
+            simulation.spawn("other") { await Task.yield() }
+            let inner = try await explore(.exhaustive(), granularity: granularity) { inner in
+                #expect(Simulation.current === inner)
+                inner.spawn("a") { await Task.yield() }
+                inner.spawn("b") { await Task.yield() }
+            }
+            try simulation.require(inner.schedules == 6, "complete")
+            try simulation.require(Simulation.current === simulation, "its own again")
+            await Task.yield()
+        }
+        #expect(summary.schedules == 5)
+    }
+
+    @Test func `a scenario that does nothing has one schedule`() async throws {
+        let summary = try await explore(.exhaustive()) { _ in }
+        #expect((summary.schedules, summary.steps, summary.mostChoices) == (1, 1, 0))
+        #expect(summary.isComplete)
+        #expect(Simulation.current == nil)
+    }
+
+    @Test func `a cancellation that a scenario throws is a failure, not the end of the exploration`() async throws {
+        let found = try await failure(.mixed(schedules: 5)) { _ in throw CancellationError() }
+        #expect(found.underlying is CancellationError)
+    }
+
+    @Test func `what a spawned task throws is its value, unless it is required`() async throws {
+        try await explore(.mixed(schedules: 5)) { simulation in
+            let task = simulation.spawn("thrower") { throw Stop() }
+            await #expect(throws: Stop.self) { try await task.value }
+        }
+        let found = try await failure(.mixed(schedules: 5)) { simulation in
+            simulation.spawn("requirer") { try simulation.require(1 > 2, "more") }
+            await waitForEver()
+        }
+        #expect(found.problem?.code == .requirement)
+        #expect("\(found)".contains("more"))
+    }
+
+    @Test func `what is used after the end does nothing that hangs`() async throws {
+        let kept = Lock<Simulation?>(nil)
+        try await explore(.replay("")) { simulation in kept.withLock { $0 = simulation } }
+        let simulation = try #require(kept.withLock { $0 })
+        let value = try await simulation.spawn("late") {
+            await Task.yield()
+            return 1
+        }.value
+        #expect(value == 1)
+        await #expect(throws: CancellationError.self) { try await simulation.clock.sleep(for: .seconds(1)) }
+        await #expect(throws: CancellationError.self) { try await simulation.settle() }
+        #expect(simulation.choose("late", 5) == 0)
+        simulation.log("late")
+        await withCheckedContinuation { waiter in simulation.serialQueue("late").async { waiter.resume() } }
+        #expect(throws: ExplorationProblem.self) { try simulation.require(false, "late") }
+    }
+
+    @Test func `two tasks of one name are told apart in the trace`() async throws {
+        let found = try await failure(.replay("")) { simulation in
+            for _ in 1...3 { simulation.spawn("caller") { simulation.log("calls") } }
+            simulation.spawn("caller 2") {}
+            try await simulation.settle()
+            throw Stop()
+        }
+        let names = found.trace.steps.map(\.task).filter { $0 != "scenario" }
+        #expect(names == ["caller", "caller (2)", "caller (3)", "caller 2"])
+        let calls = found.trace.steps.flatMap(\.events).filter { $0.text == "calls" }
+        #expect(calls.map(\.task) == ["caller", "caller (2)", "caller (3)"])
+    }
+
+    @Test func `an object freed at the end may use the simulation`() async throws {
+        try await explore(.mixed(schedules: 5)) { simulation in
+            let closer = Closer { simulation.serialQueue("closing").async { simulation.log("closed") } }
+            simulation.spawn("holder") {
+                try await simulation.settle()
+                withExtendedLifetime(closer) {}
+            }
+            _ = Task(executorPreference: simulation.taskExecutor) {
+                try await simulation.clock.sleep(for: .seconds(1))
+                withExtendedLifetime(closer) {}
+            }
+        }
+    }
+}
+
+/// Callers of whom each has a cache of its own, so that nothing fails.
+@Sendable func naiveCallersAlone(_ simulation: Simulation) async throws {
+    for number in 1...2 {
+        simulation.spawn("caller \(number)") { await NaiveCache { number }.get() }
+    }
+}
+
+/// Does something when it is freed.
+private final class Closer: Sendable {
+    private let close: @Sendable () -> Void
+    init(close: @escaping @Sendable () -> Void) { self.close = close }
+    deinit { close() }
+}
+
+/// A queue's thread.
+private final class Elsewhere: TaskExecutor {
+    private let queue = DispatchQueue(label: "elsewhere")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}

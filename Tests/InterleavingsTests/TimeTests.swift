@@ -1,0 +1,121 @@
+import Interleavings
+import Testing
+
+@Suite struct `Virtual time` {
+    @Test func `begins at zero and moves to the next deadline, not beyond`() async throws {
+        let times = Journal()
+        try await explore(.replay("")) { simulation in
+            times.note("\(simulation.clock.now.offset)")
+            try await simulation.clock.sleep(for: .seconds(3))
+            times.note("\(simulation.clock.now.offset)")
+            try await simulation.clock.sleep(until: simulation.clock.now.advanced(by: .milliseconds(1)))
+            times.note("\(simulation.clock.now.offset)")
+        }
+        #expect(times.all.prefix(3) == ["0.0 seconds", "3.0 seconds", "3.001 seconds"])
+    }
+
+    @Test func `work takes no time: a timer fires when nothing can run`() async throws {
+        let summary = try await explore(.exhaustive()) { simulation in
+            simulation.spawn("works") {
+                for _ in 1...3 {
+                    await Task.yield()
+                    try simulation.require(simulation.clock.now.offset == .zero, "time moved while work was pending")
+                }
+            }
+            simulation.spawn("sleeps") { try await simulation.clock.sleep(for: .nanoseconds(1)) }
+        }
+        #expect(summary.isComplete)
+    }
+
+    @Test func `at any time a timer may fire while work is pending`() async throws {
+        let found = try await failure(.exhaustive(), time: .anytime) { simulation in
+            simulation.spawn("works") {
+                await Task.yield()
+                try simulation.require(simulation.clock.now.offset == .zero, "slow")
+            }
+            simulation.spawn("sleeps") { try await simulation.clock.sleep(for: .seconds(1)) }
+        }
+        #expect(found.problem?.detail == "slow")
+        #expect(found.trace.steps.contains { $0.isTime })
+        #expect(found.replayLine.contains("time: .anytime"))
+    }
+
+    /// One job of `works` more than there is of `sleeps`, whose two halves have the time step between them: the orders of 2
+    /// jobs and 3 events.
+    @Test func `the orders of work and time are all there`() async throws {
+        let summary = try await explore(.exhaustive(), time: .anytime) { simulation in
+            simulation.spawn("works") { await Task.yield() }
+            simulation.spawn("sleeps") { try await simulation.clock.sleep(for: .seconds(1)) }
+        }
+        #expect(summary.schedules == 10)
+    }
+
+    @Test func `many that are due at once go on in every order`() async throws {
+        let orders = Journal()
+        let summary = try await explore(.exhaustive()) { simulation in
+            let order = Journal()
+            for name in ["a", "b", "c"] {
+                simulation.spawn(name) {
+                    try await simulation.clock.sleep(for: .seconds(5))
+                    order.note(name)
+                    if order.count == 3 { orders.note(order.all.joined()) }
+                }
+            }
+        }
+        #expect(summary.isComplete)
+        #expect(Set(orders.all).count == 6)
+        // Once for the order in which they lie down, once for that in which they get up.
+        #expect(summary.schedules == 36)
+    }
+
+    @Test func `a thousand sleepers get up by their deadlines`() async throws {
+        let last = Journal()
+        try await explore(.replay(""), stepLimit: 100_000) { simulation in
+            let sleepers = (0..<1_000).map { number in
+                simulation.spawn("\(number)") {
+                    try await simulation.clock.sleep(for: .seconds(number % 100))
+                    try simulation.require(simulation.clock.now.offset == .seconds(number % 100), "on time")
+                }
+            }
+            for sleeper in sleepers { try await sleeper.value }
+            last.note("\(simulation.clock.now.offset)")
+        }
+        #expect(last.all.last == "99.0 seconds")
+    }
+
+    @Test(arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min)])
+    func `a deadline that has passed is no wait, but others may run`(duration: Duration) async throws {
+        let orders = Journal()
+        try await explore(.exhaustive()) { simulation in
+            let order = Journal()
+            for name in ["a", "b"] {
+                simulation.spawn(name) {
+                    order.note(name)
+                    try await simulation.clock.sleep(for: duration)
+                    order.note(name)
+                    if order.count == 4 { orders.note(order.all.joined()) }
+                }
+            }
+            try await simulation.settle()
+            try simulation.require(simulation.clock.now.offset == .zero, "no time passed")
+        }
+        #expect(Set(orders.all).count == 6)
+    }
+
+    @Test func `the longest of durations ends, too`() async throws {
+        try await explore(.replay("")) { simulation in
+            try await simulation.clock.sleep(for: .seconds(Int64.max))
+            try simulation.require(simulation.clock.now.offset == .seconds(Int64.max), "it is late")
+        }
+    }
+
+    @Test func `timers that are left at the end are no failure, and their sleepers end`() async throws {
+        let ends = Journal()
+        try await explore(.random(schedules: 20)) { simulation in
+            _ = Task(executorPreference: simulation.taskExecutor) {
+                do { try await simulation.clock.sleep(for: .seconds(60)) } catch is CancellationError { ends.note("cancelled") }
+            }
+        }
+        #expect(ends.count == 21)
+    }
+}

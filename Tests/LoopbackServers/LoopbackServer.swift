@@ -1,0 +1,84 @@
+package import Foundation
+
+/// A raw TCP server on the loopback interface that says exactly what a test tells it to, right or wrong.
+///
+/// It has a thread for the listener and one for each connection; all end with the server, with the client, or after 30 s.
+package final class LoopbackServer: Sendable {
+    /// What to do after a request has arrived.
+    package enum Reply: Sendable {
+        /// Send this text, then close the connection.
+        case bytes(String)
+        /// Send these bytes, text or not, then close the connection.
+        case raw([UInt8])
+        /// Send this text, then say nothing until the client closes the connection.
+        case unfinished(String)
+        /// Send this text, then the other byte by byte, one each second.
+        case dripping(String, String)
+        /// Send this text, then reset the connection.
+        case reset(String)
+    }
+
+    /// The server's address with a path.
+    package let url: URL
+
+    /// Every request that arrived, complete.
+    package let requests: AsyncStream<String>
+
+    /// An element for each connection that ended.
+    package let departures: AsyncStream<Void>
+
+    private let listener: Int32
+
+    /// Starts a server on a free port.
+    package init(_ reply: @escaping @Sendable (_ request: String) -> Reply) throws {
+        let (requests, arrived) = AsyncStream.makeStream(of: String.self)
+        let (departures, left) = AsyncStream.makeStream(of: Void.self)
+        let (listener, port) = try Socket.listen()
+        self.requests = requests
+        self.departures = departures
+        self.listener = listener
+        guard let url = URL(string: "http://127.0.0.1:\(port)/token") else { throw Socket.Failure(call: "listen") }
+        self.url = url
+        Thread.detachNewThread {
+            while let connection = Socket.accept(listener) {
+                Thread.detachNewThread {
+                    let request = Socket.readRequest(connection)
+                    arrived.yield(request)
+                    Self.perform(reply(request), on: connection)
+                    _ = close(connection)
+                    left.yield()
+                }
+            }
+            _ = close(listener)
+        }
+    }
+
+    /// Starts a server that answers every request with the same bytes.
+    package convenience init(answering text: String) throws {
+        try self.init { _ in .bytes(text) }
+    }
+
+    private static func perform(_ reply: Reply, on connection: Int32) {
+        switch reply {
+        case .bytes(let text): Socket.write(Array(text.utf8), to: connection)
+        case .raw(let bytes): Socket.write(bytes, to: connection)
+        case .unfinished(let text):
+            Socket.write(Array(text.utf8), to: connection)
+            Socket.waitForEnd(connection)
+        case .dripping(let text, let rest):
+            Socket.write(Array(text.utf8), to: connection)
+            for byte in rest.utf8 {
+                Socket.write([byte], to: connection)
+                guard !Socket.isEnded(connection, afterSeconds: 1) else { return }
+            }
+        case .reset(let text):
+            Socket.write(Array(text.utf8), to: connection)
+            Socket.resetAtClose(connection)
+        }
+    }
+
+    deinit {
+        // Wakes the thread that accepts, which closes the socket.
+        _ = shutdown(listener, Int32(SHUT_RDWR))
+    }
+}

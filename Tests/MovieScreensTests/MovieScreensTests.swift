@@ -1,0 +1,62 @@
+import AccessTokens
+import AccessTokensOAuth
+import Testing
+
+@testable import movie_screens
+
+@MainActor
+@Suite(.timeLimit(.minutes(10)))
+struct MovieScreensTests {
+    let server: MovieServer
+    let factory: MovieLoaderFactory
+
+    init() throws {
+        server = try MovieServer()
+        let loader = try ClientCredentialsLoader(tokenURL: server.tokenURL, clientID: "movies", clientSecret: "s3cret")
+        factory = try MovieLoaderFactory(api: server.moviesURL, tokens: TokenService(loader: loader))
+    }
+
+    @Test func `The story ends as it should`() async throws {
+        var lines: [String] = []
+        try await MovieScreens.play { lines.append($0) }
+        #expect(
+            lines == [
+                "Two screens load at once, with one token: 1 issued.",
+                "The horror screen is closed: its request has ended, and it hears nothing more.",
+                "The comedy screen has its own movies: Playtime (1967), Brazil (1985).",
+                "The token was revoked, and it reloads with a new one: Playtime (1967), Brazil (1985), 2 tokens issued.",
+            ])
+    }
+
+    @Test func `The requests of a closed screen end, and it shows nothing`() async throws {
+        var (questions, departures) = (server.questions.makeAsyncIterator(), server.departures.makeAsyncIterator())
+        let screen = MovieScreen(genre: "horror", factory: factory)
+        for _ in 1...3 { screen.open() }
+        for _ in 1...3 { _ = await questions.next() }
+        screen.close()
+        for _ in 1...3 { _ = await departures.next() }
+        #expect(screen.movies.isEmpty && screen.error == nil)
+    }
+
+    @Test func `The results of the other screen are its own`() async throws {
+        var questions = server.questions.makeAsyncIterator()
+        let screens = ["horror", "comedy", "comedy"].map { MovieScreen(genre: $0, factory: factory) }
+        for screen in screens { screen.open() }
+        for _ in screens { _ = await questions.next() }
+        screens[0].close()
+        screens[1].close()
+        server.showComedies()
+        await screens[2].shown()
+        #expect(screens.map { $0.movies.isEmpty } == [true, true, false])
+        #expect(server.tokensIssued == 1)
+    }
+
+    @Test func `A screen that nobody keeps loads nothing more`() async throws {
+        var (questions, departures) = (server.questions.makeAsyncIterator(), server.departures.makeAsyncIterator())
+        var screen: MovieScreen? = MovieScreen(genre: "horror", factory: factory)
+        screen?.open()
+        _ = await questions.next()
+        screen = nil
+        #expect(await departures.next() != nil)
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Interleavings
+import RaceGallery
+import Testing
+
+/// The articles' question, counted: callers ask at once, and every schedule is tried.
+@Suite struct `The contrast` {
+    struct Row: Sendable {
+        let design: Contender
+        let callers: Int
+        /// How many delays a schedule may have; `nil`: all schedules.
+        var delays: Int?
+        let schedules: Int
+        let failures: Int
+
+        init(_ design: Contender, callers: Int, delays: Int? = nil, _ schedules: Int, failing failures: Int) {
+            (self.design, self.callers, self.delays) = (design, callers, delays)
+            (self.schedules, self.failures) = (schedules, failures)
+        }
+    }
+
+    static let rows = [
+        Row(.unpredictable, callers: 2, 252, failing: 240),
+        Row(.unpredictable, callers: 3, delays: 3, 389, failing: 374),
+        Row(.unpredictable, callers: 4, delays: 3, 1_040, failing: 1_036),
+        Row(.enqueueing, callers: 3, delays: 3, 981, failing: 623),
+        Row(.enqueueing, callers: 4, delays: 3, 2_114, failing: 1_409),
+        Row(.threadSafe, callers: 2, 12, failing: 0),
+        Row(.threadSafe, callers: 3, delays: 3, 39, failing: 0),
+        Row(.threadSafe, callers: 4, delays: 3, 83, failing: 0),
+        Row(.reentrant, callers: 2, 1_320, failing: 1_308),
+        Row(.reentrant, callers: 3, delays: 3, 1_193, failing: 1_193),
+        Row(.reentrant, callers: 4, delays: 3, 3_040, failing: 3_040),
+        Row(.callbackShim, callers: 3, delays: 3, 128, failing: 0),
+        Row(.callbackShim, callers: 4, delays: 3, 174, failing: 0),
+        Row(.tokenService, callers: 3, delays: 3, 890, failing: 0),
+        Row(.tokenService, callers: 4, delays: 3, 1_857, failing: 0),
+    ]
+
+    /// Up to half a minute each in a debug build.
+    static let longRows = [
+        Row(.callbackShim, callers: 2, 7_980, failing: 0),
+        Row(.enqueueing, callers: 2, 72_552, failing: 69_822), Row(.tokenService, callers: 2, 125_360, failing: 0),
+    ]
+
+    @Test(arguments: rows) func `counts the schedules, and those that fail`(_ row: Row) async throws {
+        try await check(row)
+    }
+
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["EVERY_SCHEDULE"] != nil), arguments: longRows)
+    func `counts them also where there are many`(_ row: Row) async throws {
+        try await check(row)
+    }
+
+    private func check(_ row: Row) async throws {
+        let summary = try await row.design.explore(.rush, callers: row.callers, .exhaustive(delays: row.delays))
+        #expect(summary.isComplete)
+        #if DEBUG
+        #expect(summary.schedules == row.schedules)
+        #expect(summary.failures == row.failures)
+        #else
+        // The optimizer may remove suspensions, and schedules with them.
+        #expect((summary.failures > 0) == (row.failures > 0))
+        #endif
+    }
+
+    @Test func `is what the documentation says`() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let page = try String(contentsOf: root.appending(path: "Docs/Contrast.md"), encoding: .utf8)
+        for row in Self.rows + Self.longRows {
+            let bound = row.delays.map { "at most \($0) delays" } ?? "all"
+            let line = "| \(row.design.name) | \(row.callers) | \(bound) | \(row.schedules) | \(row.failures) |"
+            #expect(page.contains(line), "\(line)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (Contender.unpredictable, Trial.all), (.enqueueing, Trial.all), (.threadSafe, [.signOut, .release, .silence]),
+            (.reentrant, [.rush, .signOut, .silence]), (.callbackShim, []), (.tokenService, []),
+        ])
+    func `finds each design's flaws in the trials that concern them`(_ design: Contender, _ trials: [Trial]) async throws {
+        var failing: [String] = []
+        for trial in Trial.all {
+            let summary = try await design.explore(trial, callers: 3, .exhaustive(delays: 2))
+            #expect(summary.isComplete)
+            if summary.failures > 0 { failing.append(trial.name) }
+        }
+        #expect(failing == trials.map(\.name))
+    }
+
+    /// Between a load's beginning and its end.
+    @Test(arguments: [(Contender.threadSafe, true), (.reentrant, true), (.callbackShim, false), (.tokenService, false)])
+    func `tries a sign-out at the moments of one caller's load`(_ design: Contender, isUndone: Bool) async throws {
+        let summary = try await design.explore(.signOut, callers: 1, .exhaustive(delays: 3))
+        #expect(summary.isComplete)
+        #expect((summary.failures > 0) == isUndone)
+    }
+}

@@ -1,0 +1,82 @@
+import Interleavings
+import RaceGallery
+import Testing
+
+/// The second article's traps, found by exploring; the schedule that a report prints is the story.
+@Suite struct `Shared state under the explorer` {
+    /// A server whose answers take a second, and say for what they are.
+    private static func fetch(_ simulation: Simulation) -> @Sendable @concurrent (String) async throws -> String {
+        { path in
+            simulation.log("the server is asked for \(path)")
+            try await simulation.clock.sleep(for: .seconds(1))
+            return "the answer for \(path)"
+        }
+    }
+
+    @Test func `a request used twice: the screen that closes ends the other's performance`() async throws {
+        let failure = try await #require(throws: ScheduleFailure.self) {
+            try await explore { simulation in
+                let request = ReusedRequest(path: "movies")
+                let fetch = Self.fetch(simulation)
+                simulation.spawn("screen") {
+                    let answer = try await request.perform(with: fetch)
+                    try simulation.require(answer != nil, "nobody ended this screen's performance")
+                }
+                simulation.spawn("closed screen") {
+                    let performance = simulation.spawn("its performance") { try await request.perform(with: fetch) }
+                    try await simulation.clock.sleep(for: .milliseconds(500))
+                    request.cancel()
+                    _ = try? await performance.value
+                }
+                try await simulation.settle()
+            }
+        }
+        #expect("\(failure.underlying)" == "nobody ended this screen's performance")
+    }
+
+    @Test func `a loader for all screens: one shows what another one asked for`() async throws {
+        let failure = try await #require(throws: ScheduleFailure.self) {
+            try await explore { simulation in
+                let loader = SharedMovieLoader(fetch: Self.fetch(simulation))
+                for genre in ["comedies", "westerns"] {
+                    simulation.spawn(genre) {
+                        try await loader.loadMovies(of: genre)
+                        await Task.yield()
+                        try simulation.require(loader.movies == "the answer for \(genre)", "a screen shows its own movies")
+                    }
+                }
+                try await simulation.settle()
+            }
+        }
+        #expect("\(failure.underlying)" == "a screen shows its own movies")
+    }
+
+    @Test func `a loader for all screens: one that closes ends the other's requests`() async throws {
+        let failure = try await #require(throws: ScheduleFailure.self) {
+            try await explore { simulation in
+                let loader = SharedMovieLoader(fetch: Self.fetch(simulation))
+                simulation.spawn("screen") {
+                    do { try await loader.loadMovies(of: "comedies") } catch {
+                        try simulation.require(false, "nobody closed this screen")
+                    }
+                }
+                simulation.spawn("closed screen") { loader.cancelAll() }
+                try await simulation.settle()
+            }
+        }
+        #expect("\(failure.underlying)" == "nobody closed this screen")
+    }
+
+    @Test func `a state for each performance, a loader for each screen: all get their own`() async throws {
+        try await explore(.exhaustive(preemptions: 2, limit: 2_000)) { simulation in
+            for genre in ["comedies", "westerns"] {
+                simulation.spawn(genre) {
+                    let request = ReusedRequest(path: genre)
+                    let answer = try await request.perform(with: Self.fetch(simulation))
+                    try simulation.require(answer == "the answer for \(genre)", "a screen shows its own movies")
+                }
+            }
+            try await simulation.settle()
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Interleavings
+import RaceGallery
+import Testing
+
+@testable import race_lab
+
+/// What `--show` prints.
+@Suite struct `The exhibition` {
+    @Test(
+        arguments: [
+            ("stage 1", "everybody asks at once"), ("stage 2", "everybody asks at once"),
+            ("stage 3", "somebody signs out meanwhile"), ("naive actor", "everybody asks at once"),
+        ])
+    func `shows a failing schedule of a broken design, and how to replay it`(_ name: String, trial: String) async throws {
+        let text = try await Exhibition(of: try #require(Design.all.first { $0.name == name })).description
+        #expect(text.hasPrefix("\(name) fails in "))
+        #expect(text.contains("where \(trial):"))
+        #expect(text.contains(") failed: "))
+        #expect(text.contains(".replay("))
+    }
+
+    @Test(arguments: [Design.callbackShim, .tokenService].map(\.name))
+    func `says of a design that never fails how many schedules there were`(_ name: String) async throws {
+        let design = try #require(Design.all.first { $0.name == name })
+        let schedules = try await Contrast(of: design).schedules
+        let text = try await Exhibition(of: design).description
+        #expect(text.hasPrefix("\(name) never fails: \(schedules) schedules explored"))
+        #expect(!text.contains(".replay("))
+    }
+
+    @Test func `draws the schedule with the fewest delays`() async throws {
+        let design = Design.enqueueing
+        // First come, first served: nothing fails. One delay is enough.
+        #expect(try await design.contender.explore(.rush, callers: 2, .exhaustive(delays: 0)).failures == 0)
+        let text = try await Exhibition(of: design).description
+        let schedule = try #require(text.firstMatch(of: /\.replay\("([0-9.]+)"\)/)).1
+        #expect(schedule.split(separator: ".").reduce(0) { $0 + (Int($1) ?? 0) } == 1)
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+
+@testable import race_lab
+
+@Suite struct `Command line` {
+    @Test func `asks for the simulation unless told otherwise`() throws {
+        let options = try Options(parsing: [])
+        #expect(options.callers == 100)
+        #expect(options.server == nil)
+        #expect(!options.isJSON)
+    }
+
+    @Test(arguments: [["--callers", "7", "--json"], ["--json", "--callers=7"], ["--callers", "9", "--json", "--callers", "7"]])
+    func `takes values after a space or an equals sign, in any order, the last one counting`(_ arguments: [String]) throws {
+        let options = try Options(parsing: arguments)
+        #expect(options.callers == 7)
+        #expect(options.isJSON)
+    }
+
+    @Test func `asks for a real server`() throws {
+        let options = try Options(parsing: [
+            "--token-url", "https://a.example/token?x=y", "--client-id", "me", "--scope", "a b", "--expiries", "5",
+            "--store", "a/token file",
+        ])
+        let server = try #require(options.server)
+        #expect(server.tokenURL.absoluteString == "https://a.example/token?x=y")
+        #expect(server.clientID == "me")
+        #expect(server.scope == "a b")
+        #expect(server.store == "a/token file")
+        #expect(!server.postsSecret)
+        #expect(server.expiries == 5)
+        #expect(server.seconds == 60)
+    }
+
+    @Test(
+        arguments: [
+            ("stage 2", "stage 2"), ("Stage 2*", "stage 2"), ("NAIVE actor", "naive actor"), ("tokenservice", "TokenService"),
+        ])
+    func `takes a design's name in any case, with the table's asterisk or without`(_ name: String, design: String) throws {
+        #expect(try Options(parsing: ["--show", name]).show == design)
+    }
+
+    @Test(arguments: ["stage", "stage 4", "Service", "*"])
+    func `lists the designs when there is none of that name`(_ name: String) {
+        let message =
+            "--show expects the name of a design, one of 'stage 1', 'stage 2', 'stage 3', 'naive actor', "
+            + "'AccessTokenService', 'TokenService', not '\(name)'"
+        #expect(throws: UsageError(message)) { try Options(parsing: ["--show", name]) }
+    }
+
+    @Test(arguments: [("basic", false), ("client_secret_basic", false), ("post", true), ("client_secret_post", true)])
+    func `puts the secret where the server wants it`(_ method: String, isPosted: Bool) throws {
+        let options = try Options(parsing: [
+            "--token-url", "https://a.example/", "--client-id", "me", "--authentication", method,
+        ])
+        #expect(options.server?.postsSecret == isPosted)
+    }
+
+    @Test(arguments: ["0", "-1", "10001", "99999999999999999999", "ten", "1.5", "0x10", " 7", "1e3"])
+    func `refuses numbers out of range and names the argument and the range`(_ number: String) {
+        #expect(throws: UsageError("--callers expects a whole number from 1 to 10000, not '\(number)'")) {
+            try Options(parsing: ["--callers", number])
+        }
+    }
+
+    @Test(arguments: [1, 10_000]) func `takes the first and the last number of the range`(_ number: Int) throws {
+        #expect(try Options(parsing: ["--callers", "\(number)"]).callers == number)
+    }
+
+    @Test(
+        arguments: [
+            (["--callers"], "--callers needs a value"),
+            (["--callers="], "--callers needs a value"),
+            (["--callers", "--json"], "--callers needs a value"),
+            (["--json=yes"], "--json takes no value"),
+            (["--frob=value"], "unknown option '--frob'"),
+            (["now"], "unexpected argument 'now'"),
+            ([""], "unexpected argument ''"),
+            (["--a\u{1B}[1m\nb"], "unknown option '--a[1mb'"),
+            (["--seconds", "5"], "--seconds is for a real server: give --token-url as well"),
+            (["--store", "token"], "--store is for a real server: give --token-url as well"),
+            (["--show"], "--show needs a value"),
+            (["--show", "stage 2", "--json"], "--show draws one schedule: leave out --json"),
+            (["--show", "stage 2", "--callers", "2"], "--show draws one schedule: leave out --callers"),
+            (["--show", "stage 2", "--client-id", "me"], "--show draws one schedule: leave out --client-id"),
+            (["--store="], "--store needs a value"),
+            (
+                ["--token-url", "https://a.example/", "--client-id", "me", "--authentication", "guess"],
+                "--authentication expects 'basic' or 'post', not 'guess'"
+            ),
+            (["--token-url", "https://a.example/"], "--token-url needs --client-id: the client that the server knows"),
+            (
+                ["--token-url", "token", "--client-id", "me"],
+                "--token-url expects a URL such as https://login.example.org/token"
+            ),
+        ])
+    func `names the argument that is wrong and what is expected`(_ arguments: [String], _ message: String) {
+        #expect(throws: UsageError(message)) { try Options(parsing: arguments) }
+    }
+
+    // A person who writes it there by mistake must not find it in a log.
+    @Test(
+        arguments: [
+            ["--client-secret", "hunter2"], ["--client-secret=hunter2"], ["--refresh-token=hunter2"], ["--frob=hunter2"],
+        ])
+    func `takes no secret, and quotes none`(_ arguments: [String]) throws {
+        let error = try #require(throws: UsageError.self) { try Options(parsing: arguments) }
+        #expect(!error.description.contains("hunter2"))
+    }
+
+    @Test func `explains itself in a terminal of 100 columns`() throws {
+        #expect(try Options(parsing: ["--help"]).wantsHelp)
+        #expect(try Options(parsing: ["-h"]).wantsHelp)
+        #expect(Help.text.split(separator: "\n").allSatisfy { $0.count <= 100 })
+    }
+}

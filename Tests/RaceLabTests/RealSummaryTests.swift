@@ -1,0 +1,24 @@
+import Testing
+
+@testable import race_lab
+
+@Suite struct `Summary of a real run` {
+    @Test func `counts callers, answers and failures, with their latencies`() {
+        var tally = Tally(callers: 2)
+        tally.answered(after: .milliseconds(20), isFirst: true)
+        tally.answered(after: .nanoseconds(60), isFirst: false)
+        tally.failed()
+        let callers = RealSummary.Callers(tally)
+        #expect(callers.row(named: "async") == ["async", "2", "1", "2", "1", "60 ns", "20 ms", "20 ms", "20 ms"])
+        #expect(callers.latencyMicroseconds["max"] == 20_000)
+        #expect(callers.latencyMicroseconds["p50"] == 0.06)
+    }
+
+    @Test func `says so when no answer came at all`() {
+        let nobody = Tally(callers: 1)
+        let summary = RealSummary(
+            elapsed: .seconds(9), watch: Watch(expiries: 3), asyncCallers: nobody, callbackCallers: nobody)
+        #expect(summary.error == "The authorization server did not answer within 9.0 s.")
+        #expect(summary.description.contains("–"))
+    }
+}

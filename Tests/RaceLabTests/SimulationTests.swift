@@ -1,0 +1,53 @@
+import Testing
+
+@testable import race_lab
+
+/// Holds the table's sentences, which are fixed, to its numbers, which are measured.
+@Suite struct `The simulation` {
+    private static let callers = 10
+
+    private func measure(_ design: Design) -> Findings {
+        Findings(of: design, callers: Self.callers)
+    }
+
+    @Test(arguments: [Design.unpredictable, .reentrant].map(\.name))
+    func `stage 1 and the naive actor load once for each caller and revoke each other's tokens`(_ name: String) throws {
+        let row = measure(try #require(Design.all.first { $0.name == name }))
+        #expect(row.loads == 10)
+        #expect(row.tokensRevokedInUse == 9)
+        #expect(row.answersOutOfOrder > 0)
+        // Each waits for a load of its own: only the one whose load gets no answer is lost.
+        #expect(row.answersLost == 1)
+        #expect(row.answersRepeated == (name == Design.unpredictable.name ? 10 : 0))
+        #expect(!row.signOutRespected)
+        #expect(row.waitingAtExpiry == 10)
+    }
+
+    @Test(arguments: [Design.enqueueing, .threadSafe].map(\.name))
+    func `stages 2 and 3 load once, in order, but lose answers, forget sign-outs and wait`(_ name: String) throws {
+        let row = measure(try #require(Design.all.first { $0.name == name }))
+        #expect([row.loads, row.tokensRevokedInUse, row.answersOutOfOrder, row.answersRepeated] == [1, 0, 0, 0])
+        #expect(row.answersLost == 20)
+        #expect(!row.signOutRespected)
+        #expect(row.waitingAtExpiry == 10)
+    }
+
+    @Test(arguments: [Design.callbackShim, .tokenService].map(\.name), [1, 10, 250])
+    func `the shim and the token service do all of it right`(_ name: String, callers: Int) throws {
+        let row = Findings(of: try #require(Design.all.first { $0.name == name }), callers: callers)
+        #expect(row.loads == 1)
+        #expect([row.tokensRevokedInUse, row.answersLost, row.answersRepeated] == [0, 0, 0])
+        #expect([row.answersOutOfOrder, row.waitingAtExpiry] == [0, 0])
+        #expect(row.signOutRespected)
+    }
+
+    @Test func `measures the same in every run`() {
+        for design in Design.all { #expect(measure(design) == measure(design)) }
+    }
+
+    @Test func `prints a table and sentences that fit a terminal of 100 columns`() async throws {
+        let lines = try await SimulationReport(callers: 100).description.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= 100 })
+        for design in Design.all { #expect(lines.count { $0.hasPrefix(design.name) } == 2) }
+    }
+}

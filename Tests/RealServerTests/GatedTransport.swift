@@ -1,0 +1,42 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+
+/// The usual transport, which keeps its first request, or the answer to it, until it is told to go on.
+///
+/// Cancelling does not reach it there, as it does not reach an answer that is already on its way.
+struct GatedTransport: TokenTransport {
+    enum Part { case request, answer }
+
+    let kept: Part
+    /// An element when it has come to that, and the end when it has been told to go on.
+    let arrivals: AsyncStream<Void>
+    /// The answer, for the test to know what the service must not.
+    let answer = FirstAnswer<TokenResponse>()
+    private let arrival: AsyncStream<Void>.Continuation
+    private let gate = FirstAnswer<Void>()
+
+    init(keeping kept: Part) {
+        self.kept = kept
+        (arrivals, arrival) = AsyncStream.makeStream()
+    }
+
+    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+        if kept == .request { await wait() }
+        let response = try await URLSessionTransport().send(request)
+        answer.give(.success(response))
+        if kept == .answer { await wait() }
+        return response
+    }
+
+    func open() {
+        gate.give(.success(()))
+    }
+
+    private func wait() async {
+        arrival.yield()
+        _ = try? await gate.value()
+        arrival.finish()
+    }
+}

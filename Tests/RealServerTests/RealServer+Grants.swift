@@ -1,0 +1,47 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+
+extension RealServer {
+    /// Signs the user in with a password (RFC 6749 §4.3), which no loader of ours does; the token has a one-time refresh token.
+    func signIn() async throws -> AccessToken {
+        struct Answer: Decodable {
+            let access_token: String
+            let refresh_token: String
+        }
+        let form = [
+            URLQueryItem(name: "grant_type", value: "password"), URLQueryItem(name: "username", value: user.name),
+            URLQueryItem(name: "password", value: user.password), URLQueryItem(name: "scope", value: scope),
+        ]
+        let answer = try JSONDecoder().decode(Answer.self, from: try await post(form, to: tokenURL, by: app))
+        return AccessToken(answer.access_token, lifetime: lifetime, scope: scope, refreshToken: answer.refresh_token)
+    }
+
+    /// The loader that goes on with what ``signIn()`` returned.
+    func refreshLoader(over transport: any TokenTransport = URLSessionTransport()) throws -> RefreshTokenLoader {
+        try RefreshTokenLoader(tokenURL: tokenURL, clientID: app.id, clientSecret: app.secret, transport: transport)
+    }
+
+    /// What tells the server that such a grant is no longer needed.
+    func revocation() throws -> TokenRevocation {
+        try TokenRevocation(revocationURL: revocationURL, clientID: app.id, clientSecret: app.secret)
+    }
+
+    /// Whether the server would still take the token's refresh token.
+    func isGrantActive(of token: AccessToken) async throws -> Bool {
+        try await isActive(try #require(token.refreshToken), for: app)
+    }
+}
+
+extension RealServerTests {
+    /// Callers who live on refresh tokens; the wall clock, by which a stored token's age is told, goes with the manual one.
+    func refreshingCrowd(
+        store: any TokenStore, over transport: any TokenTransport = URLSessionTransport()
+    ) throws -> Crowd {
+        Crowd(
+            loader: try server.refreshLoader(over: transport), store: store, clock: clock,
+            wallClock: { [clock] in Date(timeIntervalSince1970: clock.now.offset / .seconds(1)) })
+    }
+}

@@ -1,0 +1,119 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+
+/// The authorization server that `start-glewlwyd` started, with what it says itself about its tokens.
+struct RealServer: Sendable {
+    /// A client of the server, with a secret.
+    struct Client: Sendable {
+        var id: String
+        var secret: String
+    }
+
+    /// Somebody who signs in.
+    struct User: Sendable {
+        var name: String
+        var password: String
+    }
+
+    let client: Client
+    /// A client whose secret changes when it is encoded for a form.
+    let oddClient: Client
+    /// A client that acts for users, with their passwords at first and then with one-time refresh tokens.
+    let app: Client
+    let user: User
+    /// How long the server's access tokens live.
+    let lifetime: Duration
+    let process: ServerProcess
+    let scope: String
+    let tokenURL: URL
+    let introspectionURL: URL
+    let revocationURL: URL
+    private let database: String
+
+    /// The server that the environment names; `nil`: none.
+    static let inEnvironment = RealServer(ProcessInfo.processInfo.environment)
+
+    private init?(_ environment: [String: String]) {
+        guard let id = environment["TOKEN_SERVER_CLIENT_ID"], let secret = environment["TOKEN_SERVER_CLIENT_SECRET"],
+            let oddID = environment["TOKEN_SERVER_ODD_CLIENT_ID"],
+            let oddSecret = environment["TOKEN_SERVER_ODD_CLIENT_SECRET"],
+            let appID = environment["TOKEN_SERVER_APP_CLIENT_ID"],
+            let appSecret = environment["TOKEN_SERVER_APP_CLIENT_SECRET"],
+            let user = environment["TOKEN_SERVER_USER"], let password = environment["TOKEN_SERVER_PASSWORD"],
+            let lifetime = environment["TOKEN_SERVER_LIFETIME"].flatMap(Int.init),
+            let directory = environment["TOKEN_SERVER_DIR"], let script = environment["TOKEN_SERVER_SCRIPT"],
+            let scope = environment["TOKEN_SERVER_SCOPE"], let database = environment["TOKEN_SERVER_DATABASE"],
+            let tokenURL = environment["TOKEN_SERVER_URL"].flatMap(URL.init(string:)),
+            let introspectionURL = environment["TOKEN_SERVER_INTROSPECT_URL"].flatMap(URL.init(string:)),
+            let revocationURL = environment["TOKEN_SERVER_REVOKE_URL"].flatMap(URL.init(string:))
+        else { return nil }
+        client = Client(id: id, secret: secret)
+        oddClient = Client(id: oddID, secret: oddSecret)
+        app = Client(id: appID, secret: appSecret)
+        self.user = User(name: user, password: password)
+        self.lifetime = .seconds(lifetime)
+        process = ServerProcess(script: script, directory: directory)
+        self.scope = scope
+        self.database = database
+        self.tokenURL = tokenURL
+        self.introspectionURL = introspectionURL
+        self.revocationURL = revocationURL
+    }
+
+    /// A loader for a client of this server, which needs a scope to be sent.
+    func loader(
+        for client: Client, authentication: ClientAuthentication = .clientSecretBasic,
+        over transport: any TokenTransport = URLSessionTransport()
+    ) throws -> ClientCredentialsLoader {
+        try ClientCredentialsLoader(
+            tokenURL: tokenURL, clientID: client.id, clientSecret: client.secret, scope: scope,
+            authentication: authentication, transport: transport)
+    }
+
+    /// How many access tokens the server has ever issued, by its own books.
+    ///
+    /// To whomever: this server enters no client's name for those that post their secret.
+    func tokensIssued() async throws -> Int {
+        try await count("")
+    }
+
+    /// How many of them it has issued for refresh tokens.
+    func refreshesIssued() async throws -> Int {
+        try await count(" WHERE gpoa_authorization_type = 6")
+    }
+
+    private func count(_ condition: String) async throws -> Int {
+        let query = "SELECT COUNT(*) FROM gpo_access_token" + condition
+        let answer = try await ServerProcess.run("sqlite3", "-readonly", database, query)
+        return try #require(Int(answer.trimmingCharacters(in: .whitespacesAndNewlines)))
+    }
+
+    /// Whether the server takes the token for valid now (RFC 7662).
+    func isActive(_ token: AccessToken) async throws -> Bool {
+        try await isActive(token.value, for: client)
+    }
+
+    /// Has the server revoke an access token of a client's, ``client`` unless another is named (RFC 7009).
+    func revoke(_ token: AccessToken, by client: Client? = nil) async throws {
+        _ = try await post([URLQueryItem(name: "token", value: token.value)], to: revocationURL, by: client ?? self.client)
+    }
+
+    /// Whether the server takes a token of a client's, of either kind, for valid now.
+    func isActive(_ token: String, for client: Client) async throws -> Bool {
+        struct Introspection: Decodable { let active: Bool }
+        let answer = try await post([URLQueryItem(name: "token", value: token)], to: introspectionURL, by: client)
+        return try JSONDecoder().decode(Introspection.self, from: answer).active
+    }
+
+    /// Sends a form in the name of a client; all of this needs no encoding, being letters, digits and `-._` alone.
+    func post(_ form: [URLQueryItem], to url: URL, by client: Client) async throws -> Data {
+        let credentials = Data("\(client.id):\(client.secret)".utf8).base64EncodedString()
+        let headers = ["Authorization": "Basic \(credentials)", "Content-Type": "application/x-www-form-urlencoded"]
+        let body = Data(form.map { "\($0.name)=\($0.value ?? "")" }.joined(separator: "&").utf8)
+        let answer = try await URLSessionTransport().send(TokenRequest(url: url, headers: headers, body: body))
+        try #require(answer.status == 200)
+        return answer.body
+    }
+}

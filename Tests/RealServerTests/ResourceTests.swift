@@ -1,0 +1,113 @@
+import AccessTokens
+import AccessTokensTesting
+import DataLoading
+import Foundation
+import Testing
+
+extension RealServerTests {
+    /// The server's introspection as a protected resource: it wants a token for whoever asks, and is told one to look at.
+    private func introspection() throws -> Audience {
+        let request = Request(
+            url: server.introspectionURL, method: .post, headers: ["Content-Type": "application/x-www-form-urlencoded"],
+            body: .data(Data("token=whatever".utf8)))
+        return try Audience(
+            service: TokenService(clock: clock, loader: try server.loader(for: server.client)), asking: request)
+    }
+
+    /// Three of the expiries are the service's own; of two, and of the revocation, only the server's empty 401 tells.
+    ///
+    /// A round takes about a second, on a busy machine more, so that a token may expire once more: how many loads there
+    /// are follows from how many tokens the server refused.
+    @Test func `A thousand requests at once, through five expiries and a revocation, see no 401`() async throws {
+        let audience = try introspection()
+        let before = try await server.tokensIssued()
+        func everybodyIsServed(_ when: Comment) async {
+            let answers = await audience.ask()
+            #expect(answers.count == Audience.size, when)
+            #expect(answers.failures.isEmpty, "\(when): \(answers.failures.first.map { "\($0)" } ?? "")")
+        }
+        await everybodyIsServed("at first")
+        for _ in 1...3 {
+            clock.advance(by: server.lifetime)
+            #expect(audience.service.cachedToken == nil, "it has expired")
+            await everybodyIsServed("after an expiry")
+        }
+        for _ in 1...2 {
+            let token = try #require(audience.service.cachedToken)
+            // The server counts in whole seconds.
+            try await ContinuousClock().sleep(for: server.lifetime + .seconds(1))
+            #expect(try await !server.isActive(token) && audience.service.cachedToken == token, "only the server knows")
+            await everybodyIsServed("after an expiry that only the server knows of")
+        }
+        try await server.revoke(try #require(audience.service.cachedToken))
+        await everybodyIsServed("after a revocation")
+
+        let issued = try await server.tokensIssued() - before
+        let (flights, invalidations) = try await audience.finish()
+        #expect(invalidations >= 3)
+        #expect(flights.loads == 1 + 3 + invalidations && flights.successes == flights.started)
+        #expect(issued == flights.started, "the server's books agree")
+    }
+
+    @Test func `A user's requests survive a revocation with one refresh`() async throws {
+        let url = server.tokenURL.deletingLastPathComponent().appending(path: "userinfo")
+        let service = TokenService(clock: clock, loader: try server.refreshLoader())
+        let audience = try Audience(service: service, asking: Request(url: url))
+        let signedIn = try await server.signIn()
+        await service.replace(with: signedIn)
+        let before = try await server.refreshesIssued()
+        #expect(await audience.ask().failures.isEmpty)
+        #expect(try await server.refreshesIssued() == before)
+        try await server.revoke(signedIn, by: server.app)
+        let answers = await audience.ask()
+        #expect(answers.failures.isEmpty, "\(answers.failures.first.map { "\($0)" } ?? "")")
+        #expect(Set(answers.compactMap { try? $0.get().body }).count == 1, "everybody is the same user")
+        #expect(try await server.refreshesIssued() == before + 1)
+        #expect(try await audience.finish().flights == Flights(loads: 1, successes: 1))
+    }
+
+    @Test func `A server killed with a thousand requests in its hands costs them one clear error each`() async throws {
+        let audience = try introspection()
+        #expect(await audience.ask().failures.isEmpty)
+        let loader = audience.makeLoader()
+        try await server.process.restarting {
+            // Frozen first: the system takes requests for it, and but for the first few, before it stands still, none is answered.
+            try server.process.freeze()
+            let performances = audience.begin(with: loader)
+            for performance in performances {
+                for await case .ongoing in performance.states { break }
+            }
+            try await server.process.kill()
+            var failures: [any Error] = []
+            for performance in performances {
+                do { _ = try await performance.response() } catch { failures.append(error) }
+            }
+            #expect(failures.count > Audience.size / 2)
+            #expect(failures.allSatisfy { ($0 as? DataLoadingError)?.code == .connectionFailed })
+        }
+        let answers = await audience.ask()
+        #expect(answers.failures.isEmpty, "\(answers.failures.first.map { "\($0)" } ?? "")")
+    }
+
+    @Test func `A server killed at work leaves no request without an end`() async throws {
+        let audience = try introspection()
+        #expect(await audience.ask().failures.isEmpty)
+        let loader = audience.makeLoader()
+        try await server.process.restarting {
+            let performances = audience.begin(with: loader)
+            _ = try await performances[0].response()
+            try await server.process.kill()
+            for performance in performances {
+                do {
+                    #expect(try await performance.response().status == 200)
+                } catch {
+                    let code = (error as? DataLoadingError)?.code
+                    // Its token may have been refused at the end of its life, and the load been killed.
+                    #expect(code == .connectionFailed || (error as? TokenServiceError)?.code == .loadFailed, "\(error)")
+                }
+            }
+        }
+        clock.advance(by: .seconds(60))
+        #expect(await audience.ask().failures.isEmpty)
+    }
+}

@@ -1,0 +1,87 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+
+/// The usual transport, which counts, and says what RFC 6749 §5.2 wants said where this server says nothing.
+private final class CountingTransport: TokenTransport {
+    private let requests = Lock(0)
+    private let namesErrors: Bool
+
+    init(namingErrors: Bool) {
+        namesErrors = namingErrors
+    }
+
+    var count: Int { requests.withLock { $0 } }
+
+    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+        requests.withLock { $0 += 1 }
+        var response = try await URLSessionTransport().send(request)
+        if namesErrors, response.status == 400, response.body.isEmpty {
+            response.body = Data(#"{"error":"invalid_grant"}"#.utf8)
+        }
+        return response
+    }
+}
+
+/// Somebody else has used the refresh token: a thief, or a program that shares it.
+extension RealServerTests {
+    @Test func `A reused refresh token is one request, and everybody is told to sign in`() async throws {
+        let transport = CountingTransport(namingErrors: true)
+        let crowd = try await crowdWithSpentGrant(over: transport)
+        for pause in [Duration.zero, .seconds(1), RefreshPolicy.longestPause, .seconds(86_400)] {
+            clock.advance(by: pause)
+            let errors = try await crowd.ask().serviceErrors
+            #expect(errors.count == 2 * Crowd.size)
+            #expect(errors.allSatisfy { $0.code == .loadFailed && $0.remedy == .signIn && $0.retryAt == nil })
+            #expect(transport.count == 1, "a day makes no difference")
+        }
+        try await expectRecovery(of: crowd, loads: 1)
+        #expect(transport.count == 1)
+    }
+
+    /// Glewlwyd 2.7.5 gives no reason: it may be the client's credentials, and nobody is signed out on a guess.
+    @Test func `A reused refresh token refused without a reason is one request a minute`() async throws {
+        let transport = CountingTransport(namingErrors: false)
+        let crowd = try await crowdWithSpentGrant(over: transport)
+        let almost = RefreshPolicy.longestPause - .milliseconds(1)
+        for (pause, count) in [(Duration.zero, 1), (almost, 1), (.milliseconds(1), 2), (almost, 2)] {
+            clock.advance(by: pause)
+            let errors = try await crowd.ask().serviceErrors
+            #expect(errors.count == 2 * Crowd.size)
+            #expect(errors.allSatisfy { $0.code == .loadFailed && $0.remedy == .clientRegistration && $0.retryAt != nil })
+            #expect(errors.allSatisfy { "\($0)".contains("sign in again") }, "the one reason as well as the other")
+            #expect(transport.count == count)
+        }
+        try await expectRecovery(of: crowd, loads: 2)
+        #expect(transport.count == 2)
+    }
+
+    /// A crowd whose token has expired and whose refresh token the server has already exchanged.
+    private func crowdWithSpentGrant(over transport: CountingTransport) async throws -> Crowd {
+        let signedIn = try await server.signIn()
+        let successor = try await server.refreshLoader().loadToken(replacing: signedIn)
+        #expect(try await server.isGrantActive(of: successor))
+        let store = InMemoryTokenStore()
+        let crowd = try refreshingCrowd(store: store, over: transport)
+        await crowd.service.replace(with: signedIn)
+        clock.advance(by: server.lifetime)
+        let before = try await server.refreshesIssued()
+        let errors = try await crowd.ask().serviceErrors
+        #expect(errors.count == 2 * Crowd.size)
+        #expect(try await server.refreshesIssued() == before)
+        #expect(try await !server.isGrantActive(of: successor), "the server takes it for a theft")
+        #expect(store.contents?.token == signedIn, "only a sign-out removes what is stored")
+        return crowd
+    }
+
+    /// A new sign-in ends it, for all.
+    private func expectRecovery(of crowd: Crowd, loads: Int) async throws {
+        let token = try await server.signIn()
+        await crowd.service.replace(with: token)
+        let answers = try await crowd.ask()
+        #expect(answers.errors.isEmpty && answers.tokens == [token])
+        #expect(try await crowd.finish() == Flights(loads: loads, failures: loads))
+    }
+}

@@ -1,0 +1,89 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The usual transport, which says when it is about to send.
+private struct AnnouncingTransport: TokenTransport {
+    let sends: AsyncStream<Void>
+    private let announce: AsyncStream<Void>.Continuation
+
+    init() {
+        (sends, announce) = AsyncStream.makeStream()
+    }
+
+    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+        announce.yield()
+        return try await URLSessionTransport().send(request)
+    }
+}
+
+extension TokenServiceError {
+    /// What the network had against the exchange.
+    fileprivate var urlError: URLError.Code? {
+        ((underlying as? OAuthError)?.underlying as? URLError)?.code
+    }
+}
+
+extension RealServerTests {
+    @Test func `A server killed with a request in its hands costs all callers one transient error`() async throws {
+        let transport = AnnouncingTransport()
+        let crowd = try crowd(over: transport)
+        let before = try await server.tokensIssued()
+        try await server.process.restarting {
+            // Frozen first: the system takes the request for it, and no answer can come before the kill.
+            try server.process.freeze()
+            async let answers = crowd.ask()
+            _ = await transport.sends.first { true }
+            #expect(try await server.tokensIssued() == before, "while the request travels: no token yet")
+            try await server.process.kill()
+            let errors = try await answers.serviceErrors
+            #expect(errors.count == 2 * Crowd.size)
+            #expect(errors.allSatisfy { $0.code == .loadFailed && $0.remedy == .retry })
+            // Reset, not refused: the request had reached the server.
+            #expect(errors.contains { $0.urlError == .networkConnectionLost })
+
+            // Its successor is not there yet: one more attempt, unless a late caller made it, then a pause.
+            for _ in 1...2 {
+                let errors = try await crowd.ask().serviceErrors
+                #expect(errors.count == 2 * Crowd.size)
+                #expect(errors.allSatisfy { $0.urlError == .cannotConnectToHost && $0.retryAt != nil })
+            }
+        }
+        await crowd.service.retryNow()
+        let answers = try await crowd.ask()
+        #expect(answers.errors.isEmpty && answers.tokens.count == 1)
+        #expect(try await server.isActive(try #require(answers.tokens.first)))
+        let issued = try await server.tokensIssued() - before
+        #expect(try await crowd.finish() == Flights(loads: 3, successes: 1, failures: 2))
+        #expect(issued == 1)
+    }
+
+    @Test func `A server killed at work costs a caller a transient error or nothing`() async throws {
+        let transport = AnnouncingTransport()
+        let crowd = try crowd(over: transport)
+        let before = try await server.tokensIssued()
+        try await server.process.restarting {
+            async let answers = crowd.ask()
+            _ = await transport.sends.first { true }
+            try await server.process.kill()
+            let all = try await answers
+            #expect(all.count == 2 * Crowd.size)
+            #expect(all.errors.count == all.serviceErrors.count)
+            #expect(all.serviceErrors.allSatisfy { $0.code == .loadFailed && $0.remedy == .retry })
+        }
+        clock.advance(by: .seconds(60))
+        let answers = try await crowd.ask()
+        #expect(answers.errors.isEmpty && answers.tokens.count == 1)
+        #expect(try await server.isActive(try #require(answers.tokens.first)))
+        let issued = try await server.tokensIssued() - before
+        let flights = try await crowd.finish()
+        #expect(flights.successes + flights.failures == flights.started)
+        #expect((flights.successes...flights.started).contains(issued), "an answer that was lost may have been a token")
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+
+/// The server as a process, to be killed and started again.
+struct ServerProcess: Sendable {
+    let script: String
+    let directory: String
+
+    /// Freezes the server: the system goes on accepting connections and bytes for it, and nobody answers.
+    func freeze() throws {
+        let text = try String(contentsOfFile: "\(directory)/pid", encoding: .utf8)
+        let process = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+        try #require(Foundation.kill(process, SIGSTOP) == 0)
+    }
+
+    /// Ends the server with SIGKILL, frozen or not.
+    func kill() async throws {
+        try await Self.run(script, "kill", directory)
+    }
+
+    /// Does something that kills the server, and starts the server again, however that ends.
+    func restarting(after body: () async throws -> Void) async throws {
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
+        // In a task of its own: a test that ran out of time is cancelled, and the next one needs the server all the same.
+        try await Task { try await restart() }.value
+        try outcome.get()
+    }
+
+    /// Starts the server on the database that it has, after ending it if it runs.
+    func restart() async throws {
+        try await kill()
+        try await Self.run(script, "restart", directory)
+    }
+
+    /// Runs a command, waits for its end without holding a thread, and returns what it wrote.
+    @discardableResult
+    static func run(_ command: String...) async throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = command
+        let output = Pipe()
+        process.standardOutput = output
+        let status = try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do {
+                try process.run()
+            } catch {
+                process.terminationHandler = nil
+                continuation.resume(throwing: error)
+            }
+        }
+        // A few bytes, which the pipe holds until the command has ended.
+        let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        try #require(status == 0, "\(command.joined(separator: " "))")
+        return text
+    }
+}

@@ -1,0 +1,97 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+
+/// Signing out while a one-time refresh token is being spent, which no reset can undo.
+extension RealServerTests {
+    @Test func `Who signs out before the refresh was sent leaves a grant that can be revoked, and nothing else`() async throws {
+        let transport = GatedTransport(keeping: .request)
+        let before = try await server.refreshesIssued()
+        let dropped = try await signOutMidRefresh(over: transport)
+        #expect(try await server.refreshesIssued() == before, "the request was never sent")
+        #expect(try await server.isGrantActive(of: dropped))
+        try await server.revocation().revoke(dropped)
+        #expect(try await !server.isGrantActive(of: dropped))
+        try await expectRefusal(of: dropped)
+        #expect(try await server.refreshesIssued() == before)
+    }
+
+    @Test func `Who signs out before the refresh was answered gets nothing of a late answer back`() async throws {
+        let transport = GatedTransport(keeping: .answer)
+        let before = try await server.refreshesIssued()
+        let dropped = try await signOutMidRefresh(over: transport)
+        #expect(try await server.refreshesIssued() == before + 1, "the server had answered")
+        #expect(try await !server.isGrantActive(of: dropped), "and so what was dropped is spent")
+
+        struct Late: Decodable { let refresh_token: String }
+        let late = try JSONDecoder().decode(Late.self, from: try await transport.answer.value().body)
+        #expect(late.refresh_token != dropped.refreshToken)
+        try await server.revocation().revoke(dropped)
+        // Nobody has it but this test. To revoke its predecessor did not end it here, though RFC 7009 §2.1 would have the
+        // grant end; to use the predecessor once more does (RFC 9700 §4.14.2).
+        #expect(try await server.isActive(late.refresh_token, for: server.app))
+        try await expectRefusal(of: dropped)
+        #expect(try await !server.isActive(late.refresh_token, for: server.app))
+        #expect(try await server.refreshesIssued() == before + 1)
+    }
+
+    /// Signs out while two thousand wait for the load that the transport keeps, and lets that go on; returns what the reset
+    /// dropped.
+    private func signOutMidRefresh(over transport: GatedTransport) async throws -> AccessToken {
+        let store = InMemoryTokenStore()
+        let signedIn = try await server.signIn()
+        let (dropped, events) = try await signOutMidRefresh(of: signedIn, in: store, over: transport)
+        // Nobody holds the service any more but the fenced load and the store's operations: at the end of its events they
+        // have ended too.
+        var names: [TokenEvent.Name] = []
+        for await event in events { names.append(event.name) }
+        let after = try #require(names.firstIndex(of: .reset))
+        #expect(names[..<after].contains(.loadStarted))
+        #expect(names[after...].allSatisfy { [.reset, .loadStarted, .loadFailed].contains($0) }, "nobody is signed in: \(names)")
+        #expect(store.contents == nil, "nothing is written back")
+        #expect(dropped == signedIn)
+        return dropped
+    }
+
+    private func signOutMidRefresh(
+        of signedIn: AccessToken, in store: InMemoryTokenStore, over transport: GatedTransport
+    ) async throws -> (dropped: AccessToken, events: AsyncStream<TokenEvent>) {
+        let crowd = try refreshingCrowd(store: store, over: transport)
+        await crowd.service.replace(with: signedIn)
+        clock.advance(by: server.lifetime)
+        let events = crowd.service.events()
+        async let answers = crowd.ask()
+        _ = await transport.arrivals.first { true }
+        #expect(store.contents?.token == signedIn)
+
+        let dropped = try await crowd.service.reset()
+        #expect(crowd.service.cachedToken == nil && store.contents == nil)
+        let errors = try await answers.serviceErrors
+        #expect(errors.count == 2 * Crowd.size, "all are told while the load is still kept")
+        #expect(errors.contains { $0.code == .reset })
+        #expect(errors.allSatisfy { $0.code == .reset || $0.isNotSignedIn }, "who came later found nobody signed in")
+
+        transport.open()
+        for await _ in transport.arrivals {}
+        let later = try await crowd.ask().serviceErrors
+        #expect(later.count == 2 * Crowd.size && later.allSatisfy(\.isNotSignedIn))
+        #expect(crowd.service.cachedToken == nil && store.contents == nil)
+        return (try #require(dropped), events)
+    }
+
+    /// The server has a refresh token for one that it has ended.
+    private func expectRefusal(of token: AccessToken) async throws {
+        let loader = try server.refreshLoader()
+        let error = await #expect(throws: OAuthError.self) { try await loader.loadToken(replacing: token) }
+        #expect(error?.code == .refused && error?.status == 400)
+    }
+}
+
+extension TokenServiceError {
+    /// There was no grant to load with, so that nothing was sent.
+    fileprivate var isNotSignedIn: Bool {
+        code == .loadFailed && remedy == .signIn && (underlying as? OAuthError)?.code == .notSignedIn
+    }
+}

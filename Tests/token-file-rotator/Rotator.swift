@@ -1,0 +1,60 @@
+import AccessTokens
+import AccessTokensFiles
+import Foundation
+
+/// Rotates a refresh token through a file store as fast as it can, until it is killed.
+///
+/// Arguments: the token file and the server's ledger. It writes `issued N` once the server has answered and `saved N` once
+/// the store has the answer, a line each. With a third and a fourth argument, a number of bytes beyond which no file may
+/// grow and an octal umask, it saves once, and writes the error or `saved`.
+@main
+struct Rotator {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        let store = FileTokenStore(path: arguments[1])
+        if arguments.count > 4, let limit = rlim_t(arguments[3]), let mask = mode_t(arguments[4], radix: 8) {
+            umask(mask)
+            try await saveOnce(to: store, limit: limit)
+        } else {
+            try await rotate(store, ledger: try Ledger(path: arguments[2]))
+        }
+    }
+
+    static func rotate(_ store: FileTokenStore, ledger: Ledger) async throws {
+        var ledger = ledger
+        var grant = try await store.load().flatMap { $0.token.refreshToken }.flatMap { Int($0) } ?? 0
+        while true {
+            guard let next = try ledger.exchange(grant) else {
+                say("refused \(grant)")
+                exit(3)
+            }
+            say("issued \(next)")
+            grant = next
+            let token = AccessToken("access-\(grant)", lifetime: .seconds(3600), refreshToken: "\(grant)")
+            try await store.save(StoredToken(token, received: Date(timeIntervalSinceReferenceDate: Double(grant))))
+            say("saved \(grant)")
+        }
+    }
+
+    /// Tries to save where files may not grow beyond a limit, which a full disk looks like.
+    static func saveOnce(to store: FileTokenStore, limit: rlim_t) async throws {
+        var limits = rlimit(rlim_cur: limit, rlim_max: limit)
+        #if canImport(Darwin)
+        let resource = RLIMIT_FSIZE
+        #else
+        let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+        #endif
+        guard unsafe setrlimit(resource, &limits) == 0 else { exit(4) }
+        signal(SIGXFSZ, SIG_IGN)
+        do {
+            try await store.save(StoredToken(AccessToken("SECRET", refreshToken: "SECRET"), received: Date()))
+            say("saved")
+        } catch {
+            say("\(error)")
+        }
+    }
+
+    static func say(_ line: String) {
+        FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+    }
+}
