@@ -12,30 +12,32 @@ import Testing
     #endif
 
     // A store's main use is a refresh token, whose loads must not be repeated.
-    @Test func `every reachable state of a caller and a store keeps every promise`() {
-        walk(from: World(callers: 1, isRepeatable: false, hasStore: true))
+    @Test func `every reachable state of a caller and a store keeps every promise`() async {
+        await walk(from: World(callers: 1, isRepeatable: false, hasStore: true))
     }
 
     @Test(arguments: [true, false])
-    func `every reachable state of two callers, in release builds three, keeps every promise`(isRepeatable: Bool) {
-        walk(from: World(callers: Self.callers, isRepeatable: isRepeatable))
+    func `every reachable state of two callers, in release builds three, keeps every promise`(isRepeatable: Bool) async {
+        await walk(from: World(callers: Self.callers, isRepeatable: isRepeatable))
     }
 
     #if !DEBUG
-    @Test func `every reachable state of a caller and a store with repeatable loads keeps every promise`() {
-        walk(from: World(callers: 1, isRepeatable: true, hasStore: true))
+    @Test func `every reachable state of a caller and a store with repeatable loads keeps every promise`() async {
+        await walk(from: World(callers: 1, isRepeatable: true, hasStore: true))
     }
     #endif
 
-    private func walk(from start: World) {
+    /// Yields now and then: a walk of many seconds would keep a thread of the pool from every other test.
+    private func walk(from start: World) async {
         var seen: Set<[Int]> = [start.key]
         var frontier = [start]
-        var events = 0
+        var visits = 0
         while let world = frontier.popLast() {
+            visits += 1
+            if visits.isMultiple(of: 256) { await Task.yield() }
             for event in world.events {
                 var next = world
                 next.perform(event)
-                events += 1
                 if let violation = next.violation {
                     Issue.record("\(violation): after \(event) in \(world.machine.state)")
                     return

@@ -51,9 +51,10 @@ struct ThreadTests {
             "deadlineExceeded", "done",
         ]
         #expect(Set(outcomes.entries).isSubset(of: known), "\(Set(outcomes.entries).subtracting(known))")
+        // Whoever comes after it all is served. On a busy machine 20 ms may go by before the token is here.
         _ = try await service.reset()
-        let fresh = try await service.retrieveToken()
-        #expect(server.accepts(fresh) || fresh.lifetime == .milliseconds(20))
+        let last = Self.outcome(of: await Task { try await service.retrieveToken() }.result)
+        #expect(["token", "tokenExpiredOnArrival"].contains(last), "\(last)")
     }
 
     private static func act(_ kind: Int, on service: TokenService, _ outcomes: Log<String>) async {

@@ -34,7 +34,8 @@ actor ReportScreen {
 @Suite struct `The guide to testing` {
     @Test func `waits for the token, then shows the report`() async throws {
         let loader = ScriptedLoader()
-        let screen = ReportScreen(tokens: TokenService(loader: loader))
+        let tokens = TokenService(clock: ManualClock(), loader: loader)
+        let screen = ReportScreen(tokens: tokens)
         async let appearance: Void = screen.appear()
 
         let call = try await loader.nextCall()  // so the load has begun
@@ -53,7 +54,8 @@ actor ReportScreen {
         failure: ScriptedFailure, state: ReportScreen.State
     ) async throws {
         let loader = ScriptedLoader()
-        let screen = ReportScreen(tokens: TokenService(loader: loader))
+        let tokens = TokenService(clock: ManualClock(), loader: loader)
+        let screen = ReportScreen(tokens: tokens)
         async let appearance: Void = screen.appear()
         try await loader.nextCall().fail(with: failure)
         await appearance
