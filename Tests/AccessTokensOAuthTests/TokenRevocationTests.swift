@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensOAuth
+import AccessTokensTesting
 import Foundation
 import Testing
 
@@ -91,7 +92,7 @@ struct TokenRevocationTests {
 
     @Test func `Sign-out revokes the grant that it dropped`() async throws {
         let (revocation, transport) = try revocation()
-        let tokens = TokenService(loader: try RefreshTokenLoader(answer: .token(#""refresh_token":"r2""#)))
+        let tokens = TokenService(clock: ManualClock(), loader: try RefreshTokenLoader(answer: .token(#""refresh_token":"r2""#)))
         await tokens.replace(with: AccessToken("a", lifetime: .zero, refreshToken: "r1"))
         _ = try await tokens.retrieveToken()
         let dropped = try #require(await tokens.reset())

@@ -150,7 +150,8 @@ struct CancellationTests {
     @Test func `A performance that waits for a token leaves the load to the others`() async throws {
         let server = try ResourceServer()
         let tokens = ScriptedLoader()
-        let factory = DataLoaderFactory(tokens: try OriginTokens(TokenService(loader: tokens), for: [server.url]))
+        let factory = DataLoaderFactory(
+            tokens: try OriginTokens(TokenService(clock: ManualClock(), loader: tokens), for: [server.url]))
         let (closed, open) = (factory.makeLoader(), factory.makeLoader())
         let first = closed.start(Request(url: server.url("closed")))
         let call = try await tokens.nextCall()

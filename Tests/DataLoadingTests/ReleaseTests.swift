@@ -122,7 +122,8 @@ struct ReleaseTests {
     @Test func `A loader may be released while its performance waits for a token, at any step`() async throws {
         let server = try ResourceServer()
         let tokens = ScriptedLoader()
-        let factory = DataLoaderFactory(tokens: try OriginTokens(TokenService(loader: tokens), for: [server.url]))
+        let factory = DataLoaderFactory(
+            tokens: try OriginTokens(TokenService(clock: ManualClock(), loader: tokens), for: [server.url]))
         var loader: DataLoader? = factory.makeLoader()
         let performance = try #require(loader).start(Request(url: server.url))
         let call = try await tokens.nextCall()

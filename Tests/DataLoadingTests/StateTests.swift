@@ -30,7 +30,8 @@ struct StateTests {
             return ResourceServer.ok("")
         }
         let tokens = ScriptedLoader()
-        let factory = DataLoaderFactory(tokens: try OriginTokens(TokenService(loader: tokens), for: [server.url]))
+        let factory = DataLoaderFactory(
+            tokens: try OriginTokens(TokenService(clock: ManualClock(), loader: tokens), for: [server.url]))
         let loader = factory.makeLoader()
         let performance = loader.start(Request(url: server.url))
         var states = performance.states.makeAsyncIterator()
