@@ -2,7 +2,8 @@ package import Foundation
 
 /// A raw TCP server on the loopback interface that says exactly what a test tells it to, right or wrong.
 ///
-/// It has a thread for the listener and one for each connection; all end with the server, with the client, or after 30 s.
+/// It has a thread for the listener and one for each connection; all end with the server, with the client, or after 10
+/// minutes, which no client's own limit comes near, however busy the machine.
 package final class LoopbackServer: Sendable {
     /// What to do after a request has arrived.
     package enum Reply: Sendable {
