@@ -19,21 +19,29 @@ struct StateDiagram {
     /// The kinds of services in which each step happens.
     private(set) var steps: [Step: Set<Kind>] = [:]
 
-    /// Walks every state of one caller, for every kind of service.
-    static let walked: StateDiagram = {
-        var diagram = StateDiagram()
-        for kind in Kind.allCases { diagram.walk(kind) }
-        return diagram
-    }()
+    /// Every state of one caller, for every kind of service: walked once, for all tests.
+    static var walked: StateDiagram {
+        get async { await walk.value }
+    }
 
-    private mutating func walk(_ kind: Kind) {
+    private static let walk = Task {
+        var diagram = StateDiagram()
+        for kind in Kind.allCases { await diagram.walk(kind) }
+        return diagram
+    }
+
+    /// Yields now and then, so that the other tests get their turn.
+    private mutating func walk(_ kind: Kind) async {
         let start = World(callers: 1, isRepeatable: kind.isRepeatable, hasStore: kind.hasStore)
         var seen: Set<[Int]> = [start.key]
         var frontier = [start]
+        var visits = 0
         func visit(_ world: World) {
             if seen.insert(world.key).inserted { frontier.append(world) }
         }
         while let world = frontier.popLast() {
+            visits += 1
+            if visits.isMultiple(of: 256) { await Task.yield() }
             for event in world.events where kind.tries(event) {
                 var next = world
                 next.perform(event)
