@@ -115,9 +115,9 @@ extension TokenService {
         // From the place in the queue to its continuation nothing suspends, so that only the second order of the race
         // between an answer and a departure can happen: both find the caller waiting, and the first one removes it.
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await CallerContinuation.suspend { continuation in
                 guard !machine.waiters.fill(id, with: .caller(continuation)) else { return }
-                continuation.resume(throwing: CancellationError())
+                continuation.resume(with: .failure(CancellationError()))
             }
         } onCancel: {
             Task.detached(executorPreference: executor) { await self.leave(id, with: CancellationError()) }

@@ -19,7 +19,7 @@ public actor TokenService {
 
     /// Somebody who waits for the current load.
     enum Waiter: Sendable {
-        case caller(CheckedContinuation<AccessToken, any Error>)
+        case caller(CallerContinuation)
         case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
     }
 
