@@ -44,6 +44,11 @@ extension CallbackLine {
         private var isDispatched = false
         private var isDelivering = false
         private var deliversAgain = false
+        /// How many more calls the delivery that runs takes along.
+        private var room = 0
+
+        /// What a delivery takes along at most, so that handlers that ask again leave the queue to others.
+        static let room = 64
 
         private var end: Int { first + segments.count - delivered }
 
@@ -110,6 +115,12 @@ extension CallbackLine {
 
         mutating func beginDispatch() -> Bool {
             guard !isDispatched, delivered < segments.count, segments[delivered].isReady else { return false }
+            // Who delivers is settled at the call, so that `queue.sync {}` behind it waits for either.
+            if isDelivering, room > 0 {
+                room -= 1
+                deliversAgain = true
+                return false
+            }
             isDispatched = true
             return true
         }
@@ -121,6 +132,7 @@ extension CallbackLine {
                 return nil
             }
             isDelivering = true
+            room = Self.room
             return takeReady()
         }
 

@@ -56,17 +56,41 @@ struct CallbackTests {
         #expect(scene.log.entries == ["first a", "third a", "second a"])
     }
 
+    @Test("hits called while handlers run need no dispatch of their own, up to a bound", arguments: [1, 64, 65, 1_000])
+    func takenAlong(calls: Int) throws {
+        let scene = try ShimScene.holding("a")
+        let before = scene.queue.dispatches.entries.count
+        scene.call { for number in 1...calls { scene.call("\(number)") } }
+        scene.queue.run()
+        #expect(scene.log.entries == ["a"] + (1...calls).map { "\($0) a" })
+        #expect(scene.queue.dispatches.entries.count - before == (calls > 64 ? 2 : 1))
+    }
+
+    @Test("a handler that asks again and again leaves the queue to others")
+    func fairness() throws {
+        let scene = try ShimScene.holding("a")
+        @Sendable func ask(_ times: Int) {
+            scene.call { if times > 1 { ask(times - 1) } }
+        }
+        ask(1_000)
+        scene.queue.async { scene.log.append("other") }
+        scene.queue.run()
+        #expect(scene.log.entries.count == 1_001)
+        #expect(scene.log.entries.firstIndex(of: "other").map { $0 <= 65 } == true)
+    }
+
     @Test("a second delivery, on a concurrent queue, leaves its handlers to the one that runs")
     func deliveriesDoNotOverlap() throws {
         let scene = try ShimScene.holding("a")
         scene.call("first") {
-            scene.call("second")
+            // More than a delivery takes along.
+            for _ in 0..<65 { scene.call("second") }
             // The second delivery's block runs now, in the middle of the first one.
             scene.queue.run()
             scene.log.append("first is done")
         }
         scene.queue.run()
-        #expect(scene.log.entries == ["first a", "first is done", "second a"])
+        #expect(scene.log.entries == ["first a", "first is done"] + Array(repeating: "second a", count: 65))
     }
 
     // Museum 18: callbacks dropped when the service is released (the article; Monstra).
