@@ -11,7 +11,7 @@ extension ScriptedLoader {
             /// Nobody: the load has not begun to wait, has its answer, or was let go.
             case never
             /// An async load: the first answer, then `never`.
-            case once(CheckedContinuation<AccessToken, any Error>)
+            case once(FirstAnswer<AccessToken>)
             /// A callback load: every answer, until the call or the handler is let go.
             case always(Handler)
         }
@@ -98,7 +98,7 @@ extension ScriptedLoader {
             if case .never = reply {} else { loader?.close(self) }
             switch reply {
             case .never: break
-            case .once(let continuation): continuation.resume(with: answer)
+            case .once(let load): load.give(answer)
             case .always(let handler): handler(answer)
             }
         }

@@ -59,14 +59,13 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
 
     /// Begins an async load, which ends with the test's first answer.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        let call = Call(replacing: previous, of: self)
+        let call = Call(replacing: previous, of: self), answer = FirstAnswer<AccessToken>()
         return try await withTaskCancellationHandler {
             try await call.watchingPriority {
-                try await withCheckedThrowingContinuation { continuation in
-                    begin(call, answering: .once(continuation))
-                    // Cancelled before there was a continuation: `onCancel` had nothing to end.
-                    if endsWhenCancelled, Task.isCancelled { call.fail(with: CancellationError()) }
-                }
+                begin(call, answering: .once(answer))
+                // Cancelled before there was anybody to answer: `onCancel` had nothing to end.
+                if endsWhenCancelled, Task.isCancelled { call.fail(with: CancellationError()) }
+                return try await answer.value()
             }
         } onCancel: {
             call.cancel()
