@@ -23,19 +23,22 @@ struct LinePlot {
             let name = Int(row.name).map { $0.formatted(.number) } ?? row.name
             drawing.text(name, x: x(index), y: 358, anchor: .middle, class: "s")
         }
-        var labels: [Double] = []
+        var names: [(y: Double, name: String, colour: String)] = []
         for (index, column) in columns.enumerated() {
             let points = table.rows.enumerated().compactMap { number, row in
                 row.cells.first { $0.column == column }.map { (x: x(number), y: y($0.value.median)) }
             }
             guard let last = points.last else { continue }
             drawing.path(points, colour: Drawing.colours[index])
-            // Names that would lie on each other make way downwards.
-            var place = last.y + 4
-            while labels.contains(where: { abs($0 - place) < 15 }) { place += 3 }
-            labels.append(place)
-            drawing.bar(x: 592, y: place - 9, width: 10, height: 10, colour: Drawing.colours[index])
-            drawing.text(column, x: 607, y: place)
+            names.append((last.y + 4, column, Drawing.colours[index]))
+        }
+        // In the order of the lines' ends; names that would lie on each other make way downwards.
+        var free = -Double.infinity
+        for (y, name, colour) in names.sorted(by: { $0.y < $1.y }) {
+            let place = max(y, free)
+            free = place + 17
+            drawing.bar(x: 592, y: place - 9, width: 10, height: 10, colour: colour)
+            drawing.text(name, x: 607, y: place)
         }
         svg = drawing.svg
     }
