@@ -59,11 +59,14 @@ struct CallbackTests {
     @Test("hits called while handlers run need no dispatch of their own, up to a bound", arguments: [1, 64, 65, 1_000])
     func takenAlong(calls: Int) throws {
         let scene = try ShimScene.holding("a")
-        let before = scene.queue.dispatches.entries.count
-        scene.call { for number in 1...calls { scene.call("\(number)") } }
-        scene.queue.run()
-        #expect(scene.log.entries == ["a"] + (1...calls).map { "\($0) a" })
-        #expect(scene.queue.dispatches.entries.count - before == (calls > 64 ? 2 : 1))
+        // A delivery has the whole room, also after one that used it up.
+        for _ in 1...2 {
+            let before = (entries: scene.log.entries.count, dispatches: scene.queue.dispatches.entries.count)
+            scene.call { for number in 1...calls { scene.call("\(number)") } }
+            scene.queue.run()
+            #expect(Array(scene.log.entries[before.entries...]) == ["a"] + (1...calls).map { "\($0) a" })
+            #expect(scene.queue.dispatches.entries.count - before.dispatches == (calls > 64 ? 2 : 1))
+        }
     }
 
     @Test("a handler that asks again and again leaves the queue to others")
