@@ -8,6 +8,8 @@ public import Dispatch
 /// Methods may be called from any thread. A call made before a reset is a call before the fence.
 ///
 /// `queue.sync {}` waits for the handlers of calls made before it that found a valid token; a miss takes as long as its load.
+/// Handlers that are ready together share a dispatch; hits called while they run join it, 64 at most, so that handlers that ask
+/// again leave the queue to others.
 public final class AccessTokenService: Sendable {
     /// What a call ends with.
     public typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
