@@ -1,6 +1,6 @@
-/// The continuation of a caller that waits: checked in debug builds, and so where the tests run, unchecked in others.
+/// The continuation of a caller that waits: checked in debug builds, and so in the everyday tests, unchecked in others.
 ///
-/// The check is an allocation for each caller and a longer frame, a third of what a miss costs (`Docs/Performance.md`).
+/// The check is an allocation for each caller and a longer frame, a fifth of what a miss costs (`Docs/Performance.md`).
 ///
 /// Invariant: it is resumed exactly once. It stands in one place of the ``WaiterQueue``, and is resumed by whoever takes it
 /// out of there, by itself (`remove`) or with all (`takeAll`); if that place is gone when it comes, it is resumed at once.
