@@ -3,7 +3,7 @@ extension TokenService {
     ///
     /// Reads a copy that every change renews before its callers are answered. Any thread may call it at any time.
     public nonisolated var cachedToken: AccessToken? {
-        let (token, expiry) = snapshot.withLock { ($0.servable?.token, $0.servable?.expiry) }
+        let (token, expiry) = lobby.withLock { ($0.snapshot.servable?.token, $0.snapshot.servable?.expiry) }
         return expiry.map { clock.now() < $0 } ?? true ? token : nil
     }
 
@@ -22,6 +22,7 @@ extension TokenService {
         // Only this is inlined into callers: a hit is then one synchronous call, and needs no frame of an async one.
         let (token, generation) = peek()
         if let token { return token }
+        guard let limit else { return try await join(seen: generation) }
         return try await join(seen: generation, within: limit)
     }
 
@@ -30,7 +31,9 @@ extension TokenService {
     /// The first caller in the soft window starts a refresh.
     @usableFromInline
     package nonisolated func peek() -> (token: AccessToken?, generation: Int) {
-        let (token, calmUntil, generation) = snapshot.withLock { ($0.servable?.token, $0.calmUntil, $0.generation) }
+        let (token, calmUntil, generation) = lobby.withLock {
+            ($0.snapshot.servable?.token, $0.snapshot.calmUntil, $0.snapshot.generation)
+        }
         guard let token else { return (nil, generation) }
         // The clock after the copy: a token read earlier is never judged by a time before it.
         return clock.now() < calmUntil ? (token, generation) : examine()
@@ -38,7 +41,7 @@ extension TokenService {
 
     /// The same when there is more to do than to hand out the token.
     private nonisolated func examine() -> (token: AccessToken?, generation: Int) {
-        let seen = snapshot.withLock { $0 }
+        let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()
         let token = seen.token(at: now)
         if token != nil, seen.isRefreshDue(at: now) { claimRefresh(at: now) }
@@ -52,86 +55,22 @@ extension TokenService {
     ) {
         switch step({ $0.retrieve(callers: callers, seen: generation, at: $1) }) {
         case .answer(let result): answer(result.mapError { dated($0, at: clock.now()) as any Error })
-        case .wait(let id, let flight):
-            _ = machine.waiters.fill(id, with: .callback(answer))
+        case .wait(let flight):
+            lobby.withLock { $0.admit(.callback(answer)) }
             raisePriority(of: flight, to: priority ?? Task.currentPriority)
         }
     }
 
     /// The first caller in the soft window starts the refresh, and doesn't wait for it.
     private nonisolated func claimRefresh(at now: Duration) {
-        let claimed = snapshot.withLock { snapshot in
-            guard snapshot.isRefreshDue(at: now) else { return false }
-            snapshot.servable?.refreshFrom = nil
+        let claimed = lobby.withLock { lobby in
+            guard lobby.snapshot.isRefreshDue(at: now) else { return false }
+            lobby.snapshot.servable?.refreshFrom = nil
             return true
         }
         guard claimed else { return }
         Task.detached(executorPreference: executor, priority: Task.currentPriority) {
             await self.step { $0.refreshAhead(at: $1) }
         }
-    }
-
-    /// The way of a call that finds no valid token; its limit counts from here, before it comes to the actor.
-    @usableFromInline
-    nonisolated(nonsending) func join(seen generation: Int, within limit: Duration?) async throws -> AccessToken {
-        let deadline = limit.map { clock.now() + min($0, RefreshPolicy.longestLifetime) }
-        return try await join(seen: generation, until: deadline)
-    }
-
-    private func join(seen generation: Int, until deadline: Duration?) async throws -> AccessToken {
-        switch try enter(seen: generation, until: deadline) {
-        case .answer(let token):
-            return token
-        case .wait(let id):
-            let alarm = deadline.map { startAlarm(for: id, at: $0) }
-            defer { alarm?.cancel() }
-            return try await wait(as: id)
-        }
-    }
-
-    private enum Entrance {
-        case answer(AccessToken)
-        case wait(WaiterQueue<Waiter>.ID)
-    }
-
-    /// What a caller does before it waits.
-    ///
-    /// Not inlined: its variables would be part of the frame that every waiter keeps, a thousand bytes of it.
-    @inline(never)
-    private func enter(seen generation: Int, until deadline: Duration?) throws -> Entrance {
-        try Task.checkCancellation()
-        guard !isAwaitedByThisTask else { throw TokenServiceError(.loaderWaitsForItself) }
-        if let deadline, deadline <= clock.now() { throw TokenServiceError(.deadlineExceeded) }
-        switch step({ $0.retrieve(seen: generation, at: $1) }) {
-        case .answer(let result):
-            return .answer(try result.mapError { dated($0, at: clock.now()) }.get())
-        case .wait(let id, let flight):
-            raisePriority(of: flight, to: Task.currentPriority)
-            return .wait(id)
-        }
-    }
-
-    private func wait(as id: WaiterQueue<Waiter>.ID) async throws -> AccessToken {
-        // From the place in the queue to its continuation nothing suspends, so that only the second order of the race
-        // between an answer and a departure can happen: both find the caller waiting, and the first one removes it.
-        try await withTaskCancellationHandler {
-            try await CallerContinuation.suspend { continuation in
-                guard !machine.waiters.fill(id, with: .caller(continuation)) else { return }
-                continuation.resume(with: .failure(CancellationError()))
-            }
-        } onCancel: {
-            Task.detached(executorPreference: executor) { await self.leave(id, with: CancellationError()) }
-        }
-    }
-
-    private func startAlarm(for id: WaiterQueue<Waiter>.ID, at deadline: Duration) -> Task<Void, Never> {
-        Task.detached(executorPreference: executor) { [clock] in
-            guard await clock.hasPassed(deadline) else { return }
-            await self.leave(id, with: TokenServiceError(.deadlineExceeded))
-        }
-    }
-
-    private func leave(_ id: WaiterQueue<Waiter>.ID, with error: any Error) {
-        machine.leave(id)?.resume(with: .failure(error))
     }
 }

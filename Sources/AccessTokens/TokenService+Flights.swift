@@ -4,7 +4,7 @@ extension TokenService {
     /// Detached: no caller's task-locals or cancellation reach it. Registered before anything suspends: a second caller
     /// finds it.
     func start(_ flight: Machine.Flight, replacing previous: AccessToken?) {
-        let priority = max(Task.currentPriority, urgency)
+        let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
         let mark = LoadMark(of: self)
         let marks = LoadMark.current + [mark]
         let task = Task.detached(executorPreference: executor, priority: priority) { [loader] in
@@ -52,7 +52,7 @@ extension TokenService {
 
     /// A caller that is more urgent than the load makes the load as urgent.
     func raisePriority(of flight: Int, to priority: TaskPriority) {
-        urgency = max(urgency, priority)
+        lobby.withLock { $0.urgency = max($0.urgency, priority) }
         guard let load = loads[flight], load.priority < priority else { return }
         loads[flight]?.priority = priority
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {

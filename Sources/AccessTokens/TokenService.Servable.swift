@@ -24,18 +24,21 @@ extension TokenService {
         }
     }
 
-    /// What callers see without coming in: the token to hand out, and the fence they stand behind.
+    /// What callers see without coming in: the token to hand out or the load to join, and the fence they stand behind.
     struct Snapshot: Sendable {
         var servable: Servable? {
             didSet { calmUntil = Self.calmTime(of: servable) }
         }
         let generation: Int
+        /// Until when callers may join the load that runs; `nil` for none.
+        let joinableUntil: Duration?
         /// Until then the token is handed out and nothing else is to be done: the one comparison of nearly every call.
         private(set) var calmUntil: Duration
 
-        init(servable: Servable?, generation: Int) {
+        init(servable: Servable?, generation: Int, joinableUntil: Duration? = nil) {
             self.servable = servable
             self.generation = generation
+            self.joinableUntil = joinableUntil
             calmUntil = Self.calmTime(of: servable)
         }
 
@@ -65,12 +68,14 @@ extension TokenService.StateMachine {
     var snapshot: TokenService.Snapshot {
         var servable = state.servable
         if state.flight != nil { servable?.refreshFrom = nil }
-        return TokenService.Snapshot(servable: servable, generation: generation)
+        var limit: Duration?
+        if case .loading(let flight) = state { limit = flight.deadline }
+        return TokenService.Snapshot(servable: servable, generation: generation, joinableUntil: limit)
     }
 }
 
 extension TokenService.StateMachine.State {
-    typealias Flight = TokenService.StateMachine<Waiter>.Flight
+    typealias Flight = TokenService.StateMachine.Flight
 
     /// The token to hand out.
     var servable: TokenService.Servable? {

@@ -1,11 +1,11 @@
 extension TokenService.StateMachine {
-    /// What a caller gets: an answer now, or a place among those who wait.
+    /// What a caller gets: an answer now, or that of the flight it waits for.
     enum Retrieval: Sendable {
         case answer(Result<AccessToken, TokenServiceError>)
-        case wait(WaiterQueue<Waiter>.ID, flight: Int)
+        case wait(flight: Int)
     }
 
-    /// Callers that found nothing in the snapshot ask for a token.
+    /// Callers that found neither a token nor a flight to join in the lobby ask for a token.
     ///
     /// - Parameters:
     ///   - callers: How many ask at once (a batch of callbacks is one waiter).
@@ -23,19 +23,11 @@ extension TokenService.StateMachine {
             return .answer(.failure(TokenServiceError(.loadTimedOut)))
         case .loading(var flight):
             flight.callers += callers
-            state = .loading(flight)
-            return .wait(waiters.append(), flight: flight.id)
+            return join(flight)
         case .empty:
             if let error = obstacle(at: now) { return .answer(.failure(error)) }
-            let flight = isRestorePending ? startRestore(callers, at: now) : startFlight(.loadStarted, callers: callers, at: now)
-            state = .loading(flight)
-            return .wait(waiters.append(), flight: flight.id)
+            return join(isRestorePending ? startRestore(callers, at: now) : startFlight(.loadStarted, callers: callers, at: now))
         }
-    }
-
-    /// A caller leaves, cancelled or past its own deadline; `nil` if it has been answered.
-    mutating func leave(_ id: WaiterQueue<Waiter>.ID) -> Waiter? {
-        waiters.remove(id)
     }
 
     /// Somebody noticed that the current token is in its soft window.

@@ -27,7 +27,7 @@ extension TokenService.StateMachine {
         grant = token
         announce(.replaced)
         let isExpired = token.lifetime.map { $0 <= .zero } ?? false
-        let callers = waiters.count > 0 ? fenced?.callers ?? 0 : 0
+        let callers = isAwaited ? fenced?.callers ?? 0 : 0
         if hasStore, isExpired { add(.save(token, start: now, flight: nil)) }
         if !isExpired, hasStore {
             // Those who wait go on waiting until it is saved.

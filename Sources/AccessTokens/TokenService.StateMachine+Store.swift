@@ -25,7 +25,7 @@ extension TokenService.StateMachine {
                 return answerWaiters(.success(found.token))
             }
         }
-        guard isCurrent, waiters.count > 0 else { return }
+        guard isCurrent, isAwaited else { return }
         // Nothing has come into a load's way since the restore began: what does, ends it.
         state = .loading(startFlight(.loadStarted, callers: flight.callers, at: now))
     }

@@ -4,7 +4,7 @@ extension TokenService {
     /// Every event comes with the time at which it reached the machine; the first to reach it wins. Time itself is never
     /// trusted to a timer: each event first compares the deadlines. The actor performs the effects in their order, after it
     /// has published the new ``snapshot`` for callers that don't come in at all.
-    struct StateMachine<Waiter: Sendable>: Sendable {
+    struct StateMachine: Sendable {
         /// Where the service stands; everything else below only paces it.
         enum State: Sendable {
             /// No token to hand out and no load. A caller starts one (→ `loading`); a token may be given (→ `fresh`).
@@ -55,8 +55,8 @@ extension TokenService {
         /// The store has not said yet what an earlier run left.
         var isRestorePending: Bool
         var state = State.empty
-        /// Those who wait for the flight of `loading`; empty in every other state.
-        var waiters = WaiterQueue<Waiter>()
+        /// Whether anybody waits for the flight of `loading`; nobody does in any other state.
+        private(set) var isAwaited = false
         /// The last token received, handed to the next load as `previous`; it outlives expiry and invalidation.
         var grant: AccessToken?
         /// Loads given up (fenced or timed out) that have not ended.
@@ -93,7 +93,8 @@ extension TokenService {
             /// Save a token whose lifetime counts from `start`; the flight, if there is one, goes on afterwards.
             case save(AccessToken, start: Duration, flight: Int?)
             case remove
-            case answer(WaiterQueue<Waiter>, Result<AccessToken, TokenServiceError>)
+            /// Answer all who wait.
+            case answer(Result<AccessToken, TokenServiceError>)
             case announce(TokenEvent)
         }
 
@@ -114,8 +115,24 @@ extension TokenService {
         }
 
         mutating func answerWaiters(_ result: Result<AccessToken, TokenServiceError>) {
-            guard waiters.count > 0 else { return }
-            effects.append(.answer(waiters.takeAll(), result))
+            guard isAwaited else { return }
+            isAwaited = false
+            effects.append(.answer(result))
+        }
+
+        /// What happened in the lobby since the last event: callers joined the flight of `loading`, some may have left.
+        mutating func callersJoined(_ callers: Int, isAwaited: Bool) {
+            self.isAwaited = isAwaited
+            guard callers > 0, case .loading(var flight) = state else { return }
+            flight.callers += callers
+            state = .loading(flight)
+        }
+
+        /// A caller joins a flight and will wait for it.
+        mutating func join(_ flight: Flight) -> Retrieval {
+            isAwaited = true
+            state = .loading(flight)
+            return .wait(flight: flight.id)
         }
 
         mutating func jitter() -> Double {

@@ -15,7 +15,7 @@ public import Foundation
 /// from anywhere at any time. What is decided lives in a pure state machine; the actor performs its effects. The first
 /// event to reach the actor wins.
 public actor TokenService {
-    typealias Machine = StateMachine<Waiter>
+    typealias Machine = StateMachine
 
     /// Somebody who waits for the current load.
     enum Waiter: Sendable {
@@ -29,18 +29,16 @@ public actor TokenService {
         var priority: TaskPriority
     }
 
-    /// Where loads, timers and departures run; `nil`: on the default pool.
+    /// Where loads and timers run; `nil`: on the default pool.
     package nonisolated let executor: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
-    nonisolated let snapshot = Lock(Snapshot(servable: nil, generation: 0))
+    nonisolated let lobby = Lock(Lobby<Waiter>())
     nonisolated let hub = EventHub()
     let loader: any TokenLoader
     let store: (any TokenStore)?
     let wallClock: @Sendable () -> Date
     var machine: Machine
     var loads: [Int: RunningLoad] = [:]
-    /// The highest priority of those who wait now.
-    var urgency = TaskPriority.background
     /// Each says when nobody waits for its flight any longer.
     var timers: [Int: Task<Void, Never>] = [:]
     /// The end of the queue of store operations.
@@ -80,11 +78,15 @@ public actor TokenService {
     /// The one door to the state: an event goes in, its effects are performed.
     func step<Decision>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
         let now = clock.now()
+        let (joined, isAwaited) = lobby.withLock { $0.close() }
+        machine.callersJoined(joined, isAwaited: isAwaited)
         let decision = event(&machine, now)
+        let effects = machine.takeEffects()
+        var answer: Lobby<Waiter>.Answer?
+        for case .answer(let result) in effects { answer = result.mapError { dated($0, at: now) } }
         // The snapshot first: whoever is resumed below, and asks again, must see what this event decided.
-        let current = machine.snapshot
-        snapshot.withLock { $0 = current }
-        for effect in machine.takeEffects() {
+        let answered = lobby.withLock { [answer, snapshot = machine.snapshot] in $0.open(snapshot, answering: answer) }
+        for effect in effects {
             switch effect {
             case .start(let flight, let previous): start(flight, replacing: previous)
             case .restore(let flight): restore(flight)
@@ -92,10 +94,7 @@ public actor TokenService {
             case .remove: remove()
             case .cancel(let flight): loads[flight]?.task.cancel()
             case .announce(let event): hub.send(event.mapError { dated($0, at: now) })
-            case .answer(let waiters, let result):
-                urgency = .background
-                let result = result.mapError { dated($0, at: now) as any Error }
-                waiters.forEach { $0.resume(with: result) }
+            case .answer: if let answer { answered.forEach { $0.resume(with: answer) } }
             }
         }
         return decision

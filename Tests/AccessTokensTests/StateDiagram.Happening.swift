@@ -55,7 +55,7 @@ extension World {
     /// What an event is called, if it reaches the machine; time has its own words.
     func happening(_ event: Event) -> StateDiagram.Happening? {
         switch event {
-        case .tick, .call: nil
+        case .tick, .call, .join: nil
         case .arrive(let index):
             if case .called(let seen) = callers[index], seen < machine.lastReset {
                 .earlierCaller

@@ -3,17 +3,44 @@
 extension World {
     mutating func perform(_ event: Event) {
         switch event {
+        case .call(let index): callers[index] = .called(seen: lobby.snapshot.generation)
+        case .join(let index): join(index)
+        case .leave(let index): leave(index)
+        default: step(event)
+        }
+        checkInvariants()
+    }
+
+    /// A caller that finds a load to wait for needs not come in; the machine hears of it at its next event.
+    private mutating func join(_ index: Int) {
+        guard case .called(let seen) = callers[index] else { return }
+        guard let place = lobby.join(seen: seen, priority: .background, at: now) else { return }
+        if case .loading = machine.state {} else { check(false, "there is a load to join") }
+        check(seen >= machine.lastReset, "a caller from before a reset joins nothing after it")
+        check(lobby.settle(index, at: place) == nil, "nobody answers meanwhile")
+        callers[index] = .waiting(place)
+    }
+
+    private mutating func leave(_ index: Int) {
+        guard case .waiting(let place) = callers[index] else { return }
+        let error = Lobby.Answer.failure(CancellationError())
+        check(lobby.leave(place, with: error) == index, "a caller that waits can leave")
+        check(lobby.leave(place, with: error) == nil, "a caller leaves once")
+        callers[index] = .idle
+    }
+
+    /// What reaches the actor.
+    private mutating func step(_ event: Event) {
+        let (joined, isAwaited) = lobby.close()
+        machine.callersJoined(joined, isAwaited: isAwaited)
+        var entered: Int?
+        switch event {
+        case .call, .join, .leave: break
         case .tick:
             now += Self.step
             if let until = refused?.until, until <= now { refused = nil }
             machine.elapse(to: now)
-        case .call(let index): callers[index] = .called(seen: machine.generation)
-        case .arrive(let index): arrive(index)
-        case .leave(let index):
-            guard case .waiting(let id) = callers[index] else { return }
-            check(machine.leave(id) == index, "a caller that waits can leave")
-            check(machine.leave(id) == nil, "a caller leaves once")
-            callers[index] = .idle
+        case .arrive(let index): if arrive(index) { entered = index }
         case .succeed(let id): deliver(id) { $0.newToken(lifetime: Self.lifetime, from: $1.start) }
         case .succeedExpired(let id): deliver(id) { $0.newToken(lifetime: .zero, from: $1.start) }
         case .succeedBarely(let id):
@@ -73,12 +100,16 @@ extension World {
             machine.saved(by: id, error: error, at: now)
         }
         performEffects()
+        if let entered {
+            let place = lobby.admit()
+            check(lobby.settle(entered, at: place) == nil, "a place that was just taken is there")
+            callers[entered] = .waiting(place)
+        }
         // What a fence made the machine forget ends unnoticed.
         let flights = machine.abandoned + [machine.state.flight].compactMap { $0 }
         let known = flights.map(\.id)
         restores.removeAll { !known.contains($0) }
         saves.removeAll { !known.contains($0) }
-        checkInvariants()
         var tokens = [machine.state.servable?.token, machine.grant, refused?.token].compactMap { $0?.value }
         for flight in flights { if case .saving(let token, _) = flight.phase { tokens.append(token.value) } }
         born = born.filter { tokens.contains($0.key) }
@@ -90,16 +121,17 @@ extension World {
         born[token.value]?.generation = machine.generation
     }
 
-    private mutating func arrive(_ index: Int) {
-        guard case .called(let seen) = callers[index] else { return }
+    /// Whether the caller waits.
+    private mutating func arrive(_ index: Int) -> Bool {
+        guard case .called(let seen) = callers[index] else { return false }
         switch machine.retrieve(seen: seen, at: now) {
-        case .wait(let id, let flight):
+        case .wait(let flight):
             check(machine.state.flight?.id == flight, "a caller waits for the current flight")
-            check(machine.waiters.fill(id, with: index), "a place that was just taken is there")
-            callers[index] = .waiting(id)
+            return true
         case .answer(let result):
             callers[index] = .idle
             if case .success(let token) = result { checkServed(token, since: seen, isArrival: false) }
+            return false
         }
     }
 
@@ -130,65 +162,5 @@ extension World {
     private mutating func fail(_ id: Int, remedy: LoadRemedy, retryAfter: Duration?) {
         loads.removeAll { $0.id == id }
         machine.failed(TokenServiceError(.loadFailed, remedy: remedy), retryAfter: retryAfter, by: id, at: now)
-    }
-
-    private mutating func performEffects() {
-        for effect in machine.takeEffects() {
-            switch effect {
-            case .start(let flight, let previous):
-                check(loads.count <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
-                check(
-                    machine.isRepeatable || !loads.contains { $0.generation == machine.generation },
-                    "an unrepeatable load is not repeated while it runs")
-                if let previous {
-                    check((born[previous.value]?.generation ?? 0) >= machine.lastReset, "no grant crosses a reset")
-                }
-                loads.append(Load(id: flight.id, start: flight.start, generation: machine.generation))
-            case .cancel(let id):
-                check(
-                    machine.isRepeatable || loads.allSatisfy { $0.id != id || $0.generation < machine.generation },
-                    "an unrepeatable load is cancelled by a fence only")
-            case .restore(let flight):
-                check(machine.hasStore && loads.isEmpty && machine.generation == 0, "only the first miss asks the store")
-                restores.append(flight.id)
-            case .save(_, _, let flight): if let flight { saves.append(flight) }
-            case .remove: check(machine.hasStore, "without a store nothing is removed")
-            case .announce(let event):
-                check(event.generation == machine.generation, "events carry the generation")
-            case .answer(let waiters, let result):
-                waiters.forEach { index in
-                    guard case .waiting = callers[index] else { return check(false, "exactly one answer") }
-                    callers[index] = .idle
-                    if case .success(let token) = result { checkServed(token, since: machine.lastReset, isArrival: true) }
-                }
-            }
-        }
-    }
-
-    private mutating func checkServed(_ token: AccessToken, since seen: Int, isArrival: Bool) {
-        guard let (generation, end, hardEnd) = born[token.value] else { return check(false, "a token from nowhere") }
-        check(now < end, "an expired token is not served")
-        check(!machine.hasStore || token.value == settled || !isArrival, "a token is saved before it is served")
-        if !isArrival { check(now < hardEnd, "nor one inside its leeway") }
-        check(generation >= machine.lastReset, "no token crosses a reset")
-        check(refused?.token.value != token.value, "a refused token is not served")
-    }
-
-    private mutating func checkInvariants() {
-        let waiting = callers.indices.filter { if case .waiting = callers[$0] { true } else { false } }
-        var queued: [Int] = []
-        machine.waiters.forEach { queued.append($0) }
-        check(queued.sorted() == waiting && machine.waiters.count == waiting.count, "no waiter is forgotten, none answered stays")
-        if case .loading = machine.state {} else { check(waiting.isEmpty, "callers wait for a load only") }
-        if let flight = machine.state.flight {
-            let running = loads.map(\.id) + restores + saves
-            check(running.contains(flight.id), "the current flight is under way")
-            check(!machine.abandoned.contains { $0.id == flight.id }, "a flight is current or abandoned")
-        }
-        check(
-            machine.abandoned.count + (machine.state.flight == nil ? 0 : 1) == loads.count + restores.count + saves.count,
-            "every load is accounted for")
-        check(machine.snapshot.servable?.token == machine.state.servable?.token, "the snapshot shows the state's token")
-        check(machine.snapshot.generation == machine.generation, "and its generation")
     }
 }

@@ -7,10 +7,11 @@
 /// Time moves in steps of 100 s, longer than any pause after a failed load, so that rounding a deadline up to the next step
 /// loses nothing: two worlds with one ``key`` behave alike for ever.
 struct World: Sendable {
-    typealias Machine = TokenService.StateMachine<Int>
+    typealias Machine = TokenService.StateMachine
+    typealias Lobby = TokenService.Lobby<Int>
 
     enum Event: Hashable, Sendable {
-        case call(Int), arrive(Int), leave(Int)
+        case call(Int), join(Int), arrive(Int), leave(Int)
         case succeed(Int), succeedWithRejected(Int), succeedExpired(Int), succeedBarely(Int)
         case fail(Int), failWithRetryAfter(Int), failForGood(Int)
         case refreshAhead, invalidateCurrent, invalidateOlder, replace, replaceExpired, reset, retryNow
@@ -21,7 +22,7 @@ struct World: Sendable {
     enum Caller: Hashable, Sendable {
         case idle
         case called(seen: Int)
-        case waiting(WaiterQueue<Int>.ID)
+        case waiting(Lobby.Place)
     }
 
     struct Load: Sendable {
@@ -32,6 +33,7 @@ struct World: Sendable {
     static let lifetime = Duration.seconds(400)
 
     var machine: Machine
+    var lobby = Lobby()
     var now = Duration.zero
     var callers: [Caller]
     var loads: [Load] = []
@@ -73,7 +75,7 @@ struct World: Sendable {
         for (index, caller) in callers.enumerated() {
             switch caller {
             case .idle: break
-            case .called: events.append(.arrive(index))
+            case .called: events += [.join(index), .arrive(index)]
             case .waiting: events.append(.leave(index))
             }
         }

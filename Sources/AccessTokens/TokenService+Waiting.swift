@@ -1,0 +1,77 @@
+extension TokenService {
+    typealias Place = Lobby<Waiter>.Place
+
+    /// What a caller finds that has no token yet: an answer, or a place among those who wait for a load.
+    private enum Entrance {
+        case answer(AccessToken)
+        case place(Place)
+    }
+
+    /// The way of a call that finds no valid token.
+    @usableFromInline
+    nonisolated(nonsending) func join(seen generation: Int) async throws -> AccessToken {
+        switch try await find(seen: generation, until: nil) {
+        case .answer(let token): return token
+        case .place(let place): return try await wait(at: place)
+        }
+    }
+
+    /// The same with a limit, which counts from here.
+    @usableFromInline
+    nonisolated(nonsending) func join(seen generation: Int, within limit: Duration) async throws -> AccessToken {
+        let deadline = clock.now() + min(limit, RefreshPolicy.longestLifetime)
+        switch try await find(seen: generation, until: deadline) {
+        case .answer(let token): return token
+        case .place(let place):
+            let alarm = Task.detached(executorPreference: executor) { [self, clock] in
+                guard await clock.hasPassed(deadline) else { return }
+                leave(place, with: TokenServiceError(.deadlineExceeded))
+            }
+            defer { alarm.cancel() }
+            return try await wait(at: place)
+        }
+    }
+
+    /// A place in the lobby, if there is a load to join; else what the actor says.
+    ///
+    /// Not inlined, nor is what it calls: their variables would be part of the frame that every waiter keeps.
+    @inline(never)
+    private nonisolated(nonsending) func find(seen generation: Int, until deadline: Duration?) async throws -> Entrance {
+        try Task.checkCancellation()
+        guard !isAwaitedByThisTask else { throw TokenServiceError(.loaderWaitsForItself) }
+        let now = clock.now(), priority = Task.currentPriority
+        if let deadline, deadline <= now { throw TokenServiceError(.deadlineExceeded) }
+        if let place = lobby.withLock({ $0.join(seen: generation, priority: priority, at: now) }) { return .place(place) }
+        return try await enter(seen: generation, until: deadline)
+    }
+
+    @inline(never)
+    private func enter(seen generation: Int, until deadline: Duration?) throws -> Entrance {
+        // Whoever has left on the way, or ran out of time, starts nothing.
+        try Task.checkCancellation()
+        if let deadline, deadline <= clock.now() { throw TokenServiceError(.deadlineExceeded) }
+        switch step({ $0.retrieve(seen: generation, at: $1) }) {
+        case .answer(let result):
+            return .answer(try result.mapError { dated($0, at: clock.now()) }.get())
+        case .wait(let flight):
+            raisePriority(of: flight, to: Task.currentPriority)
+            return .place(lobby.withLock { $0.admit() })
+        }
+    }
+
+    /// Who has a place must come here: it stays taken until its caller has seen its answer.
+    private nonisolated(nonsending) func wait(at place: Place) async throws -> AccessToken {
+        try await withTaskCancellationHandler {
+            try await CallerContinuation.suspend { continuation in
+                let answer = lobby.withLock { $0.settle(.caller(continuation), at: place) }
+                if let answer { continuation.resume(with: answer) }
+            }
+        } onCancel: {
+            leave(place, with: CancellationError())
+        }
+    }
+
+    private nonisolated func leave(_ place: Place, with error: any Error) {
+        lobby.withLock { $0.leave(place, with: .failure(error)) }?.resume(with: .failure(error))
+    }
+}

@@ -1,0 +1,77 @@
+extension TokenService {
+    /// Where callers are served without coming in to the actor: they find the token, or wait for the load that runs.
+    ///
+    /// A pure value behind the service's one lock. While the actor decides something the lobby is closed: whoever joins here
+    /// came before that event or after it, never in its midst.
+    struct Lobby<Waiter: Sendable>: Sendable {
+        typealias Answer = Result<AccessToken, any Error>
+        typealias Place = WaiterQueue<Waiter>.ID
+
+        var snapshot = Snapshot(servable: nil, generation: 0)
+        /// The highest priority of those who wait now.
+        var urgency = TaskPriority.background
+        private var isOpen = false
+        /// How many have joined the load since the actor last heard of it.
+        private var joined = 0
+        /// Those who wait for the load; empty while there is none to join.
+        private(set) var waiters = WaiterQueue<Waiter>()
+        /// Callers that have a place and are about to suspend, and what they get instead if an answer is quicker.
+        private var arrivals: [Place: Answer?] = [:]
+
+        /// Takes a place among those who wait for the load that runs; `nil`: the caller must come in.
+        mutating func join(seen generation: Int, priority: TaskPriority, at now: Duration) -> Place? {
+            guard isOpen, let limit = snapshot.joinableUntil, now < limit, generation == snapshot.generation,
+                priority <= urgency
+            else { return nil }
+            joined += 1
+            return admit()
+        }
+
+        /// Takes the last place, for a caller that is about to suspend.
+        mutating func admit() -> Place {
+            let place = waiters.append()
+            arrivals[place] = .some(nil)
+            return place
+        }
+
+        /// Takes the last place for somebody who is there already.
+        mutating func admit(_ waiter: Waiter) {
+            _ = waiters.append(waiter)
+        }
+
+        /// The caller suspends; otherwise this is its answer.
+        mutating func settle(_ waiter: Waiter, at place: Place) -> Answer? {
+            if let answer = arrivals.removeValue(forKey: place) ?? nil { return answer }
+            _ = waiters.fill(place, with: waiter)
+            return nil
+        }
+
+        /// A caller leaves with an answer of its own; `nil`: there is nobody to resume.
+        mutating func leave(_ place: Place, with answer: Answer) -> Waiter? {
+            let waiter = waiters.remove(place)
+            // The first answer counts.
+            if case .some(nil) = arrivals[place] { arrivals[place] = answer }
+            return waiter
+        }
+
+        /// The actor begins to decide: who has come until now, and whether anybody waits.
+        mutating func close() -> (joined: Int, isAwaited: Bool) {
+            defer { joined = 0 }
+            isOpen = false
+            return (joined, waiters.count > 0)
+        }
+
+        /// The actor has decided: what callers see from now on, and an answer for those who wait; returns whom to resume.
+        mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
+            self.snapshot = snapshot
+            isOpen = true
+            guard let answer else { return WaiterQueue() }
+            urgency = .background
+            for (place, early) in arrivals where early == nil {
+                arrivals[place] = answer
+                _ = waiters.remove(place)
+            }
+            return waiters.takeAll()
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import Testing
+
+@testable import AccessTokens
+
+/// Waiting for a load without coming in to the actor: the pure value behind the lock.
+@Suite struct LobbyTests {
+    typealias Lobby = TokenService.Lobby<String>
+
+    /// A lobby in which a load may be joined for ten seconds.
+    private static var loading: Lobby {
+        var lobby = Lobby()
+        _ = lobby.open(TokenService.Snapshot(servable: nil, generation: 1, joinableUntil: .seconds(10)), answering: nil)
+        return lobby
+    }
+
+    @Test("a load may be joined until its limit", arguments: [(9, true), (10, false), (11, false)])
+    func limit(second: Int, isJoined: Bool) {
+        var lobby = Self.loading
+        let place = lobby.join(now: .seconds(second))
+        #expect((place != nil) == isJoined)
+    }
+
+    @Test("only by callers of the generation that it belongs to", arguments: [(0, false), (1, true), (2, false)])
+    func generation(seen: Int, isJoined: Bool) {
+        var lobby = Self.loading
+        let place = lobby.join(generation: seen)
+        #expect((place != nil) == isJoined)
+    }
+
+    @Test("whoever is more urgent than those who wait comes in, to make the load as urgent")
+    func urgency() {
+        var lobby = Self.loading
+        lobby.urgency = .medium
+        let high = lobby.join(urgency: .high), medium = lobby.join(urgency: .medium)
+        #expect(high == nil && medium != nil)
+    }
+
+    @Test("an urgency ends with those who had it")
+    func urgencyEnds() {
+        var lobby = Self.loading
+        lobby.urgency = .high
+        _ = lobby.open(lobby.snapshot, answering: nil)
+        #expect(lobby.urgency == .high)
+        _ = lobby.answer("a")
+        #expect(lobby.urgency == .background)
+    }
+
+    @Test func `where no load runs there is nothing to join`() {
+        var lobby = Lobby()
+        let before = lobby.join(generation: 0)
+        _ = lobby.open(TokenService.Snapshot(servable: nil, generation: 0), answering: nil)
+        let after = lobby.join(generation: 0)
+        #expect(before == nil && after == nil)
+    }
+
+    @Test func `while the actor decides nobody joins, and it hears of all who have`() {
+        var lobby = Self.loading
+        _ = lobby.join()
+        _ = lobby.join()
+        let first = lobby.close(), meanwhile = lobby.join(), second = lobby.close()
+        #expect(first.joined == 2 && first.isAwaited && meanwhile == nil)
+        #expect(second.joined == 0 && second.isAwaited)
+    }
+
+    @Test("callers are answered in the order of their places, whoever suspends first")
+    func orderOfPlaces() throws {
+        var lobby = Self.loading
+        let first = try lobby.place(), second = try lobby.place()
+        lobby.admit("third")
+        _ = lobby.settle("second", at: second)
+        _ = lobby.settle("first", at: first)
+        let answered = lobby.answer("a")
+        #expect(answered == ["first", "second", "third"])
+        #expect(lobby.waiters.count == 0)
+    }
+
+    @Test("an answer meets those who have suspended and those on their way, and nobody who left")
+    func crowd() throws {
+        var lobby = Self.loading, places: [Lobby.Place] = []
+        for _ in 0..<6 { places.append(try lobby.place()) }
+        for index in [0, 2, 4] { _ = lobby.settle("\(index)", at: places[index]) }
+        let suspended = lobby.leave(places[2], with: .left), coming = lobby.leave(places[3], with: .left)
+        #expect(suspended == "2" && coming == nil)
+        let answered = lobby.answer("a"), early = [1, 3, 5].map { lobby.settle("late", at: places[$0])?.name }
+        #expect(answered == ["0", "4"] && early == ["a", "left", "a"])
+    }
+
+    /// What can happen to a caller from its place on.
+    enum Happening: String, CaseIterable { case settles, left, a, b }
+
+    @Test func `in whatever order a caller suspends, leaves and is answered, it gets the first answer, once`() throws {
+        var orders: Set<[Happening]> = [[]]
+        for _ in 0..<5 { orders.formUnion(orders.flatMap { order in Happening.allCases.map { order + [$0] } }) }
+        // It suspends once, sooner or later.
+        for order in orders where order.count(where: { $0 == .settles }) == 1 {
+            var lobby = Self.loading, answers: [String] = []
+            let place = try lobby.place()
+            for happening in order {
+                switch happening {
+                case .settles: if let early = lobby.settle("caller", at: place) { answers.append(early.name) }
+                case .left: if lobby.leave(place, with: .left) != nil { answers.append("left") }
+                case .a, .b: answers += lobby.answer(happening.rawValue).map { _ in happening.rawValue }
+                }
+            }
+            let first = order.first { $0 != .settles }?.rawValue
+            #expect(answers == [first].compactMap { $0 }, "\(order)")
+            #expect(lobby.waiters.count == (first == nil ? 1 : 0), "\(order)")
+        }
+    }
+}
+
+extension TokenService.Lobby<String> {
+    fileprivate mutating func join(
+        generation: Int = 1, urgency: TaskPriority = .background, now: Duration = .zero
+    ) -> Place? {
+        join(seen: generation, priority: urgency, at: now)
+    }
+
+    fileprivate mutating func place() throws -> Place {
+        let place = join()
+        return try #require(place)
+    }
+
+    /// Answers with this token; returns who is to be resumed.
+    fileprivate mutating func answer(_ token: String) -> [String] {
+        var resumed: [String] = []
+        open(snapshot, answering: .success(.hour(token))).forEach { resumed.append($0) }
+        return resumed
+    }
+}
+
+extension Result<AccessToken, any Error> {
+    fileprivate static var left: Self { .failure(CancellationError()) }
+
+    fileprivate var name: String { (try? get())?.value ?? "left" }
+}
