@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
+import Dispatch
 import TestStage
 import Testing
 
@@ -28,6 +29,27 @@ struct ThreadTests {
         var iterator = events.makeAsyncIterator()
         #expect(await iterator.next()?.name == .loadStarted)
         #expect(await iterator.next()?.name == .loadSucceeded)
+    }
+
+    /// A load that ends while its callers are still on their way: between their place and their suspension, and after it.
+    @Test("callers who come, leave and are answered at the same moment get one answer each")
+    func sameMoment() async throws {
+        for round in 0..<500 {
+            let service = TokenService { _ in
+                for _ in 0..<(round % 8) { await Task.yield() }
+                if round.isMultiple(of: 3) { throw ScriptedFailure.transient }
+                return .hour("a")
+            }
+            let callers = (0..<16).map { _ in Task { try await service.retrieveToken(within: .seconds(600)) } }
+            // From a thread of the pool and from one that knows of no task.
+            callers[0].cancel()
+            DispatchQueue.global().async { for index in 1..<4 { callers[index * 4].cancel() } }
+            for (index, caller) in callers.enumerated() {
+                let outcome = Self.outcome(of: await caller.result)
+                let known = [round.isMultiple(of: 3) ? "loadFailed" : "token"] + (index.isMultiple(of: 4) ? ["cancelled"] : [])
+                #expect(known.contains(outcome), "round \(round), caller \(index): \(outcome)")
+            }
+        }
     }
 
     /// Every caller ends, with a token or a reason that somebody gave it; what is handed out was not refused or signed out.
