@@ -25,7 +25,7 @@ extension Suite {
             note: "Task.value: beyond 10,000 callers it takes minutes; its cost for each grows with their number.")
         for callers in [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000] where !(effort.isQuick && callers > 10_000) {
             // The fewer callers, the more rounds, until they take about as long.
-            let rounds = min(max(100_000 / callers, 3), effort.rounds)
+            let rounds = min(max(100_000 / callers, 7), effort.rounds)
             let those = subjects.filter { callers <= 10_000 || $0.name != "Task.value" }
             let measured = try await Rounds(of: those, count: callers, rounds: rounds, batch: effort.batch)
             var cells: [Table.Cell] = []
