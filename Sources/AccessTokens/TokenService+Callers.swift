@@ -36,16 +36,26 @@ extension TokenService {
         }
         guard let token else { return (nil, generation) }
         // The clock after the copy: a token read earlier is never judged by a time before it.
-        return clock.now() < calmUntil ? (token, generation) : examine()
+        if clock.now() < calmUntil { return (token, generation) }
+        let seen = examine()
+        return (seen.token, seen.generation)
     }
 
-    /// The same when there is more to do than to hand out the token.
-    private nonisolated func examine() -> (token: AccessToken?, generation: Int) {
+    /// The number of the token to hand out, if there is nothing else to do, for those who may have that token already.
+    ///
+    /// It copies nothing that threads share: two that count references to one token cost each other more than all the rest.
+    package nonisolated func calmPublication() -> Int? {
+        let (publication, calmUntil) = lobby.withLock { ($0.snapshot.publication, $0.snapshot.calmUntil) }
+        return clock.now() < calmUntil ? publication : nil
+    }
+
+    /// The same as ``peek()`` when there may be more to do than to hand out the token, with its number.
+    package nonisolated func examine() -> (token: AccessToken?, generation: Int, publication: Int?) {
         let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()
         let token = seen.token(at: now)
         if token != nil, seen.isRefreshDue(at: now) { claimRefresh(at: now) }
-        return (token, seen.generation)
+        return (token, seen.generation, seen.publication)
     }
 
     /// Joins the load for a batch of callbacks; `answer` is called once, on the actor, and must only pass the result on.

@@ -30,14 +30,17 @@ extension TokenService {
             didSet { calmUntil = Self.calmTime(of: servable) }
         }
         let generation: Int
+        /// The number of the token that is handed out, which no other has; `nil` if there is none.
+        let publication: Int?
         /// Until when callers may join the load that runs; `nil` for none.
         let joinableUntil: Duration?
         /// Until then the token is handed out and nothing else is to be done: the one comparison of nearly every call.
         private(set) var calmUntil: Duration
 
-        init(servable: Servable?, generation: Int, joinableUntil: Duration? = nil) {
+        init(servable: Servable?, generation: Int, publication: Int? = nil, joinableUntil: Duration? = nil) {
             self.servable = servable
             self.generation = generation
+            self.publication = publication
             self.joinableUntil = joinableUntil
             calmUntil = Self.calmTime(of: servable)
         }
@@ -70,7 +73,9 @@ extension TokenService.StateMachine {
         if state.flight != nil { servable?.refreshFrom = nil }
         var limit: Duration?
         if case .loading(let flight) = state { limit = flight.deadline }
-        return TokenService.Snapshot(servable: servable, generation: generation, joinableUntil: limit)
+        return TokenService.Snapshot(
+            servable: servable, generation: generation, publication: servable == nil ? nil : publications,
+            joinableUntil: limit)
     }
 }
 

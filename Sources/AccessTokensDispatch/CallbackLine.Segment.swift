@@ -1,25 +1,48 @@
 import AccessTokens
 
 extension CallbackLine {
+    /// A call, with its handler as it was given: an array of bare closures would allocate a wrapper for each.
+    struct Call: Sendable {
+        let handler: Handler
+    }
+
     /// Handlers that are called one after the other, with one answer.
     struct Segment: Sendable {
-        var handlers: [Handler] = []
+        var calls: [Call] = []
         var answer: Result<AccessToken, any Error>?
+        /// Of hits: the number of their token.
+        var publication: Int?
         /// What an operation left to call on the queue.
         var block: (@Sendable () -> Void)?
 
         var isReady: Bool { answer != nil || block != nil }
 
-        func isAnswered(like other: Result<AccessToken, any Error>) -> Bool {
-            guard case .success(let token)? = answer, case .success(let otherToken) = other else { return false }
-            return token == otherToken
-        }
-
         func call() {
             if let answer {
-                for handler in handlers { handler(answer) }
+                for call in calls { call.handler(answer) }
             }
             block?()
+        }
+    }
+
+    /// Arrays to be filled again, so that hits in a row need no memory of their own.
+    struct Spare: Sendable {
+        var segments: [Segment] = []
+        var calls: [Call] = []
+
+        init() {}
+
+        /// Those of a delivery that is done; not under the lock, since a handler may be the last owner of anything.
+        init(emptying delivered: inout [Segment]) {
+            if !delivered.isEmpty, delivered[0].calls.count <= State.room {
+                swap(&calls, &delivered[0].calls)
+                calls.removeAll(keepingCapacity: true)
+            }
+            if delivered.count <= State.room {
+                swap(&segments, &delivered)
+                segments.removeAll(keepingCapacity: true)
+            }
+            delivered = []
         }
     }
 

@@ -23,7 +23,10 @@ final class CallbackLine: Sendable {
     }
 
     func retrieve(_ handler: @escaping Handler) {
-        let seen = service.peek()
+        let call = Call(handler: handler)
+        // Mostly the token is the one that the line's last call got: then it need not be copied.
+        if let publication = service.calmPublication(), advance({ $0.append(call, publication: publication) }) { return }
+        let seen = service.examine()
         guard seen.token != nil || !service.isAwaitedByThisTask else {
             // Not in the line: those in front of it wait for this very load.
             return enqueue { handler(.failure(TokenServiceError(.loaderWaitsForItself))) }
@@ -32,9 +35,9 @@ final class CallbackLine: Sendable {
         advance { state in
             // Behind a reset of this line, on its way in or just done, the token seen is one from before it.
             if let token = seen.token, state.operations == 0, state.seen(seen.generation) == seen.generation {
-                state.append(handler, answer: .success(token))
+                state.append(call, token: token, publication: seen.publication)
             } else {
-                state.append(handler, generation: seen.generation, priority: priority)
+                state.append(call, generation: seen.generation, priority: priority)
             }
         }
     }
@@ -44,13 +47,14 @@ final class CallbackLine: Sendable {
     }
 
     /// Changes the state, then starts what the change made necessary, outside the lock.
-    private func advance(_ change: (inout State) -> Void) {
-        let (carries, dispatches) = state.withLock { state in
-            change(&state)
-            return (state.beginCarrying(), state.beginDispatch())
+    @discardableResult
+    private func advance<Outcome: Sendable>(_ change: (inout State) -> Outcome) -> Outcome {
+        let (outcome, carries, dispatches) = state.withLock { state in
+            (change(&state), state.beginCarrying(), state.beginDispatch())
         }
         if carries { carryIn() }
         if dispatches { enqueue { self.deliver() } }
+        return outcome
     }
 
     // MARK: In to the actor
@@ -85,9 +89,10 @@ final class CallbackLine: Sendable {
     /// Calls what is ready; on a concurrent queue a second delivery leaves its work to the one that runs.
     private func deliver() {
         var ready = state.withLock { $0.beginDelivery() }
-        while let segments = ready {
+        while var segments = ready.take() {
             for segment in segments { segment.call() }
-            ready = state.withLock { $0.continueDelivery() }
+            let spare = Spare(emptying: &segments)
+            ready = state.withLock { $0.continueDelivery(spare) }
         }
     }
 }

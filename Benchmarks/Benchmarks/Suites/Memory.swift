@@ -21,7 +21,11 @@ extension Suite {
             (
                 "bare suspended task",
                 {
-                    { Task(executorPreference: $0) { await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } } }
+                    {
+                        Task(executorPreference: $0) {
+                            await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+                        }
+                    }
                 }
             ),
             (

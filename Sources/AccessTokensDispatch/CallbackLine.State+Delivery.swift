@@ -1,0 +1,58 @@
+extension CallbackLine.State {
+    typealias Segment = CallbackLine.Segment
+    typealias Spare = CallbackLine.Spare
+
+    mutating func beginDispatch() -> Bool {
+        guard !isDispatched, delivered < segments.count, segments[delivered].isReady else { return false }
+        // Who delivers is settled at the call, so that `queue.sync {}` behind it waits for either.
+        if isDelivering, room > 0 {
+            room -= 1
+            deliversAgain = true
+            return false
+        }
+        isDispatched = true
+        return true
+    }
+
+    mutating func beginDelivery() -> [Segment]? {
+        isDispatched = false
+        guard !isDelivering else {
+            deliversAgain = true
+            return nil
+        }
+        isDelivering = true
+        room = Self.room
+        return takeReady()
+    }
+
+    mutating func continueDelivery(_ spare: Spare) -> [Segment]? {
+        self.spare = spare
+        guard deliversAgain else {
+            isDelivering = false
+            return nil
+        }
+        deliversAgain = false
+        return takeReady()
+    }
+
+    private mutating func takeReady() -> [Segment] {
+        // Mostly all of them: then nothing is copied, and nobody refers to their numbers any longer.
+        if delivered == 0, segments.allSatisfy(\.isReady) {
+            var ready: [Segment] = []
+            swap(&ready, &spare.segments)
+            swap(&ready, &segments)
+            return ready
+        }
+        // A copy, and the originals emptied: the array stays unshared, and no handler outlives its call.
+        let ready = Array(segments[delivered...].prefix(while: \.isReady))
+        for index in delivered..<(delivered + ready.count) { segments[index] = Segment() }
+        first += ready.count
+        delivered += ready.count
+        // Compacted when half of it is done with: a constant cost for each segment.
+        if delivered * 2 >= segments.count {
+            segments.removeFirst(delivered)
+            delivered = 0
+        }
+        return ready
+    }
+}
