@@ -33,14 +33,14 @@ import Testing
         Row(.reentrant, callers: 4, delays: 3, 3_040, failing: 3_040),
         Row(.callbackShim, callers: 3, delays: 3, 128, failing: 0),
         Row(.callbackShim, callers: 4, delays: 3, 174, failing: 0),
-        Row(.tokenService, callers: 3, delays: 3, 890, failing: 0),
-        Row(.tokenService, callers: 4, delays: 3, 1_857, failing: 0),
+        Row(.tokenService, callers: 3, delays: 3, 343, failing: 0),
+        Row(.tokenService, callers: 4, delays: 3, 553, failing: 0),
     ]
 
     /// Up to half a minute each in a debug build.
     static let longRows = [
         Row(.callbackShim, callers: 2, 7_980, failing: 0),
-        Row(.enqueueing, callers: 2, 72_552, failing: 69_822), Row(.tokenService, callers: 2, 125_360, failing: 0),
+        Row(.enqueueing, callers: 2, 72_552, failing: 69_822), Row(.tokenService, callers: 2, 22_704, failing: 0),
     ]
 
     @Test(arguments: rows) func `counts the schedules, and those that fail`(_ row: Row) async throws {
