@@ -19,4 +19,30 @@ import Testing
         let segments = Mirror(reflecting: state).descendant("segments").map { Mirror(reflecting: $0).children.count }
         #expect(segments.map { $0 <= 2 } == true, "\(String(describing: segments)) for one that waits")
     }
+
+    @Test func `hits in a row are one segment, in memory that is used again`() {
+        var state = CallbackLine.State()
+        var capacities: [Int] = []
+        for _ in 0..<4 {
+            for _ in 0..<10 { state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1) }
+            var ready = state.beginDelivery() ?? []
+            #expect(ready.map(\.calls.count) == [10])
+            let spare = CallbackLine.Spare(emptying: &ready)
+            #expect(ready.isEmpty && spare.calls.isEmpty && spare.segments.isEmpty)
+            capacities.append(spare.calls.capacity)
+            _ = state.continueDelivery(spare)
+        }
+        #expect(capacities.allSatisfy { $0 >= 10 && $0 == capacities[0] })
+    }
+
+    @Test("the memory of a crowd is given back", arguments: [(64, true), (65, false)])
+    func crowd(calls: Int, isKept: Bool) {
+        var hits = [CallbackLine.Segment()]
+        for _ in 0..<calls { hits[0].calls.append(CallbackLine.Call { _ in }) }
+        var misses = Array(repeating: CallbackLine.Segment(), count: calls)
+        let ofHits = CallbackLine.Spare(emptying: &hits), ofMisses = CallbackLine.Spare(emptying: &misses)
+        #expect((ofHits.calls.capacity > 0) == isKept)
+        #expect((ofMisses.segments.capacity > 0) == isKept)
+        #expect(hits.isEmpty && misses.isEmpty)
+    }
 }

@@ -24,16 +24,6 @@ struct CallbackTests {
         #expect(scene.log.entries == ["a"], "and a hit needs nothing but the queue")
     }
 
-    @Test("many hits in a row share one dispatch")
-    func sharedDispatch() throws {
-        let scene = try ShimScene.holding("a")
-        let before = scene.queue.dispatches.entries.count
-        for number in 0..<1_000 { scene.call("\(number)") }
-        #expect(scene.queue.dispatches.entries.count == before + 1)
-        scene.queue.run()
-        #expect(scene.log.entries == (0..<1_000).map { "\($0) a" })
-    }
-
     @Test("a hit does not overtake a miss that was called before it")
     func hitBehindMiss() throws {
         let scene = ShimScene()
@@ -54,46 +44,6 @@ struct CallbackTests {
         scene.call("third")
         scene.queue.run()
         #expect(scene.log.entries == ["first a", "third a", "second a"])
-    }
-
-    @Test("hits called while handlers run need no dispatch of their own, up to a bound", arguments: [1, 64, 65, 1_000])
-    func takenAlong(calls: Int) throws {
-        let scene = try ShimScene.holding("a")
-        // A delivery has the whole room, also after one that used it up.
-        for _ in 1...2 {
-            let before = (entries: scene.log.entries.count, dispatches: scene.queue.dispatches.entries.count)
-            scene.call { for number in 1...calls { scene.call("\(number)") } }
-            scene.queue.run()
-            #expect(Array(scene.log.entries[before.entries...]) == ["a"] + (1...calls).map { "\($0) a" })
-            #expect(scene.queue.dispatches.entries.count - before.dispatches == (calls > 64 ? 2 : 1))
-        }
-    }
-
-    @Test("a handler that asks again and again leaves the queue to others")
-    func fairness() throws {
-        let scene = try ShimScene.holding("a")
-        @Sendable func ask(_ times: Int) {
-            scene.call { if times > 1 { ask(times - 1) } }
-        }
-        ask(1_000)
-        scene.queue.async { scene.log.append("other") }
-        scene.queue.run()
-        #expect(scene.log.entries.count == 1_001)
-        #expect(scene.log.entries.firstIndex(of: "other").map { $0 <= 65 } == true)
-    }
-
-    @Test("a second delivery, on a concurrent queue, leaves its handlers to the one that runs")
-    func deliveriesDoNotOverlap() throws {
-        let scene = try ShimScene.holding("a")
-        scene.call("first") {
-            // More than a delivery takes along.
-            for _ in 0..<65 { scene.call("second") }
-            // The second delivery's block runs now, in the middle of the first one.
-            scene.queue.run()
-            scene.log.append("first is done")
-        }
-        scene.queue.run()
-        #expect(scene.log.entries == ["first a", "first is done"] + Array(repeating: "second a", count: 65))
     }
 
     // Museum 18: callbacks dropped when the service is released (the article; Monstra).
@@ -256,16 +206,6 @@ struct CallbackTests {
             self.handler.withLock { $0 = handler }
             handler(.success(.hour("first")))
         }
-    }
-
-    @Test("hits in a row get each the token of their own moment")
-    func hitsOfTwoTokens() throws {
-        let scene = try ShimScene.holding("a")
-        scene.call("1")
-        _ = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("b")) }
-        scene.call("2")
-        scene.queue.run()
-        #expect(scene.log.entries == ["1 a", "2 b"])
     }
 
     @Test("misses in a row are taken to the actor by one task")

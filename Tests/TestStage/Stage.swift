@@ -48,6 +48,13 @@ package final class Stage: TaskExecutor {
         return player
     }
 
+    /// Starts a task and lets it take its first step only.
+    package func startOnce<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Player<Value> {
+        let player = perform(body)
+        runOnce()
+        return player
+    }
+
     private func perform<Value: Sendable>(
         priority: TaskPriority? = nil, _ body: @escaping @Sendable () async throws -> Value
     ) -> Player<Value> {

@@ -1,0 +1,92 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Guarantee 13: hits share a dispatch, and each gets its own moment's token")
+struct CallbackHitTests {
+    @Test("many hits in a row share one dispatch")
+    func sharedDispatch() throws {
+        let scene = try ShimScene.holding("a")
+        let before = scene.queue.dispatches.entries.count
+        for number in 0..<1_000 { scene.call("\(number)") }
+        #expect(scene.queue.dispatches.entries.count == before + 1)
+        scene.queue.run()
+        #expect(scene.log.entries == (0..<1_000).map { "\($0) a" })
+    }
+
+    @Test("hits called while handlers run need no dispatch of their own, up to a bound", arguments: [1, 64, 65, 1_000])
+    func takenAlong(calls: Int) throws {
+        let scene = try ShimScene.holding("a")
+        // A delivery has the whole room, also after one that used it up.
+        for _ in 1...2 {
+            let before = (entries: scene.log.entries.count, dispatches: scene.queue.dispatches.entries.count)
+            scene.call { for number in 1...calls { scene.call("\(number)") } }
+            scene.queue.run()
+            #expect(Array(scene.log.entries[before.entries...]) == ["a"] + (1...calls).map { "\($0) a" })
+            #expect(scene.queue.dispatches.entries.count - before.dispatches == (calls > 64 ? 2 : 1))
+        }
+    }
+
+    @Test("a handler that asks again and again leaves the queue to others")
+    func fairness() throws {
+        let scene = try ShimScene.holding("a")
+        @Sendable func ask(_ times: Int) {
+            scene.call { if times > 1 { ask(times - 1) } }
+        }
+        ask(1_000)
+        scene.queue.async { scene.log.append("other") }
+        scene.queue.run()
+        #expect(scene.log.entries.count == 1_001)
+        #expect(scene.log.entries.firstIndex(of: "other").map { $0 <= 65 } == true)
+    }
+
+    @Test("a second delivery, on a concurrent queue, leaves its handlers to the one that runs")
+    func deliveriesDoNotOverlap() throws {
+        let scene = try ShimScene.holding("a")
+        scene.call("first") {
+            // More than a delivery takes along.
+            for _ in 0..<65 { scene.call("second") }
+            // The second delivery's block runs now, in the middle of the first one.
+            scene.queue.run()
+            scene.log.append("first is done")
+        }
+        scene.queue.run()
+        #expect(scene.log.entries == ["first a", "first is done"] + Array(repeating: "second a", count: 65))
+    }
+
+    @Test("hits get each the token of their own moment, though they share a delivery", arguments: 1...4)
+    func hitsOfManyTokens(others: Int) throws {
+        let scene = try ShimScene.holding("a")
+        scene.call("0")
+        scene.call("0")
+        for number in 1...others {
+            _ = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("b\(number)")) }
+            scene.call("\(number)")
+            scene.call("\(number)")
+        }
+        scene.queue.run()
+        let later = (1...others).flatMap { ["\($0) b\($0)", "\($0) b\($0)"] }
+        #expect(scene.log.entries == ["0 a", "0 a"] + later)
+    }
+
+    @Test("a call after the token's end is none of the hits before it, though they have not been delivered yet")
+    func hitBeforeTheEnd() throws {
+        let scene = try ShimScene.holding("a")
+        scene.call("in time")
+        scene.clock.advance(by: .seconds(3_540))
+        scene.call("late")
+        try scene.deliver("b")
+        #expect(scene.log.entries == ["in time a", "late b"])
+    }
+
+    @Test("a call in the soft window is a hit, and begins one refresh")
+    func hitsInTheSoftWindow() throws {
+        let scene = try ShimScene.holding("a")
+        scene.clock.advance(by: .seconds(3_000))
+        for _ in 1...3 { scene.call() }
+        try scene.deliver("b")
+        #expect(scene.log.entries == ["a", "a", "a"] && scene.loader.loadCount == 2)
+    }
+}

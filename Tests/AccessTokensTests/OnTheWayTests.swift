@@ -1,0 +1,79 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+/// What happens to a caller between the steps of a miss: to the actor, back with its place, and until it waits.
+@Suite("Guarantees 2, 6 and 7, for callers on their way")
+struct OnTheWayTests {
+    let scene = Scene()
+
+    /// A caller that has found no token; after its next step it has its place and comes back to wait.
+    private func caller(within limit: Duration? = nil) -> Scene.Caller {
+        scene.stage.startOnce { [service = scene.service] in try await service.retrieveToken(within: limit) }
+    }
+
+    @Test func `who is cancelled on the way to the actor starts nothing`() {
+        let caller = caller()
+        caller.cancel()
+        scene.stage.run()
+        #expect(caller.isCancelledWithError)
+        #expect(scene.loader.loadCount == 0)
+    }
+
+    @Test func `who has no time left when it reaches the actor starts nothing`() {
+        let caller = caller(within: .seconds(1))
+        scene.clock.advance(by: .seconds(1))
+        scene.stage.run()
+        #expect(caller.code == .deadlineExceeded)
+        #expect(scene.loader.loadCount == 0)
+    }
+
+    @Test func `who is cancelled before it waits leaves alone`() throws {
+        let leaver = caller(), other = caller()
+        scene.stage.runOnce()
+        leaver.cancel()
+        scene.stage.run()
+        #expect(leaver.isCancelledWithError && !other.isDone)
+        try scene.deliver(.hour("a"))
+        #expect(other.value?.value == "a")
+    }
+
+    @Test func `who is answered before it waits gets that answer, and not a later one`() async {
+        let caller = caller()
+        scene.stage.runOnce()
+        await scene.service.replace(with: .hour("given"))
+        await scene.service.replace(with: .hour("later"))
+        #expect(!caller.isDone)
+        scene.stage.run()
+        #expect(caller.value?.value == "given")
+    }
+
+    @Test func `who is signed out before it waits gets the reset error`() async throws {
+        let caller = caller()
+        scene.stage.runOnce()
+        _ = try await scene.service.reset()
+        await scene.service.replace(with: .hour("the next user's"))
+        scene.stage.run()
+        #expect(caller.code == .reset)
+    }
+
+    @Test func `who is answered and then cancelled before it waits keeps its answer`() async {
+        let caller = caller()
+        scene.stage.runOnce()
+        await scene.service.replace(with: .hour("given"))
+        caller.cancel()
+        scene.stage.run()
+        #expect(caller.value?.value == "given")
+    }
+
+    @Test("who comes cancelled, or without time, is not counted with those who joined")
+    func countsThoseWhoJoined() throws {
+        let events = scene.service.events()
+        _ = scene.calls(3)
+        _ = scene.stage.startCancelled { [service = scene.service] in try await service.retrieveToken() }
+        _ = scene.call(within: .zero)
+        try scene.deliver(.hour("a"))
+        #expect(scene.told(by: events).map(\.callers) == [1, 3])
+    }
+}
