@@ -2,8 +2,8 @@
 ///
 /// The check is an allocation for each caller and a longer frame, a fifth of what a miss costs (`Docs/Performance.md`).
 ///
-/// Invariant: it is resumed exactly once. It stands in one place of the ``WaiterQueue``, and is resumed by whoever takes it
-/// out of there, by itself (`remove`) or with all (`takeAll`); if that place is gone when it comes, it is resumed at once.
+/// Invariant: it is resumed exactly once. It stands in one place of the lobby's ``WaiterQueue``, and is resumed by whoever
+/// takes it out of there, by itself (`leave`) or with all (`open`); if that place is gone when it comes (`settle`), at once.
 @safe struct CallerContinuation: Sendable {
     #if DEBUG
     private let continuation: CheckedContinuation<AccessToken, any Error>

@@ -32,6 +32,7 @@ public actor TokenService {
     /// Where loads and timers run; `nil`: on the default pool.
     package nonisolated let executor: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
+    /// What callers see and where they wait, without coming in.
     nonisolated let lobby = Lock(Lobby<Waiter>())
     nonisolated let hub = EventHub()
     let loader: any TokenLoader
