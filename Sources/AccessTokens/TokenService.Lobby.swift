@@ -67,10 +67,7 @@ extension TokenService {
             isOpen = true
             guard let answer else { return WaiterQueue() }
             urgency = .background
-            for (place, early) in arrivals where early == nil {
-                arrivals[place] = answer
-                _ = waiters.remove(place)
-            }
+            for (place, early) in arrivals where early == nil { arrivals[place] = answer }
             return waiters.takeAll()
         }
     }

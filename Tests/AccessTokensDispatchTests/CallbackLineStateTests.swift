@@ -35,6 +35,17 @@ import Testing
         #expect(capacities.allSatisfy { $0 >= 10 && $0 == capacities[0] })
     }
 
+    @Test func `a miss behind a hit is none of the misses in front of it`() {
+        var state = CallbackLine.State()
+        state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
+        state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1)
+        state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
+        state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
+        #expect(state.segments.map(\.calls.count) == [1, 1, 2])
+        let errands = state.takeErrands()
+        #expect(errands.count == 2)
+    }
+
     @Test("the memory of a crowd is given back", arguments: [(64, true), (65, false)])
     func crowd(calls: Int, isKept: Bool) {
         var hits = [CallbackLine.Segment()]

@@ -107,15 +107,15 @@ struct SharedStateTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("a hit is not lined up behind the reset that ended it")
-    func hitBesideReset() {
+    @Test("a hit is not lined up behind the reset that ended it", arguments: [1, 2])
+    func hitBesideReset(reading: Int) {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), meanwhile = Meanwhile()
         let clock = OddClock(ManualClock(), onReading: meanwhile.read)
         let service = TokenService(clock: clock, executor: stage, loader: ScriptedLoader())
         let shim = AccessTokenService(service: service, enqueue: queue.async)
         _ = stage.start { await service.replace(with: .hour("old")) }
-        // Another thread signs out between this call's look at the token and its place in the line.
-        meanwhile.atReading(1) {
+        // Another thread signs out between one of this call's looks, at the token's number or at the token, and its place.
+        meanwhile.atReading(reading) {
             shim.reset { _ in log.append("signed out") }
             stage.run()
         }
