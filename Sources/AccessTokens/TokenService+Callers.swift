@@ -63,12 +63,19 @@ extension TokenService {
         callers: Int, seen generation: Int, priority: TaskPriority? = nil,
         then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
     ) {
-        switch step({ $0.retrieve(callers: callers, seen: generation, at: $1) }) {
-        case .answer(let result): answer(result.mapError { dated($0, at: clock.now()) as any Error })
-        case .wait(let flight):
-            lobby.withLock { $0.admit(.callback(answer)) }
-            raisePriority(of: flight, to: priority ?? Task.currentPriority)
+        let priority = priority ?? Task.currentPriority
+        let result: Result<AccessToken, TokenServiceError>? = step { machine, now in
+            machine.retrieve(callers: callers, seen: generation, at: now)
+        } admission: { retrieval, lobby in
+            switch retrieval {
+            case .answer(let result): return result
+            case .wait:
+                lobby.admit(.callback(answer), priority: priority)
+                return nil
+            }
         }
+        guard let result else { return raisePriority(to: priority) }
+        answer(result.mapError { dated($0, at: clock.now()) as any Error })
     }
 
     /// The first caller in the soft window starts the refresh, and doesn't wait for it.

@@ -51,9 +51,8 @@ extension TokenService {
     package var generation: Int { machine.generation }
 
     /// A caller that is more urgent than the load makes the load as urgent.
-    func raisePriority(of flight: Int, to priority: TaskPriority) {
-        lobby.withLock { $0.urgency = max($0.urgency, priority) }
-        guard let load = loads[flight], load.priority < priority else { return }
+    func raisePriority(to priority: TaskPriority) {
+        guard let flight = machine.state.flight?.id, let load = loads[flight], load.priority < priority else { return }
         loads[flight]?.priority = priority
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             load.task.escalatePriority(to: priority)

@@ -50,13 +50,17 @@ extension TokenService {
         // Whoever has left on the way, or ran out of time, starts nothing.
         try Task.checkCancellation()
         if let deadline, deadline <= clock.now() { throw TokenServiceError(.deadlineExceeded) }
-        switch step({ $0.retrieve(seen: generation, at: $1) }) {
-        case .answer(let result):
-            return .answer(try result.mapError { dated($0, at: clock.now()) }.get())
-        case .wait(let flight):
-            raisePriority(of: flight, to: Task.currentPriority)
-            return .place(lobby.withLock { $0.admit() })
+        let priority = Task.currentPriority
+        let entrance: Result<Entrance, TokenServiceError> = step { machine, now in
+            machine.retrieve(seen: generation, at: now)
+        } admission: { retrieval, lobby in
+            switch retrieval {
+            case .answer(let result): result.map { .answer($0) }
+            case .wait: .success(.place(lobby.admit(priority: priority)))
+            }
         }
+        if case .success(.place) = entrance { raisePriority(to: priority) }
+        return try entrance.mapError { dated($0, at: clock.now()) }.get()
     }
 
     /// Who has a place must come here: it stays taken until its caller has seen its answer.

@@ -9,7 +9,7 @@ extension TokenService {
 
         var snapshot = Snapshot(servable: nil, generation: 0)
         /// The highest priority of those who wait now.
-        var urgency = TaskPriority.background
+        private(set) var urgency = TaskPriority.background
         private var isOpen = false
         /// How many have joined the load since the actor last heard of it.
         private var joined = 0
@@ -24,25 +24,27 @@ extension TokenService {
                 priority <= urgency
             else { return nil }
             joined += 1
-            return admit()
+            return admit(priority: priority)
         }
 
         /// Takes the last place, for a caller that is about to suspend.
-        mutating func admit() -> Place {
+        mutating func admit(priority: TaskPriority) -> Place {
+            urgency = max(urgency, priority)
             let place = waiters.append()
             arrivals[place] = .some(nil)
             return place
         }
 
         /// Takes the last place for somebody who is there already.
-        mutating func admit(_ waiter: Waiter) {
+        mutating func admit(_ waiter: Waiter, priority: TaskPriority) {
+            urgency = max(urgency, priority)
             _ = waiters.append(waiter)
         }
 
         /// The caller suspends; otherwise this is its answer.
         mutating func settle(_ waiter: Waiter, at place: Place) -> Answer? {
             if let answer = arrivals.removeValue(forKey: place) ?? nil { return answer }
-            _ = waiters.fill(place, with: waiter)
+            waiters.fill(place, with: waiter)
             return nil
         }
 
@@ -65,9 +67,9 @@ extension TokenService {
         mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
             self.snapshot = snapshot
             isOpen = true
+            if answer != nil || waiters.count == 0 { urgency = .background }
             guard let answer else { return WaiterQueue() }
-            urgency = .background
-            for (place, early) in arrivals where early == nil { arrivals[place] = answer }
+            arrivals = arrivals.mapValues { $0 ?? answer }
             return waiters.takeAll()
         }
     }

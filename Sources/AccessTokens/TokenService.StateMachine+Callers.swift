@@ -1,8 +1,8 @@
 extension TokenService.StateMachine {
-    /// What a caller gets: an answer now, or that of the flight it waits for.
+    /// What a caller gets: an answer now, or that of the current flight.
     enum Retrieval: Sendable {
         case answer(Result<AccessToken, TokenServiceError>)
-        case wait(flight: Int)
+        case wait
     }
 
     /// Callers that found neither a token nor a flight to join in the lobby ask for a token.
@@ -23,10 +23,13 @@ extension TokenService.StateMachine {
             return .answer(.failure(TokenServiceError(.loadTimedOut)))
         case .loading(var flight):
             flight.callers += callers
-            return join(flight)
+            state = .loading(flight)
+            return .wait
         case .empty:
             if let error = obstacle(at: now) { return .answer(.failure(error)) }
-            return join(isRestorePending ? startRestore(callers, at: now) : startFlight(.loadStarted, callers: callers, at: now))
+            let flight = isRestorePending ? startRestore(callers, at: now) : startFlight(.loadStarted, callers: callers, at: now)
+            state = .loading(flight)
+            return .wait
         }
     }
 

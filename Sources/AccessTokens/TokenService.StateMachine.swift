@@ -55,7 +55,7 @@ extension TokenService {
         /// The store has not said yet what an earlier run left.
         var isRestorePending: Bool
         var state = State.empty
-        /// Whether anybody waits for the flight of `loading`; nobody does in any other state.
+        /// Whether anybody waits for the flight of `loading`, as the lobby says at each event; nobody does in another state.
         private(set) var isAwaited = false
         /// The last token received, handed to the next load as `previous`; it outlives expiry and invalidation.
         var grant: AccessToken?
@@ -126,13 +126,6 @@ extension TokenService {
             guard callers > 0, case .loading(var flight) = state else { return }
             flight.callers += callers
             state = .loading(flight)
-        }
-
-        /// A caller joins a flight and will wait for it.
-        mutating func join(_ flight: Flight) -> Retrieval {
-            isAwaited = true
-            state = .loading(flight)
-            return .wait(flight: flight.id)
         }
 
         mutating func jitter() -> Double {

@@ -13,7 +13,7 @@ public import Foundation
 ///
 /// Create one for each token that a program needs (each audience, scope or user) and share it: every method may be called
 /// from anywhere at any time. What is decided lives in a pure state machine; the actor performs its effects. The first
-/// event to reach the actor wins.
+/// event to reach the actor wins. Callers find a token, join a running load and leave it under a lock, without the actor.
 public actor TokenService {
     typealias Machine = StateMachine
 
@@ -77,7 +77,11 @@ public actor TokenService {
     }
 
     /// The one door to the state: an event goes in, its effects are performed.
-    func step<Decision>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
+    ///
+    /// - Parameter admission: Gives a place to whoever is to wait, before anybody can join behind.
+    func step<Decision: Sendable, Outcome: Sendable>(
+        _ event: (inout Machine, Duration) -> Decision, admission: (Decision, inout Lobby<Waiter>) -> Outcome
+    ) -> Outcome {
         let now = clock.now()
         let (joined, isAwaited) = lobby.withLock { $0.close() }
         machine.callersJoined(joined, isAwaited: isAwaited)
@@ -86,7 +90,9 @@ public actor TokenService {
         var answer: Lobby<Waiter>.Answer?
         for case .answer(let result) in effects { answer = result.mapError { dated($0, at: now) } }
         // The snapshot first: whoever is resumed below, and asks again, must see what this event decided.
-        let answered = lobby.withLock { [answer, snapshot = machine.snapshot] in $0.open(snapshot, answering: answer) }
+        let (answered, outcome) = lobby.withLock { [answer, snapshot = machine.snapshot] lobby in
+            (lobby.open(snapshot, answering: answer), admission(decision, &lobby))
+        }
         for effect in effects {
             switch effect {
             case .start(let flight, let previous): start(flight, replacing: previous)
@@ -95,10 +101,15 @@ public actor TokenService {
             case .remove: remove()
             case .cancel(let flight): loads[flight]?.task.cancel()
             case .announce(let event): hub.send(event.mapError { dated($0, at: now) })
+            // At most one: afterwards nobody waits.
             case .answer: if let answer { answered.forEach { $0.resume(with: answer) } }
             }
         }
-        return decision
+        return outcome
+    }
+
+    func step<Decision: Sendable>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
+        step(event) { decision, _ in decision }
     }
 
     /// Tells the moment of the next attempt on the wall clock.

@@ -45,11 +45,9 @@ struct WaiterQueue<Waiter> {
         return ID(slot: index, ticket: tickets)
     }
 
-    /// Says who waits at a place; `false` if that waiter has been removed.
-    mutating func fill(_ id: ID, with waiter: Waiter) -> Bool {
-        guard holds(id) else { return false }
-        slots[id.slot].waiter = waiter
-        return true
+    /// Says who waits at a place, unless it has been removed.
+    mutating func fill(_ id: ID, with waiter: Waiter) {
+        if holds(id) { slots[id.slot].waiter = waiter }
     }
 
     /// Removes a waiter; `nil` if it has been removed before.

@@ -33,12 +33,14 @@ extension CallbackLine {
         init() {}
 
         /// Those of a delivery that is done; not under the lock, since a handler may be the last owner of anything.
+        ///
+        /// A crowd's memory is given back.
         init(emptying delivered: inout [Segment]) {
-            if !delivered.isEmpty, delivered[0].calls.count <= State.room {
+            if !delivered.isEmpty, delivered[0].calls.capacity <= 2 * State.room {
                 swap(&calls, &delivered[0].calls)
                 calls.removeAll(keepingCapacity: true)
             }
-            if delivered.count <= State.room {
+            if delivered.capacity <= 2 * State.room {
                 swap(&segments, &delivered)
                 segments.removeAll(keepingCapacity: true)
             }

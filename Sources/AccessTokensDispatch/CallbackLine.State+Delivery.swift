@@ -3,19 +3,23 @@ extension CallbackLine.State {
     typealias Spare = CallbackLine.Spare
 
     mutating func beginDispatch() -> Bool {
-        guard !isDispatched, delivered < segments.count, segments[delivered].isReady else { return false }
+        guard delivered < segments.count, segments[delivered].isReady else { return false }
         // Who delivers is settled at the call, so that `queue.sync {}` behind it waits for either.
         if isDelivering, room > 0 {
             room -= 1
             deliversAgain = true
             return false
         }
-        isDispatched = true
-        return true
+        // One that another thread is about to dispatch doesn't count: it may come behind that `queue.sync {}`.
+        return dispatches <= 0
+    }
+
+    mutating func endDispatch() {
+        dispatches += 1
     }
 
     mutating func beginDelivery() -> [Segment]? {
-        isDispatched = false
+        dispatches -= 1
         guard !isDelivering else {
             deliversAgain = true
             return nil
@@ -43,7 +47,7 @@ extension CallbackLine.State {
             swap(&ready, &segments)
             return ready
         }
-        // A copy, and the originals emptied: the array stays unshared, and no handler outlives its call.
+        // A copy, and the originals emptied: the array stays unshared, and no handler outlives its delivery.
         let ready = Array(segments[delivered...].prefix(while: \.isReady))
         for index in delivered..<(delivered + ready.count) { segments[index] = Segment() }
         first += ready.count

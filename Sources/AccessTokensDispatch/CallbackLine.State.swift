@@ -13,7 +13,8 @@ extension CallbackLine {
         /// The generation that this line's last fence began: calls behind it are not from before it.
         private var lastFence = 0
         private var isCarrying = false
-        var isDispatched = false
+        /// How many deliveries stand in the queue: those whose dispatch has returned, less those that have begun.
+        var dispatches = 0
         var isDelivering = false
         var deliversAgain = false
         /// How many more calls the delivery that runs takes along.

@@ -53,7 +53,10 @@ final class CallbackLine: Sendable {
             (change(&state), state.beginCarrying(), state.beginDispatch())
         }
         if carries { carryIn() }
-        if dispatches { enqueue { self.deliver() } }
+        if dispatches {
+            enqueue { self.deliver() }
+            state.withLock { $0.endDispatch() }
+        }
         return outcome
     }
 

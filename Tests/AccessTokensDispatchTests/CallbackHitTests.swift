@@ -81,6 +81,32 @@ struct CallbackHitTests {
         #expect(scene.log.entries == ["in time a", "late b"])
     }
 
+    @Test func `a hit does not count on a dispatch that another thread has yet to make`() async throws {
+        let service = TokenService { _ in .hour("a") }
+        _ = try await service.retrieveToken()
+        let queue = ManualQueue(), log = Log<String>(), other = Lock<(@Sendable () -> Void)?>(nil)
+        let shim = AccessTokenService(service: service) { work in
+            // Between the first thread's decision to dispatch and its dispatch.
+            other.withLock { $0.take() }?()
+            queue.async(work)
+        }
+        other.withLock { other in
+            other = {
+                shim.retrieveToken { _ in log.append("second") }
+                // What `queue.sync {}` would wait for.
+                queue.run()
+                log.append("synchronous")
+            }
+        }
+        shim.retrieveToken { _ in log.append("first") }
+        queue.run()
+        #expect(log.entries == ["first", "second", "synchronous"])
+        #expect(queue.dispatches.entries.count == 2)
+        for _ in 1...3 { shim.retrieveToken { _ in log.append("later") } }
+        queue.run()
+        #expect(log.entries.count == 6 && queue.dispatches.entries.count == 3)
+    }
+
     @Test("a call in the soft window is a hit, and begins one refresh")
     func hitsInTheSoftWindow() throws {
         let scene = try ShimScene.holding("a")

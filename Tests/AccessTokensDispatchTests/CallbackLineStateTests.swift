@@ -46,7 +46,7 @@ import Testing
         #expect(errands.count == 2)
     }
 
-    @Test("the memory of a crowd is given back", arguments: [(64, true), (65, false)])
+    @Test("the memory of a crowd is given back", arguments: [(64, true), (1_000, false)])
     func crowd(calls: Int, isKept: Bool) {
         var hits = [CallbackLine.Segment()]
         for _ in 0..<calls { hits[0].calls.append(CallbackLine.Call { _ in }) }

@@ -1,3 +1,5 @@
+import AccessTokensTesting
+import TestStage
 import Testing
 
 @testable import AccessTokens
@@ -30,18 +32,34 @@ import Testing
     @Test("whoever is more urgent than those who wait comes in, to make the load as urgent")
     func urgency() {
         var lobby = Self.loading
-        lobby.urgency = .medium
+        lobby.admit("urgent", priority: .medium)
         let high = lobby.join(urgency: .high), medium = lobby.join(urgency: .medium)
         #expect(high == nil && medium != nil)
     }
 
-    @Test("an urgency ends with those who had it")
-    func urgencyEnds() {
+    @Test("an urgency lasts as long as anybody waits", arguments: [true, false])
+    func urgencyEnds(isAnswered: Bool) throws {
         var lobby = Self.loading
-        lobby.urgency = .high
+        let place = lobby.admit(priority: .high)
+        lobby.admit("other", priority: .low)
         _ = lobby.open(lobby.snapshot, answering: nil)
         #expect(lobby.urgency == .high)
-        _ = lobby.answer("a")
+        if isAnswered {
+            _ = lobby.answer("a")
+        } else {
+            _ = lobby.leave(place, with: .left)
+            _ = lobby.open(lobby.snapshot, answering: nil)
+            #expect(lobby.urgency == .high, "who had it is not known")
+            _ = lobby.answer("a")
+        }
+        #expect(lobby.urgency == .background)
+    }
+
+    @Test func `an urgency ends when nobody waits any longer`() {
+        var lobby = Self.loading
+        let place = lobby.admit(priority: .high)
+        _ = lobby.leave(place, with: .left)
+        _ = lobby.open(lobby.snapshot, answering: nil)
         #expect(lobby.urgency == .background)
     }
 
@@ -66,7 +84,7 @@ import Testing
     func orderOfPlaces() throws {
         var lobby = Self.loading
         let first = try lobby.place(), second = try lobby.place()
-        lobby.admit("third")
+        lobby.admit("third", priority: .background)
         _ = lobby.settle("second", at: second)
         _ = lobby.settle("first", at: first)
         let answered = lobby.answer("a")
@@ -83,6 +101,17 @@ import Testing
         #expect(suspended == "2" && coming == nil)
         let answered = lobby.answer("a"), early = [1, 3, 5].map { lobby.settle("late", at: places[$0])?.name }
         #expect(answered == ["0", "4"] && early == ["a", "left", "a"])
+    }
+
+    @Test func `a caller has its place before anybody can hear of its load and join behind it`() {
+        let stage = Stage(), waiting = Log<Int>(), meanwhile = Meanwhile()
+        let clock = OddClock(ManualClock(), onReading: meanwhile.read)
+        let service = TokenService(store: InMemoryTokenStore(), clock: clock, executor: stage, loader: ScriptedLoader())
+        // Once in the lobby, once for its event; then the store is asked, with a limit, which is an effect.
+        meanwhile.atReading(3) { waiting.append(service.lobby.withLock { $0.waiters.count }) }
+        _ = stage.startOnce { try await service.retrieveToken() }
+        stage.runOnce()
+        #expect(waiting.entries == [1])
     }
 
     /// What can happen to a caller from its place on.
