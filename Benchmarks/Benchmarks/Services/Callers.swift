@@ -2,16 +2,43 @@ import AccessTokens
 import AccessTokensDispatch
 import Dispatch
 import RaceGallery
+import Synchronization
 
 /// A thing to ask for a token.
 typealias Call = @Sendable () async throws -> Void
 
-/// Asks so many times at once, each from a task of its own, and waits for all.
+/// Asks so many times at once, each from a task of its own, until the last one has its answer.
+///
+/// Nobody awaits the tasks one by one: that would be a second crowd, which wakes as often as the first.
 func unstructured(_ callers: Int, _ call: @escaping Call) async throws {
-    var tasks: [Task<Void, any Error>] = []
-    tasks.reserveCapacity(callers)
-    for _ in 0..<callers { tasks.append(Task { try await call() }) }
-    for task in tasks { try await task.value }
+    let countdown = Countdown(callers)
+    await called { done in
+        for _ in 0..<callers {
+            Task {
+                do { try await call() } catch { countdown.fail(error) }
+                if countdown.leave() == 0 { done() }
+            }
+        }
+    }
+    try countdown.check()
+}
+
+/// How many of a crowd are left, and what went wrong.
+private final class Countdown: Sendable {
+    private let left: Atomic<Int>
+    private let error = Mutex<(any Error)?>(nil)
+
+    init(_ count: Int) {
+        left = Atomic(count)
+    }
+
+    func leave() -> Int { left.subtract(1, ordering: .acquiringAndReleasing).newValue }
+
+    func fail(_ failure: any Error) { error.withLock { $0 = failure } }
+
+    func check() throws {
+        if let error = error.withLock({ $0 }) { throw error }
+    }
 }
 
 /// The same, with the children of one group.
