@@ -1,6 +1,7 @@
 /// The continuation of a caller that waits: checked in debug builds, and so in the everyday tests, unchecked in others.
 ///
-/// The check is an allocation for each caller and a longer frame, a fifth of what a miss costs (`Docs/Performance.md`).
+/// The check is an allocation for each caller and a longer frame; it was a fifth of a miss that came in to the actor, and a
+/// miss costs half of that now (`Docs/Performance.md`).
 ///
 /// Invariant: it is resumed exactly once. It stands in one place of the lobby's ``WaiterQueue``, and is resumed by whoever
 /// takes it out of there, by itself (`leave`) or with all (`open`); if that place is gone when it comes (`settle`), at once.
