@@ -9,12 +9,12 @@ extension RefreshPolicy {
     /// | 10 min | 60 s  | 540 s    | 150 s  | 390 … 405 s      |
     /// | 1 h    | 60 s  | 3,540 s  | 900 s  | 2,640 … 2,730 s  |
     /// | 24 h   | 60 s  | 86,340 s | 900 s  | 85,440 … 85,530 s |
-    public func leeway(forLifetime lifetime: Duration) -> Duration {
+    package func leeway(forLifetime lifetime: Duration) -> Duration {
         min(maximumLeeway, max(counted(lifetime), .zero) / 10)
     }
 
     /// When a token is no longer handed out, counted from its load's start: `lifetime - leeway`.
-    public func hardExpiry(forLifetime lifetime: Duration) -> Duration {
+    package func hardExpiry(forLifetime lifetime: Duration) -> Duration {
         counted(lifetime) - leeway(forLifetime: lifetime)
     }
 
@@ -30,7 +30,7 @@ extension RefreshPolicy {
     ///   - refreshIn: The server's wish, if it has one.
     ///   - jitter: `0 ..< 1`, drawn once per token.
     /// - Returns: `nil` when the window is empty: no refresh ahead.
-    public func refreshStart(forLifetime lifetime: Duration, refreshIn: Duration?, jitter: Double) -> Duration? {
+    package func refreshStart(forLifetime lifetime: Duration, refreshIn: Duration?, jitter: Double) -> Duration? {
         let expiry = hardExpiry(forLifetime: lifetime)
         if let refreshIn, .zero < refreshIn, refreshIn < expiry { return refreshIn }
         let window = min(counted(lifetime) / 4, maximumRefreshWindow)
@@ -48,7 +48,7 @@ extension RefreshPolicy {
     /// | 4 | 4 … 5 s |
     /// | 7 | 32 … 40 s |
     /// | 8 and more | 60 … 75 s |
-    public static func pause(afterFailures failures: Int, jitter: Double) -> Duration {
+    package static func pause(afterFailures failures: Int, jitter: Double) -> Duration {
         guard failures > 1 else { return .zero }
         // The exponent is bounded before it is used: at failure 58 a competitor's arithmetic overflowed.
         let doubled = Duration.seconds(1 << min(failures - 2, 6))
@@ -64,13 +64,13 @@ extension RefreshPolicy {
     /// | 3 | 120 … 150 s |
     /// | 4 | 240 … 300 s |
     /// | 5 and more | 300 … 375 s |
-    public static func refreshPause(afterFailures failures: Int, jitter: Double) -> Duration {
+    package static func refreshPause(afterFailures failures: Int, jitter: Double) -> Duration {
         let doubled = Duration.seconds(30 << min(max(failures, 1) - 1, 4))
         return min(doubled, longestRefreshPause) * (1 + pauseJitter * share(jitter))
     }
 
     /// A server's `Retry-After` as it is honoured: up to an hour; nothing for zero or less, which asks for no wait.
-    public static func honoured(retryAfter: Duration?) -> Duration? {
+    package static func honoured(retryAfter: Duration?) -> Duration? {
         guard let retryAfter, retryAfter > .zero else { return nil }
         return min(retryAfter, retryAfterLimit)
     }

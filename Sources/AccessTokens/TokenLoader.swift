@@ -7,7 +7,7 @@ public protocol TokenLoader: Sendable {
     /// Gets a new token.
     ///
     /// Called with at most one *current* load per service; one that was given up (timed out or signed out) may still be
-    /// running beside it. Throw a ``LoadFailure`` to say whether trying again can help; any other error is transient.
+    /// running beside it. Throw a ``TokenLoadFailure`` to say whether trying again can help; any other error is transient.
     ///
     /// - Parameter previous: The token to replace, whose refresh token is the grant; `nil` on the first load and after a
     ///   sign-out. It stays the same however often a load fails.
@@ -24,7 +24,7 @@ public protocol TokenLoader: Sendable {
     ///
     /// It says nothing of a load that has *failed*: the next one gets the same `previous`, and with it the same refresh
     /// token. If only the answer was lost, a server that rotates has used that up, and may end the session. A loader that
-    /// prefers a sign-in to this throws a ``LoadFailure`` with the remedy ``LoadRemedy/signIn``.
+    /// prefers a sign-in to this throws a ``TokenLoadFailure`` with the remedy ``TokenServiceError/Remedy/signIn``.
     var isRepeatable: Bool { get }
 }
 

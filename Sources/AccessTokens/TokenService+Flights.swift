@@ -36,7 +36,7 @@ extension TokenService {
         switch result {
         case .success(let token): step { $0.loaded(token, by: flight, at: $1) }
         case .failure(let error):
-            let failure = error as? any LoadFailure
+            let failure = error as? any TokenLoadFailure
             let wrapped = TokenServiceError(.loadFailed, underlying: error, remedy: failure?.remedy ?? .retry)
             step { $0.failed(wrapped, retryAfter: failure?.retryAfter, by: flight, at: $1) }
         }

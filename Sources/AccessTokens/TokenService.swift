@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 /// Gives every caller in a program a valid access token, with one load however many ask.
@@ -29,8 +29,10 @@ public actor TokenService {
         var priority: TaskPriority
     }
 
-    /// Where loads and timers run; `nil`: on the default pool.
+    /// Where time limits and visits to the actor run; `nil`: on the default pool.
     package nonisolated let executor: (any TaskExecutor)?
+    /// Where the loader and the store run.
+    let loadExecutor: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
     /// What callers see and where they wait, without coming in.
     nonisolated let lobby = Lock(Lobby<Waiter>())
@@ -54,26 +56,21 @@ public actor TokenService {
     /// - Parameters:
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
     ///   - store: Where the token outlives the program; `nil`: nowhere. Asked at the first miss.
-    ///   - clock: What lifetimes, limits and pauses are measured with. The default also counts while the machine sleeps.
-    ///   - wallClock: What ``TokenServiceError/retryAt`` is told by, and the age of a restored token; nothing else.
-    ///   - seed: The seed of the jitter; equal seeds give equal jitter.
-    ///   - executor: Where loads run; `nil`: on the default pool.
+    ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - loader: What gets a new token.
     public init(
         policy: RefreshPolicy = RefreshPolicy(),
         store: (any TokenStore)? = nil,
-        clock: any Clock<Duration> = ContinuousClock(),
-        wallClock: @escaping @Sendable () -> Date = { Date() },
-        seed: UInt64 = .random(in: .min ... .max),
-        executor: (any TaskExecutor)? = nil,
+        environment: Environment = Environment(),
         loader: some TokenLoader
     ) {
-        self.executor = executor
-        self.clock = ServiceClock(clock)
+        executor = environment.ownExecutor
+        loadExecutor = environment.loadExecutor
+        clock = ServiceClock(environment.clock)
         self.loader = loader
         self.store = store
-        self.wallClock = wallClock
-        machine = Machine(policy: policy, isRepeatable: loader.isRepeatable, hasStore: store != nil, seed: seed)
+        wallClock = environment.wallClock
+        machine = Machine(policy: policy, isRepeatable: loader.isRepeatable, hasStore: store != nil, seed: environment.seed)
     }
 
     /// The one door to the state: an event goes in, its effects are performed.

@@ -40,7 +40,7 @@ public struct TokenServiceError: Error, Sendable {
     public let underlying: (any Error)?
 
     /// What can end the failure.
-    public let remedy: LoadRemedy
+    public let remedy: TokenServiceError.Remedy
 
     /// The earliest moment, on the wall clock, at which the service asks the server again; `nil` if time won't help.
     ///
@@ -53,7 +53,7 @@ public struct TokenServiceError: Error, Sendable {
     /// The same moment on the service's own clock, which the state machine counts in.
     var retryOffset: Duration?
 
-    package init(_ code: Code, underlying: (any Error)? = nil, remedy: LoadRemedy = .retry) {
+    package init(_ code: Code, underlying: (any Error)? = nil, remedy: TokenServiceError.Remedy = .retry) {
         self.code = code
         self.underlying = underlying
         self.remedy = remedy
@@ -61,7 +61,7 @@ public struct TokenServiceError: Error, Sendable {
 }
 
 /// A service whose loader uses another service passes that one's remedy on.
-extension TokenServiceError: LoadFailure {}
+extension TokenServiceError: TokenLoadFailure {}
 
 extension TokenServiceError: CustomStringConvertible {
     /// What went wrong and what to do about it, in a sentence; never a token.

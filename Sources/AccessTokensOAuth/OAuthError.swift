@@ -2,9 +2,9 @@ public import AccessTokens
 
 /// Why an authorization server gave no token, or did not revoke one.
 ///
-/// It conforms to `LoadFailure`, so that a `TokenService` knows whether trying again can help. What the server wrote is
+/// It conforms to `TokenLoadFailure`, so that a `TokenService` knows whether trying again can help. What the server wrote is
 /// kept short, in one line, without control characters and without the secrets that it may have echoed.
-public struct OAuthError: LoadFailure, Sendable {
+public struct OAuthError: TokenLoadFailure, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The loader was given something that no request can be made of; nothing was sent.
@@ -44,7 +44,7 @@ public struct OAuthError: LoadFailure, Sendable {
     public internal(set) var retryAfter: Duration?
 
     /// What can end the failure: time, a new sign-in, or a change of the client's registration.
-    public internal(set) var remedy: LoadRemedy = .retry
+    public internal(set) var remedy: TokenServiceError.Remedy = .retry
 
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?

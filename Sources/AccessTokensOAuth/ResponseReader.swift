@@ -75,7 +75,9 @@ struct ResponseReader {
     private func failure(_ refusal: Refusal?) -> OAuthError {
         var failure = failure(.refused)
         let secrets = secrets + (refusal?.tokens ?? [])
-        failure.error = refusal?.error.map { LoadRemedy.permanent[$0] == nil ? ServerText.safe($0, hiding: secrets) : $0 }
+        failure.error = refusal?.error.map {
+            TokenServiceError.Remedy.permanent[$0] == nil ? ServerText.safe($0, hiding: secrets) : $0
+        }
         // Of the code as it is shown: `invalid_grant` with a line break is one too, for whoever compares it.
         failure.remedy = .ending(failure.error, status: response.status)
         failure.errorDescription = refusal?.errorDescription.map { ServerText.safe($0, hiding: secrets) }
@@ -89,10 +91,10 @@ struct ResponseReader {
     }
 }
 
-extension LoadRemedy {
+extension TokenServiceError.Remedy {
     /// What ends the errors that time alone does not (RFC 6749 §5.2; RFC 8707 §2 for `invalid_target`; RFC 7009
     /// §2.2.1 for `unsupported_token_type`).
-    static let permanent: [String: LoadRemedy] = [
+    static let permanent: [String: TokenServiceError.Remedy] = [
         "invalid_grant": .signIn,
         "invalid_client": .clientRegistration,
         "unauthorized_client": .clientRegistration,
@@ -108,7 +110,7 @@ extension LoadRemedy {
     /// A status that speaks of a busy or broken server wins over the error code: nobody loses a session to a bad
     /// gateway. A 401 or 403 without a known code is about the client, whose credentials each request carries: some servers
     /// refuse a wrong secret with an empty 403. It is no sign-out: only `invalid_grant` ends a session.
-    static func ending(_ error: String?, status: Int) -> LoadRemedy {
+    static func ending(_ error: String?, status: Int) -> TokenServiceError.Remedy {
         if status == 408 || status == 429 || status >= 500 { return .retry }
         return error.flatMap { permanent[$0] } ?? (status == 401 || status == 403 ? .clientRegistration : .retry)
     }

@@ -1,7 +1,7 @@
 public import AccessTokens
 
 /// A failed load as the test wants it: what can end it, and how long the server asked to wait.
-public struct ScriptedFailure: LoadFailure, Hashable {
+public struct ScriptedFailure: TokenLoadFailure, Hashable {
     /// A failure that time ends: the network, a busy server.
     public static let transient = ScriptedFailure(.retry, message: "temporarily unavailable")
 
@@ -12,7 +12,7 @@ public struct ScriptedFailure: LoadFailure, Hashable {
     public static let clientRefused = ScriptedFailure(.clientRegistration, message: "invalid_client")
 
     /// What can end the failure.
-    public var remedy: LoadRemedy
+    public var remedy: TokenServiceError.Remedy
 
     /// How long the server asked to wait before the next attempt; `nil` if it didn't.
     public var retryAfter: Duration?
@@ -21,7 +21,7 @@ public struct ScriptedFailure: LoadFailure, Hashable {
     public var message: String
 
     /// Creates a failure.
-    public init(_ remedy: LoadRemedy = .retry, retryAfter: Duration? = nil, message: String = "scripted failure") {
+    public init(_ remedy: TokenServiceError.Remedy = .retry, retryAfter: Duration? = nil, message: String = "scripted failure") {
         self.remedy = remedy
         self.retryAfter = retryAfter
         self.message = message

@@ -51,7 +51,7 @@ struct CallbackTests {
     func released() throws {
         let loader = ScriptedLoader(), stage = Stage(), queue = ManualQueue(), log = Log<String>()
         weak let watched = {
-            let core = TokenService(clock: ManualClock(), executor: stage, loader: CallbackTokenLoader(loader))
+            let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
             let shim = AccessTokenService(service: core, enqueue: queue.async)
             for _ in 0..<3 { shim.retrieveToken { log.append(ShimScene.text($0)) } }
             return core
@@ -130,7 +130,7 @@ struct CallbackTests {
     func hitInsideALoad(isBehindAnother: Bool) throws {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>()
         let loader = LoaderBox()
-        let core = TokenService(clock: clock, executor: stage, loader: CallbackTokenLoader(loader))
+        let core = TokenService(environment: .driven(by: stage, clock: clock), loader: CallbackTokenLoader(loader))
         let shim = AccessTokenService(service: core, enqueue: queue.async)
         loader.shim.withLock { $0 = shim }
         _ = stage.start { await core.replace(with: .hour("a")) }
@@ -169,7 +169,7 @@ struct CallbackTests {
     func selfDeadlock() throws {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>()
         let loader = LoaderBox()
-        let core = TokenService(clock: ManualClock(), executor: stage, loader: CallbackTokenLoader(loader))
+        let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
         let shim = AccessTokenService(service: core, enqueue: queue.async)
         loader.shim.withLock { $0 = shim }
         shim.retrieveToken { log.append("\($0)") }
@@ -190,7 +190,7 @@ struct CallbackTests {
     func answersAtOnce() {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>()
         let loader = HastyLoader()
-        let core = TokenService(clock: ManualClock(), executor: stage, loader: CallbackTokenLoader(loader))
+        let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
         let shim = AccessTokenService(service: core, enqueue: queue.async)
         shim.retrieveToken { log.append(ShimScene.text($0)) }
         stage.run()
@@ -222,7 +222,7 @@ struct CallbackTests {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), loader = ScriptedLoader(), meanwhile = Meanwhile()
         let clock = OddClock(ManualClock(), onReading: meanwhile.read)
         let shim = AccessTokenService(
-            service: TokenService(clock: clock, executor: stage, loader: loader), enqueue: queue.async)
+            service: TokenService(environment: .driven(by: stage, clock: clock), loader: loader), enqueue: queue.async)
         shim.invalidate(.hour("other"))
         // On the actor, in the middle of the invalidation. Nothing happens to the line after that.
         meanwhile.atReading(1) { shim.retrieveToken { log.append(ShimScene.text($0)) } }
@@ -247,7 +247,7 @@ struct CallbackTests {
     func urgencyDuringALoad() throws {
         // An async loader: a call with a handler does not see its task's priority change.
         let stage = Stage(), loader = ScriptedLoader()
-        let core = TokenService(clock: ManualClock(), executor: stage, loader: loader)
+        let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: loader)
         let shim = AccessTokenService(service: core, enqueue: ManualQueue().async)
         _ = stage.start(priority: .low) { shim.retrieveToken { _ in } }
         let load = try #require(stage.start { try await loader.nextCall() }.value)

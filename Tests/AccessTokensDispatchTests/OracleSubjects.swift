@@ -120,7 +120,7 @@ final class ServiceSubject: Subject {
     let clock = ManualClock(), loader = ScriptedLoader(), stage = Stage()
     private var service: TokenService?
 
-    init() { service = TokenService(clock: clock, executor: stage, loader: loader) }
+    init() { service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader) }
 
     func call(then log: @escaping @Sendable (Result<AccessToken, any Error>) -> Void) {
         guard let service else { return }

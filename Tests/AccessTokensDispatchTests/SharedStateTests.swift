@@ -111,7 +111,7 @@ struct SharedStateTests {
     func hitBesideReset(reading: Int) {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), meanwhile = Meanwhile()
         let clock = OddClock(ManualClock(), onReading: meanwhile.read)
-        let service = TokenService(clock: clock, executor: stage, loader: ScriptedLoader())
+        let service = TokenService(environment: .driven(by: stage, clock: clock), loader: ScriptedLoader())
         let shim = AccessTokenService(service: service, enqueue: queue.async)
         _ = stage.start { await service.replace(with: .hour("old")) }
         // Another thread signs out between one of this call's looks, at the token's number or at the token, and its place.
@@ -128,7 +128,7 @@ struct SharedStateTests {
     @Test("the shim's sign-out is a fence at once, and its handler is called when the store has removed the token")
     func signOutWithStore() throws {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), store = ScriptedStore()
-        let service = TokenService(store: store, clock: ManualClock(), executor: stage) { _ in .hour("a") }
+        let service = TokenService(store: store, environment: .driven(by: stage, clock: ManualClock())) { _ in .hour("a") }
         let shim = AccessTokenService(service: service, enqueue: queue.async)
         func run() {
             stage.run()

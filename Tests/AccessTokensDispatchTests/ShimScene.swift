@@ -30,7 +30,7 @@ struct ShimScene {
 
     init(isRepeatable: Bool = false) {
         loader = ScriptedLoader(isRepeatable: isRepeatable)
-        service = TokenService(clock: clock, executor: stage, loader: CallbackTokenLoader(loader))
+        service = TokenService(environment: .driven(by: stage, clock: clock), loader: CallbackTokenLoader(loader))
         shim = AccessTokenService(service: service, enqueue: queue.async)
     }
 

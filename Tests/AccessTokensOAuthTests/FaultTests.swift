@@ -33,7 +33,7 @@ struct FaultTests {
         let loader = try RefreshTokenLoader(
             tokenURL: server.url, clientID: "me", clientSecret: "client-s3cr3t",
             transport: URLSessionTransport(timeLimit: timeLimit(fault)), wallClock: { Date(timeIntervalSince1970: 784_111_747) })
-        let tokens = TokenService(clock: ManualClock(), loader: loader)
+        let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         await tokens.replace(with: AccessToken("old-access", lifetime: .zero, refreshToken: "refresh-1"))
         do {
             let token = try await tokens.retrieveToken()

@@ -6,14 +6,15 @@ import Testing
 struct OAuthErrorTests {
     // RFC 6749 §5.2; a status of a busy or broken server wins over the code.
     @Test(arguments: [
-        (400, "invalid_grant", LoadRemedy.signIn), (200, "invalid_grant", .signIn), (401, "invalid_client", .clientRegistration),
+        (400, "invalid_grant", TokenServiceError.Remedy.signIn), (200, "invalid_grant", .signIn),
+        (401, "invalid_client", .clientRegistration),
         (400, "unauthorized_client", .clientRegistration), (400, "unsupported_grant_type", .clientRegistration),
         (400, "invalid_scope", .clientRegistration), (400, "invalid_request", .clientRegistration),
         (400, "invalid_target", .clientRegistration), (400, "slow_down", .retry), (200, "server_error", .retry),
         (401, "access_denied", .clientRegistration), (503, "invalid_grant", .retry), (500, "invalid_client", .retry),
         (429, "invalid_client", .retry), (408, "invalid_request", .retry),
     ])
-    func `An OAuth error says what ends it`(status: Int, error: String, remedy: LoadRemedy) async throws {
+    func `An OAuth error says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TokenResponse(status, #"{"error":"\#(error)","error_description":"Because.","error_uri":"https://x"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.code == .refused)
@@ -27,10 +28,13 @@ struct OAuthErrorTests {
     // Glewlwyd 2.7.5 refuses a wrong secret with an empty 403.
     @Test(
         arguments: [
-            (400, LoadRemedy.retry), (401, .clientRegistration), (403, .clientRegistration), (404, .retry), (408, .retry),
+            (400, TokenServiceError.Remedy.retry), (401, .clientRegistration), (403, .clientRegistration), (404, .retry),
+            (408, .retry),
             (429, .retry), (500, .retry), (502, .retry), (503, .retry), (599, .retry), (0, .retry),
         ], ["", "<html>", "[]", #"{"error":7}"#, #"{"error":"a","error":"b"}"#])
-    func `A status without a readable error says what ends it`(expected: (Int, LoadRemedy), body: String) async throws {
+    func `A status without a readable error says what ends it`(expected: (Int, TokenServiceError.Remedy), body: String)
+        async throws
+    {
         let failure = try await ClientCredentialsLoader(answer: TokenResponse(expected.0, body)).failure()
         #expect(failure.code == .refused)
         #expect(failure.error == nil)

@@ -91,12 +91,12 @@ struct RenewalTests {
 
     // RFC 6749 §5.2 and museum 29: `invalid_grant` alone signs out, and not from behind a broken gateway.
     @Test(arguments: [
-        (400, "invalid_grant", LoadRemedy.signIn), (200, "invalid_grant", .signIn),
+        (400, "invalid_grant", TokenServiceError.Remedy.signIn), (200, "invalid_grant", .signIn),
         (400, #" invalid_grant\n"#, .signIn), (503, "invalid_grant", .retry),
         (400, "invalid_client", .clientRegistration), (400, "invalid_scope", .clientRegistration), (400, "odd", .retry),
         (403, "", .clientRegistration), (404, "", .retry), (302, "invalid_grant", .retry),
     ])
-    func `Only a refused grant asks for a sign-in`(status: Int, error: String, remedy: LoadRemedy) async throws {
+    func `Only a refused grant asks for a sign-in`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TokenResponse(status, #"{"error":"\#(error)"}"#)
         #expect(try await RefreshTokenLoader(answer: answer).failure(replacing: previous).remedy == remedy)
     }

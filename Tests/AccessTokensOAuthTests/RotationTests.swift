@@ -11,7 +11,7 @@ struct RotationTests {
     func service(_ transport: some TokenTransport) async throws -> TokenService {
         let loader = try RefreshTokenLoader(
             tokenURL: #require(URL(string: "https://as.example/token")), clientID: "app", transport: transport)
-        let service = TokenService(clock: clock, loader: loader)
+        let service = TokenService(environment: .init(clock: clock), loader: loader)
         await service.replace(with: AccessToken("none", lifetime: .zero, refreshToken: "0"))
         return service
     }

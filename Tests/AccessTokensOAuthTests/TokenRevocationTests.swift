@@ -54,10 +54,11 @@ struct TokenRevocationTests {
 
     // RFC 7009 §2.2.1.
     @Test(arguments: [
-        (400, "unsupported_token_type", LoadRemedy.clientRegistration), (401, "invalid_client", .clientRegistration),
+        (400, "unsupported_token_type", TokenServiceError.Remedy.clientRegistration),
+        (401, "invalid_client", .clientRegistration),
         (400, "invalid_request", .clientRegistration), (500, "", .retry), (404, "", .retry), (403, "", .clientRegistration),
     ])
-    func `A refusal says what ends it`(status: Int, error: String, remedy: LoadRemedy) async throws {
+    func `A refusal says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TokenResponse(status, #"{"error":"\#(error)","error_description":"no r-secret, s3cr3t"}"#)
         let (revocation, transport) = try revocation(answer)
         let failure = try await #require(throws: OAuthError.self) {
@@ -92,7 +93,8 @@ struct TokenRevocationTests {
 
     @Test func `Sign-out revokes the grant that it dropped`() async throws {
         let (revocation, transport) = try revocation()
-        let tokens = TokenService(clock: ManualClock(), loader: try RefreshTokenLoader(answer: .token(#""refresh_token":"r2""#)))
+        let tokens = TokenService(
+            environment: .init(clock: ManualClock()), loader: try RefreshTokenLoader(answer: .token(#""refresh_token":"r2""#)))
         await tokens.replace(with: AccessToken("a", lifetime: .zero, refreshToken: "r1"))
         _ = try await tokens.retrieveToken()
         let dropped = try #require(await tokens.reset())

@@ -46,7 +46,7 @@ import TestStage
         let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
         let session = server.signIn()
         server.isReachable = false
-        #expect((load(server, session).error as? any LoadFailure)?.remedy == .retry)
+        #expect((load(server, session).error as? any TokenLoadFailure)?.remedy == .retry)
         #expect(server.refreshes == 0)
         server.isReachable = true
         #expect(load(server, session).value?.refreshToken == "refresh-2")

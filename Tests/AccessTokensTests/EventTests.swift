@@ -69,7 +69,7 @@ struct EventTests {
     @Test("streams end when the service is released, and a stream that ended costs nothing")
     func ends() {
         let stage = Stage()
-        var service: TokenService? = TokenService(clock: ManualClock(), executor: stage) { _ in .hour("a") }
+        var service: TokenService? = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in .hour("a") }
         let events = service?.events()
         _ = service?.events()
         service = nil

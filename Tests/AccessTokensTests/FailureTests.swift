@@ -179,9 +179,9 @@ struct FailureTests {
     @Test func `an error names no moment that is over, however long its caller takes to be told`() throws {
         let stage = Stage(), manual = ManualClock(), start = manual.now, meanwhile = Meanwhile()
         let service = TokenService(
-            clock: OddClock(manual, onReading: meanwhile.read),
-            wallClock: { Date(timeIntervalSince1970: start.duration(to: manual.now) / .seconds(1)) },
-            executor: stage
+            environment: .driven(
+                by: stage, clock: OddClock(manual, onReading: meanwhile.read),
+                wallClock: { Date(timeIntervalSince1970: start.duration(to: manual.now) / .seconds(1)) })
         ) { _ in throw ScriptedFailure.transient }
         for _ in 1...2 { _ = stage.start { try await service.retrieveToken() } }
         // In the lobby the clock is read, too; then one reading decides and the next one dates the error: between them the

@@ -14,7 +14,9 @@ struct IsolationTests {
         let wall = Lock(Date(timeIntervalSince1970: 1_000_000_000))
         let stage = Stage()
         let clock = ManualClock()
-        let service = TokenService(clock: clock, wallClock: { wall.withLock { $0 } }, executor: stage) { _ in .hour("a") }
+        let service = TokenService(environment: .driven(by: stage, clock: clock, wallClock: { wall.withLock { $0 } })) { _ in
+            .hour("a")
+        }
         _ = stage.start { try await service.retrieveToken() }
         wall.withLock { $0 += jump }
         #expect(service.cachedToken?.value == "a")
@@ -39,7 +41,7 @@ struct IsolationTests {
     func context() throws {
         let stage = Stage()
         let seen = Log<String>()
-        let service = TokenService(clock: ManualClock(), executor: stage) { _ in
+        let service = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in
             seen.append("\(Self.caller) \(Task.isCancelled)")
             return .hour("a")
         }
@@ -56,7 +58,7 @@ struct IsolationTests {
     func selfDeadlock(kind: String) throws {
         let stage = Stage()
         let box = Lock<TokenService?>(nil)
-        let service = TokenService(clock: ManualClock(), executor: stage) { _ in
+        let service = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in
             guard let service = box.withLock({ $0 }) else { return .hour("none") }
             if kind == "structured" { return try await service.retrieveToken() }
             return try await Task(executorPreference: stage) { try await service.retrieveToken() }.value
@@ -73,7 +75,7 @@ struct IsolationTests {
     func leftoverTask() throws {
         let stage = Stage(), clock = ManualClock()
         let box = Lock<TokenService?>(nil), tokens = Log<String>()
-        let service = TokenService(clock: clock, executor: stage) { _ in
+        let service = TokenService(environment: .driven(by: stage, clock: clock)) { _ in
             let service = box.withLock { $0 }
             Task(executorPreference: stage) {
                 try await clock.sleep(for: .seconds(5_000))
@@ -111,8 +113,8 @@ struct IsolationTests {
 
     @Test func `17: a loader may ask another service`() {
         let stage = Stage()
-        let other = TokenService(clock: ManualClock(), executor: stage) { _ in .hour("the other's") }
-        let service = TokenService(clock: ManualClock(), executor: stage) { _ in try await other.retrieveToken() }
+        let other = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in .hour("the other's") }
+        let service = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in try await other.retrieveToken() }
         let caller = stage.start { try await service.retrieveToken() }
         #expect(caller.value?.value == "the other's")
     }
@@ -121,11 +123,11 @@ struct IsolationTests {
     func circle() throws {
         let stage = Stage()
         let other = Lock<TokenService?>(nil)
-        let first = TokenService(clock: ManualClock(), executor: stage) { _ in
+        let first = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in
             guard let service = other.withLock({ $0 }) else { return .hour("none") }
             return try await service.retrieveToken()
         }
-        let second = TokenService(clock: ManualClock(), executor: stage) { _ in try await first.retrieveToken() }
+        let second = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in try await first.retrieveToken() }
         other.withLock { $0 = second }
         let caller = stage.start { try await first.retrieveToken() }
         #expect(caller.code == .loadFailed)

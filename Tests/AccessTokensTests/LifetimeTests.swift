@@ -9,7 +9,7 @@ struct LifetimeTests {
     @Test("a service released mid-load lives until the load ends, and answers its callers")
     func releasedMidLoad() throws {
         let stage = Stage(), loader = ScriptedLoader(), clock = ManualClock()
-        var service: TokenService? = TokenService(clock: clock, executor: stage, loader: loader)
+        var service: TokenService? = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)
         weak let watched = service
         let caller = stage.start { [service] in try await service?.retrieveToken() }
         service = nil
@@ -25,7 +25,7 @@ struct LifetimeTests {
     // Museum 19, when nobody is left to notice: the load outlives its limit, and the service the last who holds it.
     @Test func `a rotated refresh token that comes late is saved, though everybody has let the service go`() throws {
         let stage = Stage(), loader = ScriptedLoader(), clock = ManualClock(), store = ScriptedStore()
-        var service: TokenService? = TokenService(store: store, clock: clock, executor: stage, loader: loader)
+        var service: TokenService? = TokenService(store: store, environment: .driven(by: stage, clock: clock), loader: loader)
         weak let watched = service
         let caller = stage.start { [service] in try await service?.retrieveToken() }
         service = nil
@@ -66,7 +66,7 @@ struct LifetimeTests {
     func cancelledCaller() throws {
         let stage = Stage(), loader = ScriptedLoader(isRepeatable: true, endsWhenCancelled: true), clock = ManualClock()
         weak let watched = {
-            let service = TokenService(clock: clock, executor: stage, loader: loader)
+            let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)
             let caller = stage.start { try await service.retrieveToken(within: .seconds(5)) }
             caller.cancel()
             stage.run()

@@ -106,7 +106,8 @@ import Testing
     @Test func `a caller has its place before anybody can hear of its load and join behind it`() {
         let stage = Stage(), waiting = Log<Int>(), meanwhile = Meanwhile()
         let clock = OddClock(ManualClock(), onReading: meanwhile.read)
-        let service = TokenService(store: InMemoryTokenStore(), clock: clock, executor: stage, loader: ScriptedLoader())
+        let service = TokenService(
+            store: InMemoryTokenStore(), environment: .driven(by: stage, clock: clock), loader: ScriptedLoader())
         // Once in the lobby, once for its event; then the store is asked, with a limit, which is an effect.
         meanwhile.atReading(3) { waiting.append(service.lobby.withLock { $0.waiters.count }) }
         _ = stage.startOnce { try await service.retrieveToken() }

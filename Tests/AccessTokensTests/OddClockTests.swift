@@ -9,7 +9,7 @@ struct OddClockTests {
     func wakesEarly(milliseconds: Int) throws {
         let stage = Stage(), clock = ManualClock(), loader = ScriptedLoader()
         let odd = OddClock(clock, fault: .wakesEarly(by: .milliseconds(milliseconds)))
-        let service = TokenService(clock: odd, executor: stage, loader: loader)
+        let service = TokenService(environment: .driven(by: stage, clock: odd), loader: loader)
         let patient = stage.start { try await service.retrieveToken() }
         let hasty = stage.start { try await service.retrieveToken(within: .seconds(10)) }
         clock.advance(by: .seconds(10) - .milliseconds(milliseconds))
@@ -28,7 +28,8 @@ struct OddClockTests {
     @Test("a clock that cannot sleep ends waits at once, rather than never")
     func failsToSleep() throws {
         let stage = Stage(), loader = ScriptedLoader()
-        let service = TokenService(clock: OddClock(ManualClock(), fault: .failsToSleep), executor: stage, loader: loader)
+        let service = TokenService(
+            environment: .driven(by: stage, clock: OddClock(ManualClock(), fault: .failsToSleep)), loader: loader)
         let caller = stage.start { try await service.retrieveToken() }
         #expect(caller.code == .loadTimedOut)
     }
@@ -51,7 +52,7 @@ struct OddClockTests {
     @Test("a clock that wakes nobody: whoever comes next finds that the load has taken too long")
     func neverWakes() throws {
         let stage = Stage(), clock = ManualClock(), loader = ScriptedLoader(isRepeatable: true)
-        let service = TokenService(clock: OddClock(clock, fault: .neverWakes), executor: stage, loader: loader)
+        let service = TokenService(environment: .driven(by: stage, clock: OddClock(clock, fault: .neverWakes)), loader: loader)
         let patient = stage.start { try await service.retrieveToken() }
         clock.advance(by: .seconds(30))
         _ = stage.start { try await service.retrieveToken() }

@@ -128,7 +128,7 @@ struct OneLoadTests {
     func oneCopy(reading: Int) async throws {
         let stage = Stage(), clock = ManualClock(), meanwhile = Meanwhile()
         let odd = OddClock(clock, onReading: meanwhile.read)
-        let service = TokenService(clock: odd, executor: stage, loader: ScriptedLoader())
+        let service = TokenService(environment: .driven(by: stage, clock: odd), loader: ScriptedLoader())
         _ = stage.start { await service.replace(with: .hour("old")) }
         clock.advance(by: .seconds(3_540))
         // Between the caller's copy, of which it may take two, and any other look of it.

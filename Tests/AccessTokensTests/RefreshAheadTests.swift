@@ -205,7 +205,7 @@ struct RefreshAheadTests {
     func claimedByOne(reading: Int) {
         let stage = Stage(), clock = ManualClock(), meanwhile = Meanwhile()
         let odd = OddClock(clock, onReading: meanwhile.read)
-        let service = TokenService(clock: odd, executor: stage, loader: ScriptedLoader())
+        let service = TokenService(environment: .driven(by: stage, clock: odd), loader: ScriptedLoader())
         _ = stage.start { await service.replace(with: .hour("a")) }
         clock.advance(by: .seconds(2_730))
         meanwhile.atReading(reading) { _ = service.peek() }

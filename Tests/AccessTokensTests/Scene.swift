@@ -21,9 +21,11 @@ struct Scene {
         loader = ScriptedLoader(isRepeatable: isRepeatable, endsWhenCancelled: endsWhenCancelled)
         let start = clock.now
         service = TokenService(
-            policy: policy, store: store, clock: clock,
-            wallClock: { [clock] in Date(timeIntervalSince1970: start.duration(to: clock.now) / .seconds(1)) },
-            seed: seed, executor: stage, loader: loader)
+            policy: policy, store: store,
+            environment: .driven(
+                by: stage, clock: clock,
+                wallClock: { [clock] in Date(timeIntervalSince1970: start.duration(to: clock.now) / .seconds(1)) }, seed: seed),
+            loader: loader)
     }
 
     /// A caller, run until it has its answer or waits.

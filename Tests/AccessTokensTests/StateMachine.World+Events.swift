@@ -159,7 +159,7 @@ extension World {
         check(machine.generation == generation, "a load is no fence")
     }
 
-    private mutating func fail(_ id: Int, remedy: LoadRemedy, retryAfter: Duration?) {
+    private mutating func fail(_ id: Int, remedy: TokenServiceError.Remedy, retryAfter: Duration?) {
         loads.removeAll { $0.id == id }
         machine.failed(TokenServiceError(.loadFailed, remedy: remedy), retryAfter: retryAfter, by: id, at: now)
     }

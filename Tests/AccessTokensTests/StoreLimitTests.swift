@@ -18,7 +18,7 @@ struct StoreLimitTests {
     @Test func `a save that ends at the last moment has not failed`() {
         let stage = Stage(), manual = ManualClock(), store = ScriptedStore(), meanwhile = Meanwhile()
         let clock = OddClock(manual, onReading: meanwhile.read)
-        let service = TokenService(store: store, clock: clock, executor: stage, loader: ScriptedLoader())
+        let service = TokenService(store: store, environment: .driven(by: stage, clock: clock), loader: ScriptedLoader())
         let names = Log<TokenEvent.Name>(), events = service.events()
         store.hold()
         let signIn = stage.start { await service.replace(with: AccessToken("x", lifetime: .zero)) }

@@ -56,7 +56,7 @@ struct ThreadTests {
     @Test("callers, cancellations, refusals, replacements and sign-outs at once", arguments: [1, 2, 3, 4])
     func everythingAtOnce(seed: UInt64) async throws {
         let server = SimulatedAuthorizationServer(tokenLifetime: .milliseconds(20))
-        let service = TokenService(seed: seed, loader: server.loader)
+        let service = TokenService(environment: .init(seed: seed), loader: server.loader)
         let outcomes = Log<String>()
         await withDiscardingTaskGroup { group in
             for worker in 0..<8 {

@@ -47,7 +47,7 @@ struct AuthenticationTests {
 
     @Test func `A server that refuses the new token too gets no third request, and its answer is the error`() async throws {
         let server = try ResourceServer()
-        let tokens = TokenService(clock: ManualClock()) { _ in AccessToken("made-up-\(UUID())") }
+        let tokens = TokenService(environment: .init(clock: ManualClock())) { _ in AccessToken("made-up-\(UUID())") }
         let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [server.url]))
         let error = await #expect(throws: DataLoadingError.self) {
             try await factory.makeLoader().perform(Request(url: server.url))
@@ -175,7 +175,7 @@ struct AuthenticationTests {
     func `A token that the header can't carry is not sent`(token: AccessToken) async throws {
         let server = try ResourceServer()
         let factory = DataLoaderFactory(
-            tokens: try OriginTokens(TokenService(clock: ManualClock()) { _ in token }, for: [server.url]))
+            tokens: try OriginTokens(TokenService(environment: .init(clock: ManualClock())) { _ in token }, for: [server.url]))
         let error = await #expect(throws: DataLoadingError.self) {
             try await factory.makeLoader().perform(Request(url: server.url))
         }

@@ -151,7 +151,7 @@ struct CancellationTests {
         let server = try ResourceServer()
         let tokens = ScriptedLoader()
         let factory = DataLoaderFactory(
-            tokens: try OriginTokens(TokenService(clock: ManualClock(), loader: tokens), for: [server.url]))
+            tokens: try OriginTokens(TokenService(environment: .init(clock: ManualClock()), loader: tokens), for: [server.url]))
         let (closed, open) = (factory.makeLoader(), factory.makeLoader())
         let first = closed.start(Request(url: server.url("closed")))
         let call = try await tokens.nextCall()

@@ -123,7 +123,7 @@ struct ReleaseTests {
         let server = try ResourceServer()
         let tokens = ScriptedLoader()
         let factory = DataLoaderFactory(
-            tokens: try OriginTokens(TokenService(clock: ManualClock(), loader: tokens), for: [server.url]))
+            tokens: try OriginTokens(TokenService(environment: .init(clock: ManualClock()), loader: tokens), for: [server.url]))
         var loader: DataLoader? = factory.makeLoader()
         let performance = try #require(loader).start(Request(url: server.url))
         let call = try await tokens.nextCall()

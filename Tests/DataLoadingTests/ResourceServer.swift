@@ -52,7 +52,7 @@ struct ResourceServer: Sendable {
             return isValid || !needsToken ? answer(arrival) : .bytes(refusal)
         }
         self.arrivals = arrivals
-        tokens = TokenService(clock: ManualClock(), loader: authorizationServer.loader)
+        tokens = TokenService(environment: .init(clock: ManualClock()), loader: authorizationServer.loader)
     }
 
     static let invalidToken =

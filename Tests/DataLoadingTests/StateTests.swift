@@ -31,7 +31,7 @@ struct StateTests {
         }
         let tokens = ScriptedLoader()
         let factory = DataLoaderFactory(
-            tokens: try OriginTokens(TokenService(clock: ManualClock(), loader: tokens), for: [server.url]))
+            tokens: try OriginTokens(TokenService(environment: .init(clock: ManualClock()), loader: tokens), for: [server.url]))
         let loader = factory.makeLoader()
         let performance = loader.start(Request(url: server.url))
         var states = performance.states.makeAsyncIterator()

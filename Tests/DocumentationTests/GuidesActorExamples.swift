@@ -46,8 +46,8 @@ private actor TokenCache {
             let server = SimulatedAuthorizationServer(
                 clock: simulation.clock, latency: .seconds(1))
             let tokens = TokenService(
-                clock: simulation.clock, seed: 1,
-                executor: simulation.taskExecutor, loader: server.loader)
+                environment: .driven(by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
+                loader: server.loader)
             simulation.spawn("Anna") { _ = try await tokens.retrieveToken() }
             simulation.spawn("Ben") { _ = try await tokens.retrieveToken() }
             try await simulation.settle()
@@ -61,8 +61,8 @@ private actor TokenCache {
             let server = SimulatedAuthorizationServer(
                 clock: simulation.clock, latency: .seconds(1))
             let tokens = TokenService(
-                clock: simulation.clock, seed: 1,
-                executor: simulation.taskExecutor, loader: server.loader)
+                environment: .driven(by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
+                loader: server.loader)
             let isAnswered = Mutex(false)
             simulation.spawn("Anna") {
                 _ = try await tokens.retrieveToken()

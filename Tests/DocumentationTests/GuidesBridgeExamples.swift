@@ -49,7 +49,9 @@ private struct Bridge {
     @Test func `a task for each handler loses the order of the calls`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.exhaustive(delays: 2)) { simulation in
-                let tokens = TokenService(clock: simulation.clock, executor: simulation.taskExecutor) { _ in AccessToken("a") }
+                let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)) { _ in
+                    AccessToken("a")
+                }
                 let bridge = Bridge(tokens: tokens, executor: simulation.taskExecutor)
                 try await Self.inOrder(simulation) { bridge.retrieveToken(then: $0) }
             }
@@ -59,7 +61,9 @@ private struct Bridge {
 
     @Test func `AccessTokenService keeps it`() async throws {
         let summary = try await explore(.exhaustive(delays: 2)) { simulation in
-            let tokens = TokenService(clock: simulation.clock, executor: simulation.taskExecutor) { _ in AccessToken("a") }
+            let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)) { _ in
+                AccessToken("a")
+            }
             let queue = simulation.serialQueue("queue")
             let service = AccessTokenService(service: tokens) { queue.async($0) }
             try await Self.inOrder(simulation) { service.retrieveToken(then: $0) }

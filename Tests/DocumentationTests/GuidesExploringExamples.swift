@@ -13,7 +13,7 @@ import Testing
             try await explore(.exhaustive(preemptions: 1)) { simulation in
                 let clock = simulation.clock
                 let executor = simulation.taskExecutor
-                let tokens = TokenService(clock: clock, executor: executor) { _ in
+                let tokens = TokenService(environment: .driven(by: executor, clock: clock)) { _ in
                     throw ScriptedFailure.grantRefused  // nobody is signed in
                 }
                 await tokens.replace(with: AccessToken("Anna's"))
@@ -53,7 +53,9 @@ import Testing
         _ make: (TokenService, @escaping @Sendable (AccessToken) async throws -> String) -> some Profiles
     ) async throws {
         let clock = simulation.clock
-        let tokens = TokenService(clock: clock, executor: simulation.taskExecutor) { _ in throw ScriptedFailure.grantRefused }
+        let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: clock)) { _ in
+            throw ScriptedFailure.grantRefused
+        }
         await tokens.replace(with: AccessToken("Anna's"))
         let profile = make(tokens) { _ in
             try await clock.sleep(for: .seconds(1))

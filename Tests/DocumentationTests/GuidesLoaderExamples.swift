@@ -45,10 +45,10 @@ private struct DeviceLoader: TokenLoader {
     }
 }
 
-private struct LoginFailure: LoadFailure {
+private struct LoginFailure: TokenLoadFailure {
     let status: Int
 
-    var remedy: LoadRemedy {
+    var remedy: TokenServiceError.Remedy {
         switch status {
         case 401: .signIn  // the key is no longer accepted
         case 403: .clientRegistration  // this version is locked out
@@ -85,8 +85,10 @@ private struct LoginFailure: LoadFailure {
         #expect(transport.forms.lines == [#"{"key":"device"}"#, #"{"key":"r1"}"#, #"{"key":"r1"}"#])
     }
 
-    @Test(arguments: [(401, LoadRemedy.signIn, 1), (403, .clientRegistration, 1), (503, .retry, 2)])
-    func `the remedy decides whether the next caller asks the server`(status: Int, remedy: LoadRemedy, loads: Int) async throws {
+    @Test(arguments: [(401, TokenServiceError.Remedy.signIn, 1), (403, .clientRegistration, 1), (503, .retry, 2)])
+    func `the remedy decides whether the next caller asks the server`(status: Int, remedy: TokenServiceError.Remedy, loads: Int)
+        async throws
+    {
         let transport = AnsweringTransport { _ in (status, "") }
         let tokens = TokenService(loader: try loader(transport))
         for _ in 1...2 {

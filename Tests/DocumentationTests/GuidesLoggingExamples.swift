@@ -51,7 +51,7 @@ extension TokenEvent {
     @Test func `shows a line for each caller, where one load failed`() async throws {
         try await explore(.random(schedules: 1, seed: 1)) { simulation in
             let clock = simulation.clock
-            let tokens = TokenService(clock: clock, seed: 1, executor: simulation.taskExecutor) { _ in
+            let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: clock, seed: 1)) { _ in
                 try await clock.sleep(for: .seconds(1))
                 throw ScriptedFailure.transient
             }

@@ -76,7 +76,7 @@ private struct LossyLoader<Login: TokenLoader>: TokenLoader {
     func `after the time limit only a repeatable load is repeated`(isRepeatable: Bool) async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader(isRepeatable: isRepeatable)
-        let tokens = TokenService(clock: clock, loader: loader)
+        let tokens = TokenService(environment: .init(clock: clock), loader: loader)
         let first = Task { try await tokens.retrieveToken() }
         _ = try await loader.nextCall()
         try await clock.waitForSleepers()

@@ -19,7 +19,7 @@ import Testing
     @Test func `a token of five minutes, from its load to its successor`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
-        let tokens = TokenService(clock: clock, loader: loader)
+        let tokens = TokenService(environment: .init(clock: clock), loader: loader)
 
         @Sendable func fiveMinutes(_ name: String) -> AccessToken {
             AccessToken(name, lifetime: .seconds(300))
@@ -60,7 +60,7 @@ import Testing
             let clock = simulation.clock
             let server = SimulatedAuthorizationServer(clock: clock, keepsOneTokenValid: true)
             let tokens = TokenService(
-                policy: policy, clock: clock, seed: 1, executor: simulation.taskExecutor, loader: server.loader)
+                policy: policy, environment: .driven(by: simulation.taskExecutor, clock: clock, seed: 1), loader: server.loader)
             _ = try await tokens.retrieveToken()
             try await clock.sleep(for: .seconds(3000))
             _ = try await tokens.retrieveToken()

@@ -59,7 +59,8 @@ import FoundationNetworking
     }
 
     @Test func `a client that would ask for ever is stopped after five loads`() async throws {
-        let host = try makeHost(isStrict: true), tokens = TokenService(clock: ManualClock(), loader: server.loader)
+        let host = try makeHost(isStrict: true),
+            tokens = TokenService(environment: .init(clock: ManualClock()), loader: server.loader)
         let client = RefusalClients.ForcingClient(session: host.session, tokens: tokens)
         let error = await #expect(throws: TokenServiceError.self) { try await client.send(URLRequest(url: host.url)) }
         #expect(error?.code == .tooManyInvalidations && server.loadsStarted == 6)

@@ -25,8 +25,8 @@ func borrowing(from store: some TokenStore) -> TokenService {
         let server = SimulatedAuthorizationServer(clock: clock, keepsOneTokenValid: false, rotatesRefreshTokens: true)
         let store = InMemoryTokenStore(StoredToken(server.signIn(), received: Date()))
 
-        let app = TokenService(store: store, clock: clock, loader: server.loader)
-        let widget = TokenService(store: store, clock: clock, loader: server.loader)
+        let app = TokenService(store: store, environment: .init(clock: clock), loader: server.loader)
+        let widget = TokenService(store: store, environment: .init(clock: clock), loader: server.loader)
         _ = try await app.retrieveToken()
         _ = try await widget.retrieveToken()  // both hold refresh-1 now
 

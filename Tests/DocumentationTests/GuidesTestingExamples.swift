@@ -34,7 +34,7 @@ actor ReportScreen {
 @Suite struct `The guide to testing` {
     @Test func `waits for the token, then shows the report`() async throws {
         let loader = ScriptedLoader()
-        let tokens = TokenService(clock: ManualClock(), loader: loader)
+        let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         let screen = ReportScreen(tokens: tokens)
         async let appearance: Void = screen.appear()
 
@@ -54,7 +54,7 @@ actor ReportScreen {
         failure: ScriptedFailure, state: ReportScreen.State
     ) async throws {
         let loader = ScriptedLoader()
-        let tokens = TokenService(clock: ManualClock(), loader: loader)
+        let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         let screen = ReportScreen(tokens: tokens)
         async let appearance: Void = screen.appear()
         try await loader.nextCall().fail(with: failure)
@@ -65,7 +65,7 @@ actor ReportScreen {
     @Test func `waits ten seconds and no longer`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
-        let tokens = TokenService(clock: clock, loader: loader)
+        let tokens = TokenService(environment: .init(clock: clock), loader: loader)
         let screen = ReportScreen(tokens: tokens)
         async let appearance: Void = screen.appear()
 
@@ -79,7 +79,7 @@ actor ReportScreen {
         let clock = ManualClock()
         let server = SimulatedAuthorizationServer(
             clock: clock, rotatesRefreshTokens: true)
-        let tokens = TokenService(clock: clock, loader: server.loader)
+        let tokens = TokenService(environment: .init(clock: clock), loader: server.loader)
         await tokens.replace(with: server.signIn())
         server.revokeAll()
         clock.advance(by: .seconds(3600))
@@ -92,7 +92,7 @@ actor ReportScreen {
     @Test func `an hour of requests costs one load`() async throws {
         let clock = ManualClock()
         let server = SimulatedAuthorizationServer(clock: clock, latency: .seconds(2))
-        let tokens = TokenService(clock: clock, loader: server.loader)
+        let tokens = TokenService(environment: .init(clock: clock), loader: server.loader)
         async let token = tokens.retrieveToken()
         try await clock.waitForSleepers(2)  // the answer on its way, and the load's limit
         clock.advance(by: .seconds(2))

@@ -7,7 +7,7 @@ struct TestKitExamples {
     @Test func `a scripted load answers`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
-        let service = TokenService(clock: clock, loader: loader)
+        let service = TokenService(environment: .init(clock: clock), loader: loader)
         async let token = service.retrieveToken()
         let call = try await loader.nextCall()  // the load has begun
         call.succeed(with: AccessToken("first", lifetime: .seconds(3600)))

@@ -129,7 +129,7 @@ private final class Crowd: Sendable {
             try await Self.explore(simulation) { crowd in
                 Ours(
                     service: TokenService(
-                        policy: Self.policy, clock: simulation.clock, executor: simulation.taskExecutor
+                        policy: Self.policy, environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)
                     ) { _ in try await crowd.load() })
             }
         }

@@ -18,11 +18,11 @@ struct MixedScenario: Sendable {
         let seed = UInt64(simulation.choose("jitter", 4))
         if isCallback {
             service = TokenService(
-                clock: clock, wallClock: wallClock, seed: seed, executor: simulation.taskExecutor,
+                environment: .driven(by: simulation.taskExecutor, clock: clock, wallClock: wallClock, seed: seed),
                 loader: CallbackTokenLoader(WorldCallbackLoader(world: world, isRepeatable: isRepeatable)))
         } else {
             service = TokenService(
-                clock: clock, wallClock: wallClock, seed: seed, executor: simulation.taskExecutor,
+                environment: .driven(by: simulation.taskExecutor, clock: clock, wallClock: wallClock, seed: seed),
                 loader: WorldLoader(world: world, isRepeatable: isRepeatable))
         }
         let queue =

@@ -70,8 +70,8 @@ final class World: Sendable {
 }
 
 /// Why a load fails.
-struct Refusal: LoadFailure {
-    let remedy: LoadRemedy
+struct Refusal: TokenLoadFailure {
+    let remedy: TokenServiceError.Remedy
 }
 
 /// The loads of a world, for async services.

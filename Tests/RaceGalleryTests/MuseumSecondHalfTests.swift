@@ -77,7 +77,7 @@ struct MuseumSecondHalfTests {
         let stage = Stage(), clock = ManualClock()
         let callers = ["read", "write"].map { scope in
             let loader = ScriptedLoader()
-            let service = TokenService(clock: clock, executor: stage, loader: loader)
+            let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)
             return (scope, loader, stage.start { try await service.retrieveToken() })
         }
         for (scope, loader, _) in callers.reversed() {

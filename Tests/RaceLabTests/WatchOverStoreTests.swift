@@ -25,7 +25,7 @@ private struct FailingStore: TokenStore {
         let clock = ManualClock()
         let stage = Stage()
         let loader = ScriptedLoader(isRepeatable: true)
-        let service = TokenService(store: FailingStore(), clock: clock, seed: 1, executor: stage, loader: loader)
+        let service = TokenService(store: FailingStore(), environment: .driven(by: stage, clock: clock, seed: 1), loader: loader)
         let events = service.events()
         var watch = Watch(expiries: 1)
         func next() async throws -> String {

@@ -14,7 +14,7 @@ import Testing
     let events: AsyncStream<TokenEvent>
 
     init() {
-        service = TokenService(clock: clock, seed: 1, executor: stage, loader: loader)
+        service = TokenService(environment: .driven(by: stage, clock: clock, seed: 1), loader: loader)
         events = service.events()
     }
 

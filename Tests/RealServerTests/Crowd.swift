@@ -17,7 +17,7 @@ struct Crowd: Sendable {
         loader: some TokenLoader, store: (any TokenStore)? = nil, clock: any Clock<Duration>,
         wallClock: @escaping @Sendable () -> Date = { Date() }
     ) {
-        service = TokenService(store: store, clock: clock, wallClock: wallClock, loader: loader)
+        service = TokenService(store: store, environment: .init(clock: clock, wallClock: wallClock), loader: loader)
         shim = AccessTokenService(service: service)
         events = service.events()
     }

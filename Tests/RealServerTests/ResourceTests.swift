@@ -11,7 +11,8 @@ extension RealServerTests {
             url: server.introspectionURL, method: .post, headers: ["Content-Type": "application/x-www-form-urlencoded"],
             body: .data(Data("token=whatever".utf8)))
         return try Audience(
-            service: TokenService(clock: clock, loader: try server.loader(for: server.client)), asking: request)
+            service: TokenService(environment: .init(clock: clock), loader: try server.loader(for: server.client)),
+            asking: request)
     }
 
     /// Three of the expiries are the service's own; of two, and of the revocation, only the server's empty 401 tells.
@@ -51,7 +52,7 @@ extension RealServerTests {
 
     @Test func `A user's requests survive a revocation with one refresh`() async throws {
         let url = server.tokenURL.deletingLastPathComponent().appending(path: "userinfo")
-        let service = TokenService(clock: clock, loader: try server.refreshLoader())
+        let service = TokenService(environment: .init(clock: clock), loader: try server.refreshLoader())
         let audience = try Audience(service: service, asking: Request(url: url))
         let signedIn = try await server.signIn()
         await service.replace(with: signedIn)

@@ -41,7 +41,7 @@ extension Suite {
     private static func shared(_ callers: Int) -> @Sendable (Simulation) async throws -> Void {
         { simulation in
             let service = TokenService(
-                clock: simulation.clock, seed: 1, executor: simulation.taskExecutor,
+                environment: .driven(by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
                 loader: { _ in
                     try await simulation.clock.sleep(for: .seconds(1))
                     return AccessToken("token", lifetime: .seconds(3600))

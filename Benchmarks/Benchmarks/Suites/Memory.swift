@@ -53,7 +53,7 @@ extension Suite {
         }
         var kept = Table(id: "memory-handlers", title: "Memory of a waiting handler")
         let stage = Stage()
-        let shim = AccessTokenService(service: TokenService(executor: stage, loader: Gate(callers: .max)))
+        let shim = AccessTokenService(service: TokenService(environment: .driven(by: stage), loader: Gate(callers: .max)))
         let queue = DispatchQueue(label: "stage 3")
         let stage3 = ThreadSafeTokenService(loader: Gate(callers: .max), queue: queue)
         let array = Kept()

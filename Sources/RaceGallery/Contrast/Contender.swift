@@ -95,6 +95,7 @@ extension Contender {
 
     private static func tokenService(_ simulation: Simulation, _ network: Network) -> TokenService {
         TokenService(
-            clock: simulation.clock, seed: 1, executor: simulation.taskExecutor, loader: CallbackTokenLoader(network))
+            environment: .driven(by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
+            loader: CallbackTokenLoader(network))
     }
 }

@@ -71,8 +71,9 @@ extension Exhibit {
         /// A mended service: all its parts are the simulation's.
         func service() -> TokenService {
             TokenService(
-                clock: simulation.clock, wallClock: { Date(timeIntervalSince1970: 0) }, seed: 1,
-                executor: simulation.taskExecutor, loader: self)
+                environment: .driven(
+                    by: simulation.taskExecutor, clock: simulation.clock, wallClock: { Date(timeIntervalSince1970: 0) }, seed: 1),
+                loader: self)
         }
     }
 

@@ -26,7 +26,8 @@ extension Simulation {
         wallClock: @escaping @Sendable () -> Date = { Date(timeIntervalSince1970: 0) }, loader: some TokenLoader
     ) -> TokenService {
         TokenService(
-            policy: policy, store: store, clock: clock, wallClock: wallClock, seed: 1, executor: executor ?? taskExecutor,
+            policy: policy, store: store,
+            environment: .driven(by: executor ?? taskExecutor, clock: clock, wallClock: wallClock, seed: 1),
             loader: narrated(loader))
     }
 

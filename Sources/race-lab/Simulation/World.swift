@@ -20,7 +20,7 @@ struct World: Sendable {
     }
 
     func tokenService(_ loader: any AccessTokenLoader) -> TokenService {
-        TokenService(clock: clock, seed: 1, executor: stage, loader: CallbackTokenLoader(loader))
+        TokenService(environment: .driven(by: stage, clock: clock, seed: 1), loader: CallbackTokenLoader(loader))
     }
 
     /// Runs an async call on the stage and hands its outcome to `handler`.

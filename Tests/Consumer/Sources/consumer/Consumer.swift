@@ -47,7 +47,7 @@ import Interleavings
 
     static func lookFromOtherEnd() async throws -> String {
         let loader = ScriptedLoader()
-        let tokens = TokenService(clock: ManualClock(), loader: loader)
+        let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         async let token = tokens.retrieveToken()
         try await loader.nextCall().succeed(with: AccessToken("scripted"))
         return "answered with \(try await token.value)"

@@ -10,7 +10,7 @@ import Testing
             let server = SimulatedAuthorizationServer(
                 clock: simulation.clock, latency: .seconds(1), executor: simulation.taskExecutor)
             let tokens = TokenService(
-                clock: simulation.clock, seed: 1, executor: simulation.taskExecutor, loader: server.loader)
+                environment: .driven(by: simulation.taskExecutor, clock: simulation.clock, seed: 1), loader: server.loader)
             for name in ["Anna", "Ben"] {
                 simulation.spawn(name) { _ = try await tokens.retrieveToken() }
             }

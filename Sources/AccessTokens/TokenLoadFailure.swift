@@ -1,0 +1,54 @@
+/// An error of a ``TokenLoader`` that knows what can be done about it.
+///
+/// The service takes any other error for transient: it tries again, with growing pauses.
+public protocol TokenLoadFailure: Error {
+    /// What ends this failure: time, a new sign-in, or a change of the program or its registration.
+    var remedy: TokenServiceError.Remedy { get }
+
+    /// How long the server asked to wait before the next attempt; `nil` if it didn't.
+    ///
+    /// Honoured up to ``RefreshPolicy/retryAfterLimit``. Source: RFC 9110 §10.2.3.
+    var retryAfter: Duration? { get }
+
+    /// A short name of what went wrong, such as `invalid_grant`, for a line in a log; `nil` if there is none.
+    ///
+    /// It must not contain a secret. Control characters are escaped and long names cut when it is printed.
+    var logCode: String? { get }
+}
+
+extension TokenLoadFailure {
+    /// No wish of the server's.
+    public var retryAfter: Duration? { nil }
+
+    /// No name.
+    public var logCode: String? { nil }
+}
+
+extension TokenServiceError {
+    /// What can end a failure to get a token.
+    public struct Remedy: Sendable, Hashable, CustomStringConvertible {
+        /// Time: the network, a busy server, an unreadable answer.
+        ///
+        /// After a first failure the next caller tries again at once, then pauses grow.
+        public static let retry = Remedy(description: "retry")
+
+        /// A new sign-in: the grant itself is refused (`invalid_grant`), or the user signed out.
+        ///
+        /// After a refused grant the server is asked no more until ``TokenService/replace(with:)``,
+        /// ``TokenService/reset()`` or ``TokenService/retryNow()``.
+        public static let signIn = Remedy(description: "signIn")
+
+        /// A change of the client's own credentials or registration (`invalid_client`).
+        ///
+        /// Tried again with the longest pause, so that a server program heals without a restart.
+        public static let clientRegistration = Remedy(description: "clientRegistration")
+
+        /// A change of the program or its configuration: neither time nor a new sign-in helps.
+        ///
+        /// Tried again with the longest pause.
+        public static let programChange = Remedy(description: "programChange")
+
+        /// The remedy's name, for logs.
+        public let description: String
+    }
+}
