@@ -2,9 +2,9 @@
 extension AccessToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The token's type, lifetime and scope; never its string or its refresh token.
     public var description: String {
-        var parts = ["\(tokenType) token"]
+        var parts = ["\(LogText.line(tokenType)) token"]
         if let lifetime { parts.append("lifetime \(lifetime)") }
-        if let scope { parts.append("scope \(scope)") }
+        if let scope { parts.append("scope \(LogText.line(scope))") }
         if refreshToken != nil { parts.append("with a refresh token") }
         return "AccessToken(\(parts.joined(separator: ", ")))"
     }

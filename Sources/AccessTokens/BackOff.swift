@@ -11,12 +11,17 @@ struct BackOff: Sendable {
     private(set) var gate = Gate.open
     private(set) var failures = 0
     private var lastError: TokenServiceError?
+    /// Refusals since the last success that may be about the grant or about the client.
+    private var unclearRefusals = 0
 
     /// Counts a failure and returns it with the moment of the next attempt.
+    ///
+    /// - Parameter isCostly: Whether each attempt spends something: then the pause is the longest.
     mutating func record(
-        _ error: TokenServiceError, retryAfter: Duration?, jitter: Double, at now: Duration
+        _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool = false, jitter: Double, at now: Duration
     ) -> TokenServiceError {
         failures += 1
+        let error = judge(error)
         if error.remedy == .signIn {
             gate = .closed
             lastError = error
@@ -24,9 +29,17 @@ struct BackOff: Sendable {
         }
         let pause =
             RefreshPolicy.honoured(retryAfter: retryAfter)
-            ?? (error.remedy == .clientRegistration
+            ?? (isCostly || error.remedy != .retry
                 ? RefreshPolicy.longestPause : RefreshPolicy.pause(afterFailures: failures, jitter: jitter))
         return hold(error, until: now + pause)
+    }
+
+    /// A server that goes on refusing without saying what is taken at its word: the grant is dead.
+    mutating func judge(_ error: TokenServiceError) -> TokenServiceError {
+        guard error.remedy == .signInOrRegistration else { return error }
+        unclearRefusals += 1
+        guard unclearRefusals >= RefreshPolicy.unclearRefusalLimit else { return error }
+        return TokenServiceError(error.code, underlying: error.underlying, remedy: .signIn)
     }
 
     /// Asks no more until `moment`, without counting a failure: the server said so while a token was still good.

@@ -1,25 +1,80 @@
 import Synchronization
 
-/// The mark that a load's task carries, so that no load waits for itself.
+/// The mark that the tasks of a load carry, its restore and its save included, so that no load waits for itself.
 ///
-/// Tasks that a loader starts inherit it and may outlive the load; from its end on the mark means nothing.
+/// Tasks that a loader starts inherit it and may outlive the load; once no caller waits for the load the mark means nothing.
 final class LoadMark: Sendable {
-    /// The loads that the current task is part of: a loader may ask another service, whose loader is then part of both.
-    @TaskLocal static var current: [LoadMark] = []
+    /// The load that the current task is part of.
+    @TaskLocal static var current: LoadMark?
 
-    private let service: ObjectIdentifier
-    private let hasEnded = Atomic<Bool>(false)
+    /// Which loads wait for the tokens of which services, in the whole program; empty unless a loader asks a service.
+    static let waits = Lock(LoadWaits())
+
+    let service: ObjectIdentifier
+    private let ended = Atomic<Bool>(false)
 
     init(of service: TokenService) {
         self.service = ObjectIdentifier(service)
     }
 
-    /// Whether this is a running load of a service; a running load keeps its service alive, so the identity is its own.
-    func isLoad(of service: TokenService) -> Bool {
-        self.service == ObjectIdentifier(service) && !hasEnded.load(ordering: .acquiring)
-    }
+    var hasEnded: Bool { ended.load(ordering: .acquiring) }
 
     func end() {
-        hasEnded.store(true, ordering: .releasing)
+        ended.store(true, ordering: .releasing)
+    }
+}
+
+/// Loads that wait for a service's token, as the edges of a graph between services; a circle would wait for itself.
+///
+/// An edge is there only while somebody waits, and whoever waits keeps its service alive: an identity never names another.
+struct LoadWaits: Sendable {
+    private var waits: [(mark: LoadMark, target: ObjectIdentifier)] = []
+
+    /// Whether a load that waited for a service would, at the end of a chain, wait for itself.
+    func closesCircle(_ mark: LoadMark, waitingFor target: ObjectIdentifier) -> Bool {
+        guard !mark.hasEnded else { return false }
+        var reached: Set<ObjectIdentifier> = [], frontier = [target]
+        while let service = frontier.popLast() {
+            if service == mark.service { return true }
+            guard reached.insert(service).inserted else { continue }
+            frontier += waits.filter { $0.mark.service == service && !$0.mark.hasEnded }.map(\.target)
+        }
+        return false
+    }
+
+    /// Notes that a load waits; `false`: it would wait for itself.
+    mutating func begin(_ mark: LoadMark, waitingFor target: ObjectIdentifier) -> Bool {
+        guard !closesCircle(mark, waitingFor: target) else { return false }
+        if !mark.hasEnded { waits.append((mark, target)) }
+        return true
+    }
+
+    mutating func end(_ mark: LoadMark, waitingFor target: ObjectIdentifier) {
+        if let index = waits.firstIndex(where: { $0.mark === mark && $0.target == target }) { waits.remove(at: index) }
+    }
+
+    var count: Int { waits.count }
+}
+
+extension TokenService {
+    /// Whether the current task is part of a load that would wait for itself if it waited for this service.
+    package nonisolated var isAwaitedByThisTask: Bool {
+        guard let mark = LoadMark.current else { return false }
+        return LoadMark.waits.withLock { $0.closesCircle(mark, waitingFor: ObjectIdentifier(self)) }
+    }
+
+    /// Notes that the current task, if it is part of a load, waits for this service.
+    nonisolated func beginWaiting() throws {
+        guard let mark = LoadMark.current else { return }
+        let target = ObjectIdentifier(self)
+        guard LoadMark.waits.withLock({ $0.begin(mark, waitingFor: target) }) else {
+            throw TokenServiceError(.loaderWaitsForItself)
+        }
+    }
+
+    nonisolated func endWaiting() {
+        guard let mark = LoadMark.current else { return }
+        let target = ObjectIdentifier(self)
+        LoadMark.waits.withLock { $0.end(mark, waitingFor: target) }
     }
 }

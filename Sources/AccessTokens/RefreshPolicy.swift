@@ -51,6 +51,10 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// The longest pause between failing refreshes ahead; 300 s, since the token is still good.
     public static let longestRefreshPause = Duration.seconds(300)
 
+    /// How many times in a row a server may refuse without saying why before the grant counts as refused; 3, a minute or
+    /// more apart: a session that is not dead survives a deployment, and its user hears of a dead one within minutes.
+    static let unclearRefusalLimit = 3
+
     /// How long anybody waits for an operation of a ``TokenStore``; 5 s: a disk or a keychain that takes longer is in
     /// trouble, and a token in hand is worth more than a token on disk.
     static let storeTimeout = Duration.seconds(5)

@@ -35,7 +35,7 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
     /// How many fences (resets and replacements) came before it, so that listeners can tell sessions apart.
     public let generation: Int
 
-    /// The number of the load it is about, counted from 1; `nil`: about none.
+    /// The number of the load it is about, counted from 1 in this service; `nil`: about none.
     public let load: Int?
 
     /// How many callers joined that load, its first one included.
@@ -58,11 +58,15 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
         self.error = error
     }
 
-    /// One line for a log; never a token.
+    /// One line for a log, with the error's code, cause and remedy; never a token.
     public var description: String {
         var text = "\(name) generation=\(generation)"
         if let load { text += " load=\(load) callers=\(callers)" }
-        if let error { text += " error=\(error.code)" }
+        if let error {
+            text += " error=\(error.code)"
+            if let cause = error.cause { text += " cause=\(cause)" }
+            text += " remedy=\(error.remedy)"
+        }
         return text
     }
 }

@@ -43,6 +43,12 @@ extension TokenServiceError {
         /// Tried again with the longest pause, so that a server program heals without a restart.
         public static let clientRegistration = Remedy(description: "clientRegistration")
 
+        /// Either of these two: the server refused without saying whether it meant the grant or the client.
+        ///
+        /// Tried again with the longest pause. The third such refusal in a row counts as a refused grant, with the remedy
+        /// ``signIn``, so that a program hears of a dead session.
+        public static let signInOrRegistration = Remedy(description: "signInOrRegistration")
+
         /// A change of the program or its configuration: neither time nor a new sign-in helps.
         ///
         /// Tried again with the longest pause.

@@ -2,49 +2,68 @@ extension TokenService {
     /// Starts a load in a task of its own, which keeps the service alive until it ends.
     ///
     /// Detached: no caller's task-locals or cancellation reach it. Registered before anything suspends: a second caller
-    /// finds it.
+    /// finds it. Only the loader runs on its executor, so that nothing else ever waits behind it.
     func start(_ flight: Machine.Flight, replacing previous: AccessToken?) {
         let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
-        let mark = LoadMark(of: self)
-        let marks = LoadMark.current + [mark]
-        let task = Task.detached(executorPreference: executor, priority: priority) { [loader] in
-            let result = await LoadMark.$current.withValue(marks) {
+        let mark = self.mark(of: flight.id)
+        let task = Task.detached(executorPreference: executor, priority: priority) { [loader, loadExecutor] in
+            let result = await LoadMark.$current.withValue(mark) {
                 await Result {
                     // Fenced off before it began: the old grant must not be used any more.
-                    try Task.checkCancellation()
-                    return try await loader.loadToken(replacing: previous)
+                    guard !mark.hasEnded else { throw CancellationError() }
+                    return try await withTaskExecutorPreference(loadExecutor) {
+                        try await loader.loadToken(replacing: previous)
+                    }
                 }
             }
-            mark.end()
             await self.finish(flight.id, with: result)
         }
         loads[flight.id] = RunningLoad(task: task, priority: priority)
-        startTimer(for: flight)
-    }
-
-    /// Makes sure that some event comes when the flight's limit has passed.
-    func startTimer(for flight: Machine.Flight) {
-        timers[flight.id] = Task.detached(executorPreference: executor) { [clock] in
-            guard await clock.hasPassed(flight.deadline) else { return }
-            await self.step { $0.elapse(to: max($1, flight.deadline)) }
-        }
     }
 
     private func finish(_ flight: Int, with result: Result<AccessToken, any Error>) {
         loads[flight] = nil
-        timers.removeValue(forKey: flight)?.cancel()
         switch result {
         case .success(let token): step { $0.loaded(token, by: flight, at: $1) }
         case .failure(let error):
-            let failure = error as? any TokenLoadFailure
-            let wrapped = TokenServiceError(.loadFailed, underlying: error, remedy: failure?.remedy ?? .retry)
-            step { $0.failed(wrapped, retryAfter: failure?.retryAfter, by: flight, at: $1) }
+            let salvaged = (error as? SalvagedGrant)?.grant
+            let cause = (error as? SalvagedGrant)?.reason ?? error
+            let failure = cause as? any TokenLoadFailure
+            // Another service's sign-out is over when its user has signed in again, which this one isn't told.
+            let isForeignReset = (cause as? TokenServiceError)?.code == .reset
+            let remedy = isForeignReset ? .retry : failure?.remedy ?? .retry
+            let wrapped = TokenServiceError(.loadFailed, underlying: cause, remedy: remedy)
+            step { $0.failed(wrapped, salvaged: salvaged, retryAfter: failure?.retryAfter, by: flight, at: $1) }
         }
     }
 
-    /// Whether the current task is part of a load of this service, and so would wait for itself.
-    package nonisolated var isAwaitedByThisTask: Bool {
-        LoadMark.current.contains { $0.isLoad(of: self) }
+    /// The mark that the tasks of a flight carry while callers may wait for it.
+    func mark(of flight: Int) -> LoadMark {
+        let mark = marks[flight] ?? LoadMark(of: self)
+        marks[flight] = mark
+        return mark
+    }
+
+    /// Nobody waits any longer for flights that are not the current one, or that have stalled.
+    func endMarks() {
+        guard !marks.isEmpty else { return }
+        let current = machine.state.runningFlight?.id
+        for (flight, mark) in marks where flight != current {
+            mark.end()
+            marks[flight] = nil
+        }
+    }
+
+    /// Cancels a load from outside the actor: its handlers are the loader's own code, and may be slow.
+    func cancel(_ flight: Int) {
+        guard let task = loads[flight]?.task else { return }
+        Task.detached(executorPreference: executor) { task.cancel() }
+    }
+
+    /// Gives a grant to the program, to be revoked.
+    func discard(_ grant: DiscardedGrant) {
+        guard let onDiscard else { return }
+        Task.detached(executorPreference: loadExecutor) { await onDiscard(grant) }
     }
 
     /// How many fences there have been.

@@ -16,18 +16,22 @@ extension TokenService {
     ///
     /// Everything that began before is fenced off; callers who wait get the new token. Its lifetime counts from now. An
     /// expired one (a lifetime of zero) is a grant only: a load starts at once with it, and those who wait go on waiting.
-    /// Clears back-off and refusals. For a change of user call ``reset()`` first. With a store the token is saved before
-    /// anybody gets it, and this returns when it has been, or after 5 s.
-    public func replace(with token: AccessToken) async {
-        place(token)
-        let save = lastSave
-        lastSave = nil
-        _ = try? await save?.value()
+    /// Clears back-off and refusals. For a change of user call ``reset()`` first.
+    ///
+    /// The replacement takes effect at once. With a store the token is saved before any caller gets it, and this returns when
+    /// it has been, or after 5 s; then callers get it all the same.
+    ///
+    /// - Parameter token: The new token.
+    /// - Returns: What was given up, and whether the store has the new token.
+    @discardableResult
+    public func replace(with token: AccessToken) async -> SessionChange {
+        await end(of: place(token))
     }
 
     /// The replacement itself, which has taken effect when this returns.
-    package func place(_ token: AccessToken) {
-        step { $0.replace(with: token, at: $1) }
+    package func place(_ token: AccessToken) -> Fence {
+        let previous = machine.grant
+        return fence(discarding: previous.flatMap { $0.isSameGrant(as: token) ? nil : $0 }) { $0.replace(with: token, at: $1) }
     }
 
     /// Signs out: drops token and grant, and fences off everything that began before.
@@ -36,28 +40,48 @@ extension TokenService {
     /// ``TokenServiceError/Code/reset`` at once; loads are cancelled and their results discarded. Afterwards the service is
     /// empty, not locked: the next call loads with no previous token.
     ///
-    /// The fence takes effect at once; what is waited for is the store's removal, 5 s at most.
+    /// The fence takes effect at once, whatever becomes of the store; what is waited for is that the store hands over and
+    /// removes what it has, 5 s at most.
     ///
-    /// - Returns: The last token received, whose refresh token you may want to revoke (RFC 7009).
-    /// - Throws: ``TokenServiceError`` with the code `storeFailed` if the store did not remove its token: a later run of
-    ///   the program may find it there. The service itself is signed out all the same, and the error has the dropped token.
-    @discardableResult
-    public func reset() async throws -> AccessToken? {
-        try await finish(fence())
+    /// - Returns: What was given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
+    ///   removed its token.
+    public func reset() async -> SessionChange {
+        await end(of: fence())
     }
 
-    /// A reset that has taken effect, but for the store's removal.
+    /// A fence that has taken effect, but for the store's part.
     package struct Fence: Sendable {
-        let dropped: AccessToken?
-        let removal: FirstAnswer<Void>?
+        let discarded: AccessToken?
+        let end: FirstAnswer<SessionChange>?
     }
 
     /// The reset itself, which has taken effect when this returns.
     package func fence() -> Fence {
-        let dropped = machine.grant
-        step { machine, _ in machine.reset() }
-        defer { removal = nil }
-        return Fence(dropped: dropped, removal: removal)
+        fence(discarding: machine.grant) { $0.reset(at: $1) }
+    }
+
+    private func fence(discarding token: AccessToken?, _ event: (inout Machine, Duration) -> Void) -> Fence {
+        let number = machine.generation + 1, end = FirstAnswer<SessionChange>()
+        if store != nil { fences[number] = end }
+        step(event)
+        return Fence(discarded: token, end: store == nil ? nil : end)
+    }
+
+    /// The store has done its part of these fences, or failed to in time.
+    func end(_ numbers: [Int], found: AccessToken?, error: TokenServiceError?) {
+        for number in numbers {
+            let change = SessionChange(discarded: [found].compactMap { $0 }, storeFailure: error)
+            fences.removeValue(forKey: number)?.give(.success(change))
+        }
+    }
+
+    /// Waits for the store's part; to be called once for each fence.
+    package func end(of fence: Fence) async -> SessionChange {
+        let discarded = [fence.discarded].compactMap { $0 }
+        guard let change = try? await fence.end?.value() else {
+            return SessionChange(discarded: discarded, storeFailure: nil)
+        }
+        return SessionChange(discarded: discarded + change.discarded, storeFailure: change.storeFailure)
     }
 
     /// Ends every pause after failures, also a refused grant's: the person tapped “try again”.

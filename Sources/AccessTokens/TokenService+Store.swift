@@ -5,106 +5,82 @@ import Foundation
 #endif
 
 extension TokenService {
-    /// Queues an operation of the store behind the earlier ones, in a task that nobody cancels.
-    ///
-    /// - Parameter whenLate: Called if the operation has not ended after its time limit; it goes on, and blocks those behind.
-    private func enqueue(
-        _ operation: @escaping @Sendable (any TokenStore) async -> Void, whenLate: @escaping @Sendable () async -> Void
-    ) {
+    /// What one operation of the store ended with.
+    private typealias Outcome = (found: StoredToken?, error: (any Error)?)
+
+    /// Runs an operation of the store in a task that nobody cancels; the machine lets one run at a time.
+    func perform(_ operation: StoreQueue.Operation, at now: Duration) {
         guard let store else { return }
-        let before = lastStoreOperation
-        let deadline = clock.now() + RefreshPolicy.storeTimeout
-        let timer = Task.detached(executorPreference: executor) { [clock] in
-            guard await clock.hasPassed(deadline) else { return }
-            await whenLate()
-        }
-        lastStoreOperation = Task.detached(executorPreference: executor) {
-            await before?.value
-            await operation(store)
-            timer.cancel()
-        }
-    }
-
-    /// Asks the store for an earlier run's token; the flight's own limit says when nobody waits any longer.
-    func restore(_ flight: Machine.Flight) {
-        startTimer(for: flight)
-        enqueue { store in
-            let result = await Result { try await store.load() }
-            await self.finishRestore(flight.id, with: result)
-        } whenLate: {
-            // Nothing: a restore's callers wait as long as a load's.
-        }
-    }
-
-    private func finishRestore(_ flight: Int, with result: Result<StoredToken?, any Error>) {
-        timers.removeValue(forKey: flight)?.cancel()
-        switch result {
-        case .success(let stored):
-            let found = stored.map { stored in
-                let seconds = wallClock().timeIntervalSince(stored.received)
-                // A date from far away must not overflow a duration; what is older than any token is old enough.
-                let bounded = min(max(seconds, 0), RefreshPolicy.longestLifetime / .seconds(1))
-                return (stored.token, Duration.seconds(bounded))
+        let mark = operation.flight.map { self.mark(of: $0) } ?? LoadMark(of: self)
+        let stored = stored(by: operation, at: now)
+        Task.detached(executorPreference: executor) { [loadExecutor] in
+            let outcome = await LoadMark.$current.withValue(mark) {
+                await withTaskExecutorPreference(loadExecutor) { await Self.perform(operation, stored, in: store) }
             }
-            step { $0.restored(found, by: flight, at: $1) }
-        case .failure(let error):
-            step { $0.restoreFailed(TokenServiceError(.storeFailed, underlying: error), by: flight, at: $1) }
+            await self.finish(operation, with: outcome)
         }
     }
 
-    func save(_ token: AccessToken, start: Duration, flight: Int?, at now: Duration) {
-        let stored = StoredToken(token, received: wallClock().addingTimeInterval((start - now) / .seconds(1)))
-        let end = FirstAnswer<Void>()
-        lastSave = end
-        let generation = machine.generation
-        enqueue { store in
-            // The fence is checked again: what was signed out while it waited must not be written any more.
-            let isFenced = await self.generation != generation
-            let result = isFenced ? .success(()) : await Result { try await store.save(stored) }
-            await self.finishSave(flight, with: result)
-            end.give(.success(()))
-        } whenLate: {
-            await self.finishSave(flight, with: .failure(StoreTimeout()))
-            end.give(.success(()))
+    @concurrent private static func perform(
+        _ operation: StoreQueue.Operation, _ stored: StoredToken?, in store: any TokenStore
+    ) async -> Outcome {
+        // What cannot be read can't be handed over; it is removed or written over all the same.
+        let found = operation.handsOver ? try? await store.load() : nil
+        do {
+            switch operation.kind {
+            case .load: return (try await store.load(), nil)
+            case .save: if let stored { try await store.save(stored) }
+            case .remove: try await store.remove()
+            }
+            return (found, nil)
+        } catch {
+            return (found, error)
         }
     }
 
-    private func finishSave(_ flight: Int?, with result: Result<Void, any Error>) {
-        var failure: TokenServiceError?
-        if case .failure(let error) = result { failure = TokenServiceError(.storeFailed, underlying: error) }
-        if let flight {
-            step { [failure] in $0.saved(by: flight, error: failure, at: $1) }
-        } else if let failure {
-            step { machine, _ in machine.announce(.storeFailed, error: failure) }
+    private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
+        var error = outcome.error.map { TokenServiceError(.storeFailed, underlying: $0) }
+        var found: Machine.Found?
+        if let stored = outcome.found {
+            let age = wallTime?.timeIntervalSince(stored.received)
+            if case .load = operation.kind, age?.isFinite == false {
+                error = TokenServiceError(.storeFailed, underlying: UnusableDate())
+            }
+            found = (stored.token, Self.bounded(age))
         }
+        step { [found, error] in $0.storeEnded(found: found, error: error, at: $1) }
     }
 
-    /// Removes the token after everything queued before; `removal` tells when and how that ended.
-    func remove() {
-        let answer = FirstAnswer<Void>()
-        removal = answer
-        enqueue { store in
-            answer.give(await Result { try await store.remove() })
-        } whenLate: {
-            answer.give(.failure(StoreTimeout()))
-        }
+    /// A date from far away must not overflow a duration; what is older than any token, or of no age, is old enough.
+    private static func bounded(_ age: TimeInterval?) -> Duration {
+        guard let age, age.isFinite else { return RefreshPolicy.longestLifetime }
+        return .seconds(min(max(age, 0), RefreshPolicy.longestLifetime / .seconds(1)))
     }
 
-    /// Waits for the removal that a reset queued; to be called once for each.
-    ///
-    /// An error has what was dropped, so that it can be revoked all the same.
-    package func finish(_ fence: Fence) async throws -> AccessToken? {
-        do { try await fence.removal?.value() } catch {
-            var failure = TokenServiceError(.storeFailed, underlying: error)
-            failure.dropped = fence.dropped
-            step { [failure] machine, _ in machine.announce(.storeFailed, error: failure) }
-            throw failure
-        }
-        return fence.dropped
+    /// What a save writes: the moment from which the token's lifetime counts, on the wall clock.
+    private func stored(by operation: StoreQueue.Operation, at now: Duration) -> StoredToken? {
+        guard case .save(let token, let start) = operation.kind else { return nil }
+        return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
+    }
+
+    /// The wall clock's time; `nil`: it tells none.
+    var wallTime: Date? {
+        let time = wallClock()
+        return time.timeIntervalSinceReferenceDate.isFinite ? time : nil
     }
 }
 
 /// An operation of the store took too long.
 struct StoreTimeout: Error, CustomStringConvertible {
     let description = "The store did not answer within \(RefreshPolicy.storeTimeout)."
+}
+
+/// A store returned a token without a moment from which its lifetime counts.
+struct UnusableDate: Error, CustomStringConvertible {
+    let description = "The stored token's date is not a number: the store is damaged. Sign in again with replace(with:)."
+}
+
+extension TokenServiceError {
+    /// Nothing waits for a store that has taken too long.
+    static let storeIsLate = TokenServiceError(.storeFailed, underlying: StoreTimeout())
 }

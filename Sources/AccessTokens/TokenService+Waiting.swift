@@ -23,11 +23,7 @@ extension TokenService {
         switch try await find(seen: generation, until: deadline) {
         case .answer(let token): return token
         case .place(let place):
-            let alarm = Task.detached(executorPreference: executor) { [self, clock] in
-                guard await clock.hasPassed(deadline) else { return }
-                leave(place, with: TokenServiceError(.deadlineExceeded))
-            }
-            defer { alarm.cancel() }
+            wake(at: deadline)
             return try await wait(at: place)
         }
     }
@@ -38,11 +34,20 @@ extension TokenService {
     @inline(never)
     private nonisolated(nonsending) func find(seen generation: Int, until deadline: Duration?) async throws -> Entrance {
         try Task.checkCancellation()
-        guard !isAwaitedByThisTask else { throw TokenServiceError(.loaderWaitsForItself) }
         let now = clock.now(), priority = Task.currentPriority
         if let deadline, deadline <= now { throw TokenServiceError(.deadlineExceeded) }
-        if let place = lobby.withLock({ $0.join(seen: generation, priority: priority, at: now) }) { return .place(place) }
-        return try await enter(seen: generation, until: deadline)
+        try beginWaiting()
+        if let place = lobby.withLock({ $0.join(seen: generation, priority: priority, until: deadline, at: now) }) {
+            return .place(place)
+        }
+        do {
+            let entrance = try await enter(seen: generation, until: deadline)
+            if case .answer = entrance { endWaiting() }
+            return entrance
+        } catch {
+            endWaiting()
+            throw error
+        }
     }
 
     @inline(never)
@@ -56,7 +61,7 @@ extension TokenService {
         } admission: { retrieval, lobby in
             switch retrieval {
             case .answer(let result): result.map { .answer($0) }
-            case .wait: .success(.place(lobby.admit(priority: priority)))
+            case .wait: .success(.place(lobby.admit(priority: priority, until: deadline)))
             }
         }
         if case .success(.place) = entrance { raisePriority(to: priority) }
@@ -65,7 +70,8 @@ extension TokenService {
 
     /// Who has a place must come here: it stays taken until its caller has seen its answer.
     private nonisolated(nonsending) func wait(at place: Place) async throws -> AccessToken {
-        try await withTaskCancellationHandler {
+        defer { endWaiting() }
+        return try await withTaskCancellationHandler {
             try await CallerContinuation.suspend { continuation in
                 let answer = lobby.withLock { $0.settle(.caller(continuation), at: place) }
                 if let answer { continuation.resume(with: answer) }

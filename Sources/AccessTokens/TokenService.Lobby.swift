@@ -17,21 +17,26 @@ extension TokenService {
         private(set) var waiters = WaiterQueue<Waiter>()
         /// Callers that have a place and are about to suspend, and what they get instead if an answer is quicker.
         private var arrivals: [Place: Answer?] = [:]
+        /// When callers with a limit of their own leave.
+        private var limits = LimitHeap<Place>()
 
         /// Takes a place among those who wait for the load that runs; `nil`: the caller must come in.
-        mutating func join(seen generation: Int, priority: TaskPriority, at now: Duration) -> Place? {
-            guard isOpen, let limit = snapshot.joinableUntil, now < limit, generation == snapshot.generation,
+        mutating func join(
+            seen generation: Int, priority: TaskPriority, until limit: Duration? = nil, at now: Duration
+        ) -> Place? {
+            guard isOpen, let end = snapshot.joinableUntil, now < end, generation == snapshot.generation,
                 priority <= urgency
             else { return nil }
             joined += 1
-            return admit(priority: priority)
+            return admit(priority: priority, until: limit)
         }
 
         /// Takes the last place, for a caller that is about to suspend.
-        mutating func admit(priority: TaskPriority) -> Place {
+        mutating func admit(priority: TaskPriority, until limit: Duration? = nil) -> Place {
             urgency = max(urgency, priority)
             let place = waiters.append()
             arrivals[place] = .some(nil)
+            if let limit { limits.insert(place, at: limit) }
             return place
         }
 
@@ -51,9 +56,22 @@ extension TokenService {
         /// A caller leaves with an answer of its own; `nil`: there is nobody to resume.
         mutating func leave(_ place: Place, with answer: Answer) -> Waiter? {
             let waiter = waiters.remove(place)
+            if waiters.count == 0 { limits = LimitHeap() }
             // The first answer counts.
             if case .some(nil) = arrivals[place] { arrivals[place] = answer }
             return waiter
+        }
+
+        /// When the next caller runs out of time; `nil`: none does.
+        var nextLimit: Duration? { limits.earliest }
+
+        /// Callers whose own time is over leave; returns whom to resume.
+        mutating func expire(at now: Duration) -> [Waiter] {
+            var late: [Waiter] = []
+            while let place = limits.removeEarliest(until: now) {
+                if let waiter = leave(place, with: .failure(TokenServiceError(.deadlineExceeded))) { late.append(waiter) }
+            }
+            return late
         }
 
         /// The actor begins to decide: who has come until now, and whether anybody waits.
@@ -70,6 +88,7 @@ extension TokenService {
             if answer != nil || waiters.count == 0 { urgency = .background }
             guard let answer else { return WaiterQueue() }
             arrivals = arrivals.mapValues { $0 ?? answer }
+            limits = LimitHeap()
             return waiters.takeAll()
         }
     }

@@ -34,14 +34,20 @@ extension TokenService {
         let publication: Int?
         /// Until when callers may join the load that runs; `nil` for none.
         let joinableUntil: Duration?
+        /// When time alone next changes something for those who wait; `nil`: it doesn't.
+        let nextDeadline: Duration?
         /// Until then the token is handed out and nothing else is to be done: the one comparison of nearly every call.
         private(set) var calmUntil: Duration
 
-        init(servable: Servable?, generation: Int, publication: Int? = nil, joinableUntil: Duration? = nil) {
+        init(
+            servable: Servable?, generation: Int, publication: Int? = nil, joinableUntil: Duration? = nil,
+            nextDeadline: Duration? = nil
+        ) {
             self.servable = servable
             self.generation = generation
             self.publication = publication
             self.joinableUntil = joinableUntil
+            self.nextDeadline = nextDeadline
             calmUntil = Self.calmTime(of: servable)
         }
 
@@ -75,7 +81,7 @@ extension TokenService.StateMachine {
         if case .loading(let flight) = state { limit = flight.deadline }
         return TokenService.Snapshot(
             servable: servable, generation: generation, publication: servable == nil ? nil : publications,
-            joinableUntil: limit)
+            joinableUntil: limit, nextDeadline: nextDeadline)
     }
 }
 

@@ -27,8 +27,13 @@ extension TokenService.StateMachine {
             return .wait
         case .empty:
             if let error = obstacle(at: now) { return .answer(.failure(error)) }
-            let flight = isRestorePending ? startRestore(callers, at: now) : startFlight(.loadStarted, callers: callers, at: now)
-            state = .loading(flight)
+            if !isRestorePending {
+                state = .loading(startFlight(.loadStarted, callers: callers, at: now))
+            } else if storage.isLate {
+                return .answer(.failure(.storeIsLate))
+            } else {
+                startRestore(callers, at: now)
+            }
             return .wait
         }
     }
@@ -45,10 +50,18 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Compares the deadlines with the time: the token's, then the flight's.
+    /// Compares the deadlines with the time: the token's, the load's, then the store's.
     mutating func elapse(to now: Duration) {
         expireToken(at: now)
         timeOutFlight(at: now)
+        timeOutStore(at: now)
+    }
+
+    /// The next moment at which time alone changes something for those who wait; `nil`: there is none.
+    var nextDeadline: Duration? {
+        var deadlines = [storage.nextDeadline].compactMap { $0 }
+        if let flight = state.runningFlight, flight.isLoading { deadlines.append(flight.deadline) }
+        return deadlines.min()
     }
 
     mutating func expireToken(at now: Duration) {
@@ -63,8 +76,18 @@ extension TokenService.StateMachine {
     }
 
     mutating func startFlight(_ name: TokenEvent.Name, callers: Int, at now: Duration) -> Flight {
+        startLoad(of: newFlight(callers: callers, at: now), name, at: now)
+    }
+
+    /// The flight's load begins, at once or after the store has been asked.
+    mutating func startLoad(of flight: Flight, _ name: TokenEvent.Name, at now: Duration) -> Flight {
         rejections.loadStarts(at: now)
-        let flight = newFlight(callers: callers, at: now)
+        loads += 1
+        var flight = flight
+        flight.load = loads
+        flight.phase = .loading
+        flight.start = now
+        flight.deadline = flight.limit
         add(.start(flight, replacing: grant))
         announce(name, flight)
         return flight
@@ -72,8 +95,9 @@ extension TokenService.StateMachine {
 
     mutating func newFlight(_ phase: Phase = .loading, callers: Int, at now: Duration) -> Flight {
         flights += 1
+        let limit = now + policy.loadTimeout
         return Flight(
-            id: flights, start: now, deadline: now + policy.loadTimeout, publications: publications, callers: callers,
-            phase: phase)
+            id: flights, generation: generation, start: now, limit: limit, deadline: limit, publications: publications,
+            callers: callers, phase: phase)
     }
 }

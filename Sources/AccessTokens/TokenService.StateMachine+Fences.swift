@@ -11,35 +11,47 @@ extension TokenService.StateMachine {
     }
 
     /// Signed out: nothing from before is seen by calls that start after this.
-    mutating func reset() {
-        let fenced = fence()
+    mutating func reset(at now: Duration) {
+        let fenced = fence(.signedOut)
         lastReset = generation
+        let dropped = grant
         grant = nil
-        if hasStore { add(.remove) }
+        if let dropped { discard(dropped, .signedOut) }
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
+        if hasStore {
+            enqueue(.remove, fence: generation, handsOver: true, handedOver: [dropped].compactMap { $0 }, at: now)
+        }
         cancel(fenced)
     }
 
     /// A new token for the same principal.
     mutating func replace(with token: AccessToken, at now: Duration) {
-        let fenced = fence()
+        let isStoreUnknown = isRestorePending
+        let fenced = fence(.replaced)
+        let dropped = grant
         grant = token
+        if let dropped { discard(dropped, .replaced) }
         announce(.replaced)
-        let isExpired = token.lifetime.map { $0 <= .zero } ?? false
-        let callers = isAwaited ? fenced?.callers ?? 0 : 0
-        if hasStore, isExpired { add(.save(token, start: now, flight: nil)) }
-        if !isExpired, hasStore {
-            // Those who wait go on waiting until it is saved.
-            save(token, as: newFlight(callers: callers, at: now), isCurrent: true, isGiven: true, at: now)
+        let isExpired = token.isUnusable || token.lifetime.map { $0 <= .zero } ?? false
+        var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
+        // Those who wait go on waiting until the token is saved, or for the load that an expired one's grant pays for.
+        let isSaved = hasStore && !isExpired && !storage.isLate
+        if isSaved { hold(token, as: &flight, isGiven: true, at: now) }
+        if hasStore {
+            enqueue(
+                .save(token, start: now), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown,
+                handedOver: [dropped, token].compactMap { $0 }, at: now)
+        }
+        if isSaved {
+            state = .loading(flight)
         } else if !isExpired {
             state = .fresh(Servable(token, from: now, at: now, policy: policy, jitter: jitter()))
             answerWaiters(.success(token))
         } else if abandoned.count > RefreshPolicy.abandonedFlights {
             answerWaiters(.failure(TokenServiceError(.loadTimedOut)))
         } else {
-            // Those who wait go on waiting, for the load that the expired token's grant pays for.
-            state = .loading(startFlight(.loadStarted, callers: callers, at: now))
+            state = .loading(startLoad(of: flight, .loadStarted, at: now))
         }
         cancel(fenced)
     }
@@ -55,22 +67,23 @@ extension TokenService.StateMachine {
     }
 
     /// Cuts off everything that began before; returns the flight that this ended.
-    private mutating func fence() -> Flight? {
+    private mutating func fence(_ reason: DiscardedGrant.Reason) -> Flight? {
         generation += 1
         publications += 1
         isRestorePending = false
         backOff = BackOff()
         rejections = Rejections()
         let flight = state.flight
+        for case .saving(let token, _) in (abandoned + [flight].compactMap { $0 }).map(\.phase)
+        where !(grant.map { $0.isSameGrant(as: token) } ?? false) { discard(token, reason) }
         // Only what asks the server is worth counting; what asks the store is forgotten.
-        if let flight, flight.isLoading { abandoned.append(flight) }
+        if let flight { abandoned.append(flight) }
         abandoned.removeAll { !$0.isLoading }
         state = .empty
         return flight
     }
 
-    /// After the answers, which come at once: cancelling runs the loader's own code.
     private mutating func cancel(_ flight: Flight?) {
-        if let flight { add(.cancel(flight: flight.id)) }
+        if let flight, flight.isLoading { add(.cancel(flight: flight.id)) }
     }
 }

@@ -2,11 +2,11 @@ extension TokenService.StateMachine {
     /// A load returned a token.
     mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
         expireToken(at: now)
-        guard let (flight, isCurrent) = end(id) else { return }
+        guard let (flight, isCurrent) = endLoad(id, bringing: token) else { return }
         // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
-        grant = token
+        if !token.isUnusable || token.refreshToken != nil { grant = token }
         if hasStore {
-            save(token, as: flight, isCurrent: isCurrent, isGiven: false, at: now)
+            save(token, of: flight, isCurrent: isCurrent, at: now)
         } else {
             accept(token, of: flight, isCurrent: isCurrent, at: now)
         }
@@ -32,38 +32,61 @@ extension TokenService.StateMachine {
     }
 
     /// A load threw.
-    mutating func failed(_ error: TokenServiceError, retryAfter: Duration? = nil, by id: Int, at now: Duration) {
+    ///
+    /// - Parameter salvaged: A new grant that came with the failure; then each attempt spends one, so the pause is the longest.
+    mutating func failed(
+        _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, by id: Int, at now: Duration
+    ) {
         expireToken(at: now)
         let wasStalled = state.isStalled
-        guard let (flight, isCurrent) = end(id), isCurrent else { return }
+        guard let (flight, isCurrent) = endLoad(id, bringing: salvaged) else { return }
+        if let salvaged {
+            grant = salvaged
+            if hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
+        }
+        guard isCurrent else { return }
         // The time-out has counted as the failure; only news that time cannot mend, or the server's wish, is added to it.
-        if wasStalled, error.remedy == .retry, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
-        fail(error, of: flight, retryAfter: retryAfter, at: now)
+        if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
+        fail(error, of: flight, retryAfter: retryAfter, isCostly: salvaged != nil, at: now)
     }
 
-    /// The current flight has run for too long.
+    /// The current load has run for too long.
     mutating func timeOutFlight(at now: Duration) {
-        guard let flight = state.runningFlight, flight.deadline <= now else { return }
-        if isRepeatable || flight.isRestoring {
+        guard let flight = state.runningFlight, flight.isLoading, flight.deadline <= now else { return }
+        if isRepeatable {
             state.endFlight()
             abandoned.append(flight)
         } else {
             state = .stalled(state.servable, flight)
         }
         fail(TokenServiceError(.loadTimedOut), of: flight, retryAfter: nil, at: now)
-        // After the answers: cancelling runs the loader's own code.
-        if isRepeatable, !flight.isRestoring { add(.cancel(flight: flight.id)) }
+        if isRepeatable { add(.cancel(flight: flight.id)) }
     }
 
-    /// Takes a flight that ended out of the state; `nil` if its result is outdated.
+    /// Takes a flight that ended out of the state; `nil` if it was forgotten, or its result is outdated.
     mutating func end(_ id: Int) -> (flight: Flight, isCurrent: Bool)? {
+        guard let ended = remove(id), ended.isCurrent || ended.flight.publications == publications else { return nil }
+        return ended
+    }
+
+    /// The same for a load; what it brings too late goes to the program.
+    private mutating func endLoad(_ id: Int, bringing token: AccessToken?) -> (flight: Flight, isCurrent: Bool)? {
+        guard let ended = remove(id) else { return nil }
+        if ended.isCurrent || ended.flight.publications == publications { return ended }
+        let generation = ended.flight.generation
+        let reason: DiscardedGrant.Reason =
+            generation < lastReset ? .signedOut : generation < self.generation ? .replaced : .superseded
+        if let token { discard(token, reason) }
+        return nil
+    }
+
+    /// Takes a flight that ended out of the state, whatever its result is worth.
+    mutating func remove(_ id: Int) -> (flight: Flight, isCurrent: Bool)? {
         if let flight = state.flight, flight.id == id {
             state.endFlight()
             return (flight, true)
         }
-        guard let index = abandoned.firstIndex(where: { $0.id == id }) else { return nil }
-        let flight = abandoned.remove(at: index)
-        return flight.publications == publications ? (flight, false) : nil
+        return abandoned.firstIndex { $0.id == id }.map { (abandoned.remove(at: $0), false) }
     }
 
     /// What an arriving token is good for: to keep, only to answer those who wait (`nil`), or for nothing.
@@ -74,6 +97,7 @@ extension TokenService.StateMachine {
         if let lifetime = token.lifetime, flight.start + min(lifetime, RefreshPolicy.longestLifetime) <= now {
             return .failure(TokenServiceError(.tokenExpiredOnArrival))
         }
+        if token.isUnusable { return .failure(TokenServiceError(.loadFailed, underlying: EmptyAccessToken())) }
         let servable = Servable(token, from: flight.start, at: now, policy: policy, jitter: jitter())
         if let expiry = servable.expiry, expiry <= now {
             // Nobody's answer, and a good token is there: that is a refresh that gained nothing.
@@ -83,15 +107,18 @@ extension TokenService.StateMachine {
     }
 
     /// Counts a failure of the flight that just ended: softly while a token is good, else towards the back-off.
-    mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration?, at now: Duration) {
+    mutating func fail(
+        _ error: TokenServiceError, of flight: Flight, retryAfter: Duration?, isCostly: Bool = false, at now: Duration
+    ) {
         guard var servable = state.servable else {
-            let error = backOff.record(error, retryAfter: retryAfter, jitter: jitter(), at: now)
+            let error = backOff.record(error, retryAfter: retryAfter, isCostly: isCostly, jitter: jitter(), at: now)
             announce(error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
             return answerWaiters(.failure(error))
         }
         // An older load delivered while this one ran: nobody waits, nothing is missing.
         guard flight.publications == publications else { return }
         servable.failedRefreshes += 1
+        let error = backOff.judge(error)
         if let wish = RefreshPolicy.honoured(retryAfter: retryAfter) {
             // The server's own wish holds beyond hard expiry, for callers too; our pauses never do.
             servable.refreshFrom = now + wish
@@ -99,7 +126,7 @@ extension TokenService.StateMachine {
         } else if error.remedy == .signIn {
             servable.refreshFrom = nil
         } else {
-            let failures = error.remedy == .clientRegistration ? .max : servable.failedRefreshes
+            let failures = isCostly || error.remedy != .retry ? .max : servable.failedRefreshes
             servable.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: failures, jitter: jitter())
         }
         state.install(servable)

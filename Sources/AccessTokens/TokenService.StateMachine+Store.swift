@@ -1,16 +1,122 @@
 extension TokenService.StateMachine {
-    /// The first miss asks the store what an earlier run left.
-    mutating func startRestore(_ callers: Int, at now: Duration) -> Flight {
-        let flight = newFlight(.restoring, callers: callers, at: now)
-        add(.restore(flight))
-        return flight
+    /// What the store had: a token, and how long ago its load began by the wall clock, which may be wrong.
+    typealias Found = (token: AccessToken, age: Duration)
+
+    /// The first miss asks the store what an earlier run left; its load has the rest of the time.
+    mutating func startRestore(_ callers: Int, at now: Duration) {
+        var flight = newFlight(.restoring, callers: callers, at: now)
+        flight.deadline = min(flight.limit, now + RefreshPolicy.storeTimeout)
+        state = .loading(flight)
+        enqueue(.load, flight: flight.id, deadline: flight.deadline, at: now)
     }
 
-    /// The store answered; `nil`: it is empty.
+    /// Saves a loaded token before anybody gets it; callers that come meanwhile wait for that.
+    mutating func save(_ token: AccessToken, of flight: Flight, isCurrent: Bool, at now: Duration) {
+        guard !storage.isLate else {
+            enqueue(.save(token, start: flight.start), at: now)
+            return accept(token, of: flight, isCurrent: isCurrent, at: now)
+        }
+        var flight = flight
+        hold(token, as: &flight, isGiven: false, at: now)
+        if isCurrent {
+            state = state.servable.map { .refreshing($0, flight) } ?? .loading(flight)
+        } else {
+            abandoned.append(flight)
+        }
+        enqueue(.save(token, start: flight.start), flight: flight.id, at: now)
+    }
+
+    /// A token is in hand and is about to be saved: from now on it is younger than what an older load may bring.
+    mutating func hold(_ token: AccessToken, as flight: inout Flight, isGiven: Bool, at now: Duration) {
+        publications += 1
+        flight.publications = publications
+        flight.phase = .saving(token, isGiven: isGiven)
+        // The load has ended in time; the save has a limit of its own.
+        flight.deadline = now + RefreshPolicy.storeTimeout
+    }
+
+    /// Puts an operation behind the earlier ones; nothing waits for it if the store is late.
+    mutating func enqueue(
+        _ kind: StoreQueue.Kind, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false,
+        handedOver: [AccessToken] = [], deadline: Duration? = nil, at now: Duration
+    ) {
+        let dropped = storage.add(
+            kind, generation: generation, deadline: deadline ?? now + RefreshPolicy.storeTimeout, flight: flight,
+            fence: storage.isLate ? nil : fence, handsOver: handsOver, handedOver: handedOver)
+        if storage.isLate {
+            announce(.storeFailed, error: .storeIsLate)
+            if let fence { add(.endFences([fence], found: nil, .storeIsLate)) }
+        }
+        for operation in dropped { _ = operation.flight.flatMap { end($0) } }
+        if storage.operations.count == 1 { add(.perform(storage.operations[0])) }
+    }
+
+    /// The operation that ran has ended, in time or late.
     ///
-    /// - Parameter found: The token, and how long ago its load began by the wall clock, which may be wrong.
-    mutating func restored(_ found: (token: AccessToken, age: Duration)?, by id: Int, at now: Duration) {
-        guard let (flight, isCurrent) = end(id) else { return }
+    /// - Parameters:
+    ///   - found: What a load, or an operation that hands over what was there, found.
+    ///   - error: Why it failed.
+    mutating func storeEnded(found: Found?, error: TokenServiceError?, at now: Duration) {
+        expireToken(at: now)
+        guard let operation = storage.removeFirst() else { return }
+        if let next = storage.operations.first { add(.perform(next)) }
+        switch operation.kind {
+        case .load: restored(found, error: error, by: operation, at: now)
+        case .save:
+            if let flight = operation.flight {
+                saved(by: flight, error: error, at: now)
+            } else if let error, operation.generation == generation {
+                announce(.storeFailed, error: error)
+            }
+        case .remove:
+            if let error { announce(.storeFailed, generation: operation.generation, error: error) }
+        }
+        guard operation.handsOver else { return endFences(operation.fences, found: nil, error: error) }
+        let isNew = found.map { found in !operation.handedOver.contains { $0.isSameGrant(as: found.token) } } ?? false
+        let handedOver = isNew ? found?.token : nil
+        if let handedOver { discard(handedOver, operation.isRemoval ? .signedOut : .replaced) }
+        endFences(operation.fences, found: handedOver, error: error)
+    }
+
+    /// Compares the limits of the store's operations with the time.
+    mutating func timeOutStore(at now: Duration) {
+        for operation in storage.elapse(to: now) {
+            switch operation.kind {
+            case .load: timeOutRestore(operation.flight, at: now)
+            case .save:
+                if let flight = operation.flight {
+                    saved(by: flight, error: .storeIsLate, at: now)
+                } else if operation.generation == generation {
+                    announce(.storeFailed, error: .storeIsLate)
+                }
+            case .remove: announce(.storeFailed, generation: operation.generation, error: .storeIsLate)
+            }
+            endFences(operation.fences, found: nil, error: .storeIsLate)
+        }
+    }
+
+    private mutating func endFences(_ fences: [Int], found: AccessToken?, error: TokenServiceError?) {
+        if !fences.isEmpty { add(.endFences(fences, found: found, error)) }
+    }
+
+    /// The store is silent; what it says later is welcome.
+    private mutating func timeOutRestore(_ id: Int?, at now: Duration) {
+        guard let flight = state.flight, flight.id == id else { return }
+        state.endFlight()
+        abandoned.append(flight)
+        fail(.storeIsLate, of: flight, retryAfter: nil, at: now)
+    }
+
+    /// The store answered; without a token and an error it is empty.
+    private mutating func restored(
+        _ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation, at now: Duration
+    ) {
+        guard let id = operation.flight, let (flight, isCurrent) = end(id) else { return }
+        // It may be locked, which is not the same as empty, so no loader is called.
+        if let error {
+            if isCurrent { fail(error, of: flight, retryAfter: nil, at: now) }
+            return
+        }
         isRestorePending = false
         if let found {
             grant = found.token
@@ -18,8 +124,10 @@ extension TokenService.StateMachine {
             // The wall clock may have been moved: the token is never older than its life, nor younger than new.
             let start = now - min(max(found.age, .zero), max(lifetime, .zero))
             let servable = Servable(found.token, from: start, at: now, policy: policy, jitter: jitter())
-            if servable.expiry.map({ now < $0 }) ?? true, !rejections.contains(found.token, at: now) {
+            let isGood = servable.expiry.map { now < $0 } ?? true
+            if isGood, !found.token.isUnusable, !rejections.contains(found.token, at: now) {
                 publications += 1
+                // A late restore after failed ones: the pause is over, since there is a token.
                 state.install(servable)
                 announce(.restored, flight)
                 return answerWaiters(.success(found.token))
@@ -27,33 +135,13 @@ extension TokenService.StateMachine {
         }
         guard isCurrent, isAwaited else { return }
         // Nothing has come into a load's way since the restore began: what does, ends it.
-        state = .loading(startFlight(.loadStarted, callers: flight.callers, at: now))
+        state = .loading(startLoad(of: flight, .loadStarted, at: now))
     }
 
-    /// The store could not answer; it may be locked, which is not the same as empty, so no loader is called.
-    mutating func restoreFailed(_ error: TokenServiceError, by id: Int, at now: Duration) {
-        guard let (flight, isCurrent) = end(id), isCurrent else { return }
-        fail(error, of: flight, retryAfter: nil, at: now)
-    }
-
-    /// Saves a token before anybody gets it; callers that come meanwhile wait for that.
-    mutating func save(_ token: AccessToken, as flight: Flight, isCurrent: Bool, isGiven: Bool, at now: Duration) {
-        var flight = flight
-        flight.phase = .saving(token, isGiven: isGiven)
-        // The load has ended in time; the save has a limit of its own.
-        flight.deadline = now + RefreshPolicy.longestLifetime
-        if isCurrent {
-            state = state.servable.map { .refreshing($0, flight) } ?? .loading(flight)
-        } else {
-            abandoned.append(flight)
-        }
-        add(.save(token, start: flight.start, flight: flight.id))
-    }
-
-    /// A save ended, or took too long, which is an event and not the callers' failure; the fence is checked again.
-    mutating func saved(by id: Int, error: TokenServiceError?, at now: Duration) {
-        expireToken(at: now)
-        guard let (flight, isCurrent) = end(id), case .saving(let token, let isGiven) = flight.phase else { return }
+    /// A save ended, or took too long, which is an event and not the callers' failure.
+    private mutating func saved(by id: Int, error: TokenServiceError?, at now: Duration) {
+        guard let (flight, isCurrent) = remove(id), case .saving(let token, let isGiven) = flight.phase else { return }
+        guard isCurrent || flight.publications == publications else { return discard(token, .superseded) }
         if let error { announce(.storeFailed, flight, error: error) }
         accept(token, of: flight, isCurrent: isCurrent, isGiven: isGiven, at: now)
     }
@@ -66,5 +154,21 @@ extension TokenService.StateMachine.Flight {
 
     var isRestoring: Bool {
         if case .restoring = phase { true } else { false }
+    }
+}
+
+extension StoreQueue.Operation {
+    var isRemoval: Bool {
+        if case .remove = kind { true } else { false }
+    }
+}
+
+extension AccessToken {
+    /// Whether no request can carry it: it is a grant only.
+    var isUnusable: Bool { value.isEmpty }
+
+    /// Whether to revoke the one is to revoke the other.
+    func isSameGrant(as other: AccessToken) -> Bool {
+        refreshToken == other.refreshToken && (refreshToken != nil || value == other.value)
     }
 }

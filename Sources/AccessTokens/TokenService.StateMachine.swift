@@ -26,12 +26,18 @@ extension TokenService {
         /// One load, from its creation to its end.
         struct Flight: Sendable {
             let id: Int
+            /// How many fences there were at its start.
+            let generation: Int
             /// Lifetimes count from here.
-            let start: Duration
-            /// The limit after which nobody waits for it any longer.
+            var start: Duration
+            /// When restore and load together have taken too long.
+            let limit: Duration
+            /// When what it does now has taken too long.
             var deadline: Duration
-            /// ``StateMachine/publications`` at its start.
-            let publications: Int
+            /// ``StateMachine/publications`` at its start, or when its token came.
+            var publications: Int
+            /// The number of its load, counted from 1; `nil`: it has none yet.
+            var load: Int?
             /// How many callers have joined it.
             var callers = 0
             /// What it does now.
@@ -71,9 +77,12 @@ extension TokenService {
         var generation = 0
         /// The generation that the last reset began.
         var lastReset = 0
-        /// How often a token was published or fenced off.
+        /// How often a token came, was published or was fenced off.
         var publications = 0
         var flights = 0
+        var loads = 0
+        /// What the store does and has yet to do.
+        var storage = StoreQueue()
         var random: SplitMix64
         private var effects: [Effect] = []
 
@@ -89,10 +98,12 @@ extension TokenService {
         enum Effect: Sendable {
             case start(Flight, replacing: AccessToken?)
             case cancel(flight: Int)
-            case restore(Flight)
-            /// Save a token whose lifetime counts from `start`; the flight, if there is one, goes on afterwards.
-            case save(AccessToken, start: Duration, flight: Int?)
-            case remove
+            /// The store's turn: one operation at a time.
+            case perform(StoreQueue.Operation)
+            /// The store has done a fence's part, or won't in time; `found` was in the store and unknown.
+            case endFences([Int], found: AccessToken?, TokenServiceError?)
+            /// Give a grant to the program, to be revoked.
+            case discard(DiscardedGrant)
             /// Answer all who wait.
             case answer(Result<AccessToken, TokenServiceError>)
             case announce(TokenEvent)
@@ -108,9 +119,13 @@ extension TokenService {
             effects.append(effect)
         }
 
-        mutating func announce(_ name: TokenEvent.Name, _ flight: Flight? = nil, error: TokenServiceError? = nil) {
+        /// - Parameter generation: That of what the event is about; events of what a fence cut off are not sent.
+        mutating func announce(
+            _ name: TokenEvent.Name, _ flight: Flight? = nil, generation: Int? = nil, error: TokenServiceError? = nil
+        ) {
             let event = TokenEvent(
-                name: name, generation: generation, load: flight?.id, callers: flight?.callers ?? 0, error: error)
+                name: name, generation: generation ?? self.generation, load: flight?.load, callers: flight?.callers ?? 0,
+                error: error)
             effects.append(.announce(event))
         }
 
@@ -118,6 +133,14 @@ extension TokenService {
             guard isAwaited else { return }
             isAwaited = false
             effects.append(.answer(result))
+        }
+
+        /// Hands a grant to the program, unless the service goes on with the same refresh token.
+        mutating func discard(_ token: AccessToken, _ reason: DiscardedGrant.Reason) {
+            if let refreshToken = token.refreshToken, refreshToken == grant?.refreshToken { return }
+            // Without a refresh token there is nothing to revoke, but that a sign-out may want to revoke the token itself.
+            guard token.refreshToken != nil || reason == .signedOut else { return }
+            effects.append(.discard(DiscardedGrant(token: token, reason: reason)))
         }
 
         /// What happened in the lobby since the last event: callers joined the flight of `loading`, some may have left.

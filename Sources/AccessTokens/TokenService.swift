@@ -40,16 +40,15 @@ public actor TokenService {
     let loader: any TokenLoader
     let store: (any TokenStore)?
     let wallClock: @Sendable () -> Date
+    let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
+    /// Who wakes the service when a time limit has passed.
+    nonisolated let alarms = Lock(Alarms())
     var machine: Machine
     var loads: [Int: RunningLoad] = [:]
-    /// Each says when nobody waits for its flight any longer.
-    var timers: [Int: Task<Void, Never>] = [:]
-    /// The end of the queue of store operations.
-    var lastStoreOperation: Task<Void, Never>?
-    /// The end of the last save, also of one that takes too long.
-    var lastSave: FirstAnswer<Void>?
-    /// The end of the removal that the last reset began.
-    var removal: FirstAnswer<Void>?
+    /// What the tasks of the current flight carry.
+    var marks: [Int: LoadMark] = [:]
+    /// The callers of fences that wait for the store.
+    var fences: [Int: FirstAnswer<SessionChange>] = [:]
 
     /// Creates a service that has no token yet; the first caller starts a load.
     ///
@@ -57,11 +56,15 @@ public actor TokenService {
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
     ///   - store: Where the token outlives the program; `nil`: nowhere. Asked at the first miss.
     ///   - environment: Clocks, jitter and executors; tests replace them.
+    ///   - onDiscard: Called with each token that the service gives up although its grant may still be good at the server, so
+    ///     that you can revoke it (RFC 7009): at a sign-out, what it finds in the store then, and what a load that was cut off
+    ///     brings later. Called outside the service, in a task of its own; nothing waits for it.
     ///   - loader: What gets a new token.
     public init(
         policy: RefreshPolicy = RefreshPolicy(),
         store: (any TokenStore)? = nil,
         environment: Environment = Environment(),
+        onDiscard: (@Sendable (DiscardedGrant) async -> Void)? = nil,
         loader: some TokenLoader
     ) {
         executor = environment.ownExecutor
@@ -69,8 +72,13 @@ public actor TokenService {
         clock = ServiceClock(environment.clock)
         self.loader = loader
         self.store = store
+        self.onDiscard = onDiscard
         wallClock = environment.wallClock
         machine = Machine(policy: policy, isRepeatable: loader.isRepeatable, hasStore: store != nil, seed: environment.seed)
+    }
+
+    deinit {
+        for task in alarms.withLock({ $0.removeAll() }) { task.cancel() }
     }
 
     /// The one door to the state: an event goes in, its effects are performed.
@@ -90,19 +98,26 @@ public actor TokenService {
         let (answered, outcome) = lobby.withLock { [answer, snapshot = machine.snapshot] lobby in
             (lobby.open(snapshot, answering: answer), admission(decision, &lobby))
         }
+        endMarks()
         for effect in effects {
-            switch effect {
-            case .start(let flight, let previous): start(flight, replacing: previous)
-            case .restore(let flight): restore(flight)
-            case .save(let token, let start, let flight): save(token, start: start, flight: flight, at: now)
-            case .remove: remove()
-            case .cancel(let flight): loads[flight]?.task.cancel()
-            case .announce(let event): hub.send(event.mapError { dated($0, at: now) })
-            // At most one: afterwards nobody waits.
-            case .answer: if let answer { answered.forEach { $0.resume(with: answer) } }
-            }
+            // At most one answer: afterwards nobody waits.
+            if case .answer = effect, let answer { answered.forEach { $0.resume(with: answer) } }
+            perform(effect, at: now)
         }
+        if let deadline = machine.nextDeadline { wake(at: deadline) } else { wakeNoMore() }
         return outcome
+    }
+
+    private func perform(_ effect: Machine.Effect, at now: Duration) {
+        switch effect {
+        case .start(let flight, let previous): start(flight, replacing: previous)
+        case .cancel(let flight): cancel(flight)
+        case .perform(let operation): perform(operation, at: now)
+        case .endFences(let numbers, let found, let error): end(numbers, found: found, error: error)
+        case .discard(let grant): discard(grant)
+        case .announce(let event): hub.send(event.mapError { dated($0, at: now) })
+        case .answer: break
+        }
     }
 
     func step<Decision: Sendable>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
@@ -114,7 +129,7 @@ public actor TokenService {
         guard let offset = error.retryOffset else { return error }
         let wait = max(offset - now, .zero) / .seconds(1)
         var error = error
-        error.retryAt = wallClock().addingTimeInterval(wait)
+        error.retryAt = wallTime?.addingTimeInterval(wait)
         return error
     }
 }

@@ -47,21 +47,31 @@ public struct TokenServiceError: Error, Sendable {
     /// Until then callers get this same error without a load.
     public internal(set) var retryAt: Date?
 
-    /// What ``TokenService/reset()`` dropped although the store's removal failed, for you to revoke.
-    public internal(set) var dropped: AccessToken?
-
     /// The same moment on the service's own clock, which the state machine counts in.
     var retryOffset: Duration?
 
-    package init(_ code: Code, underlying: (any Error)? = nil, remedy: TokenServiceError.Remedy = .retry) {
+    package init(_ code: Code, underlying: (any Error)? = nil, remedy: Remedy? = nil) {
         self.code = code
         self.underlying = underlying
-        self.remedy = remedy
+        self.remedy = remedy ?? Self.remedies[code] ?? .retry
     }
+
+    /// What ends the failures that time does not.
+    private static let remedies: [Code: Remedy] = [
+        .reset: .signIn, .loaderWaitsForItself: .programChange, .tooManyInvalidations: .programChange,
+    ]
 }
 
 /// A service whose loader uses another service passes that one's remedy on.
-extension TokenServiceError: TokenLoadFailure {}
+extension TokenServiceError: TokenLoadFailure {
+    /// The cause's own name, or the code's.
+    public var logCode: String? { (underlying as? any TokenLoadFailure)?.logCode ?? code.description }
+}
+
+extension TokenServiceError: LocalizedError {
+    /// The same as ``description``.
+    public var errorDescription: String? { description }
+}
 
 extension TokenServiceError: CustomStringConvertible {
     /// What went wrong and what to do about it, in a sentence; never a token.
@@ -76,6 +86,11 @@ extension TokenServiceError: CustomStringConvertible {
         switch code {
         case .loadFailed where remedy == .signIn:
             "The grant was refused for good: sign in again and call replace(with:)."
+        case .loadFailed where remedy == .signInOrRegistration:
+            "The grant or the client's own credentials were refused, and the server does not say which; the service tries "
+                + "again, slowly."
+        case .loadFailed where remedy == .programChange:
+            "Loading a token failed in a way that only a change of the program can mend."
         case .loadFailed where remedy == .clientRegistration:
             "The client's own credentials were refused: correct them; the service keeps trying, slowly."
         case .loadFailed: "Loading a token failed."

@@ -70,28 +70,32 @@ public final class AccessTokenService: Sendable {
     ///
     /// - Parameters:
     ///   - token: The new token, whose lifetime counts from now.
-    ///   - handler: Called once, on the queue, in the order of the calls, when it has taken effect.
-    public func replace(with token: AccessToken, then handler: @escaping @Sendable () -> Void = {}) {
-        line.perform { service, finish in
-            service.place(token)
-            finish(handler)
-        }
+    ///   - handler: Called once, on the queue, in the order of the calls, when the store has saved the token; with what was
+    ///     given up, and whether the store has the new token.
+    public func replace(with token: AccessToken, then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
+        raise(then: handler) { $0.place(token) }
     }
 
     /// Signs out; see `TokenService.reset()`.
     ///
     /// Calls of this object made before it are calls before the fence; those that follow see nothing from before.
     ///
-    /// - Parameter handler: Called once, on the queue, in the order of the calls, with the dropped token, whose grant you
-    ///   may want to revoke, when the store has removed its copy.
-    public func reset(then handler: @escaping @Sendable (Result<AccessToken?, any Error>) -> Void = { _ in }) {
+    /// - Parameter handler: Called once, on the queue, in the order of the calls, when the store has removed its copy; with
+    ///   what was given up, whose refresh tokens you may want to revoke, and whether the store has removed its token.
+    public func reset(then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
+        raise(then: handler) { $0.fence() }
+    }
+
+    private func raise(
+        then handler: @escaping @Sendable (SessionChange) -> Void,
+        fence: @escaping @Sendable (isolated TokenService) -> TokenService.Fence
+    ) {
         line.perform { service, finish in
-            let fence = service.fence()
-            // The fence is there; what is waited for is the store's removal.
+            let fence = fence(service)
+            // The fence is there; what is waited for is the store's part.
             Task.detached(executorPreference: service.executor) { [service] in
-                let result: Result<AccessToken?, any Error>
-                do { result = .success(try await service.finish(fence)) } catch { result = .failure(error) }
-                finish { handler(result) }
+                let change = await service.end(of: fence)
+                finish { handler(change) }
             }
         }
     }

@@ -37,6 +37,9 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The server's explanation, made safe to print; `nil` if it sent none (RFC 6749 §5.2).
     public internal(set) var errorDescription: String?
 
+    /// The server's error code, else the code: what a line in a log says.
+    public var logCode: String? { error ?? code.description }
+
     /// The HTTP status code; `nil` if there was no answer.
     public internal(set) var status: Int?
 
@@ -93,7 +96,7 @@ extension OAuthError: CustomStringConvertible, CustomDebugStringConvertible, Cus
     private var advice: String {
         switch remedy {
         case .signIn: "The grant is no longer valid: sign in again."
-        case .clientRegistration:
+        case .clientRegistration, .signInOrRegistration:
             detail ?? "Check the client's id, secret, authentication method, scope and grants against its registration."
         default:
             if let retryAfter {

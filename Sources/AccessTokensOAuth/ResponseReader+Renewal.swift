@@ -33,14 +33,15 @@ extension ResponseReader {
     /// Throws what the server has against the request, if it has.
     ///
     /// A refusal without an error code may be about the refresh token as well as about the client: Glewlwyd 2.7.5 refuses a
-    /// used refresh token with an empty 400. To guess a sign-out would be worse than to ask again after the longest pause.
+    /// used refresh token with an empty 400. To guess a sign-out at once would be worse than to ask again after the longest
+    /// pause; a service takes the third such refusal in a row for one.
     private func requireRenewal() throws(OAuthError) {
         do {
             try requireSuccess()
         } catch {
             guard error.code == .refused, error.error == nil, [400, 401, 403].contains(response.status) else { throw error }
             var failure = error
-            failure.remedy = .clientRegistration
+            failure.remedy = .signInOrRegistration
             failure.detail =
                 "Either the refresh token is no longer valid: sign in again; or the client's id, secret or authentication "
                 + "method is not what the server has registered."

@@ -20,6 +20,9 @@ public struct ScriptedFailure: TokenLoadFailure, Hashable {
     /// A text by which the test knows its failure again.
     public var message: String
 
+    /// The message, as a log shows it.
+    public var logCode: String? { message }
+
     /// Creates a failure.
     public init(_ remedy: TokenServiceError.Remedy = .retry, retryAfter: Duration? = nil, message: String = "scripted failure") {
         self.remedy = remedy

@@ -131,7 +131,7 @@ final class ServiceSubject: Subject {
 
     func signOut() {
         guard let service else { return }
-        _ = stage.start { try await service.reset() }
+        _ = stage.start { _ = await service.reset() }
     }
 
     func release() { service = nil }

@@ -41,7 +41,7 @@ struct SharedStateTests {
         scene.call()
         // The call is still on its way in; an async caller's reset reaches the actor first.
         let late = Stage()
-        _ = late.start { [service = scene.service] in try await service.reset() }
+        _ = late.start { [service = scene.service] in _ = await service.reset() }
         scene.run()
         #expect(scene.log.entries == ["reset"])
         #expect(scene.loader.loadCount == 0)
@@ -51,7 +51,7 @@ struct SharedStateTests {
     func callAfterReset() throws {
         let scene = try ShimScene.holding("old")
         scene.call("before")
-        scene.shim.reset { [log = scene.log] in log.append("signed out, dropped \((try? $0.get())?.value ?? "nothing")") }
+        scene.shim.reset { [log = scene.log] in log.append("signed out, dropped \($0.discarded.first?.value ?? "nothing")") }
         scene.call("after")
         scene.run()
         #expect(scene.log.entries == ["before old", "signed out, dropped old"])
@@ -81,7 +81,7 @@ struct SharedStateTests {
         let scene = try ShimScene.holding("a")
         let log = scene.log
         scene.call("1")
-        scene.shim.replace(with: .hour("b")) { log.append("replaced") }
+        scene.shim.replace(with: .hour("b")) { _ in log.append("replaced") }
         scene.call("2")
         scene.shim.invalidate(.hour("b")) { log.append("invalidated") }
         scene.call("3")
@@ -101,7 +101,7 @@ struct SharedStateTests {
         scene.shim.invalidate(.hour("b"))
         scene.call("2")
         let late = Stage()
-        _ = late.start { [service = scene.service] in try await service.reset() }
+        _ = late.start { [service = scene.service] in _ = await service.reset() }
         scene.run()
         #expect(scene.log.entries == ["1 b", "2 reset"])
         #expect(scene.loader.loadCount == 1)
@@ -134,10 +134,10 @@ struct SharedStateTests {
             stage.run()
             queue.run()
         }
-        shim.replace(with: .hour("old")) { log.append("signed in") }
+        shim.replace(with: .hour("old")) { _ in log.append("signed in") }
         run()
         store.hold()
-        shim.reset { log.append("removed \((try? $0.get())?.value ?? "nothing")") }
+        shim.reset { log.append("removed \($0.discarded.first?.value ?? "nothing")") }
         shim.retrieveToken { log.append(ShimScene.text($0)) }
         run()
         #expect(log.entries == ["signed in"] && service.cachedToken == nil)
@@ -162,7 +162,7 @@ struct SharedStateTests {
         let scene = ShimScene(), late = Stage()
         scene.call("1")
         // The first is still on its way in.
-        _ = late.start { [service = scene.service] in try await service.reset() }
+        _ = late.start { [service = scene.service] in _ = await service.reset() }
         scene.call("2")
         scene.run()
         #expect(scene.log.entries == ["1 reset"])

@@ -39,7 +39,7 @@ struct ServiceOverFileTests {
 
         let third = start()
         #expect(try await third.retrieveToken().value == "access-1")
-        #expect(try await third.reset()?.refreshToken == "refresh-1")
+        #expect(await third.reset().discarded.first?.refreshToken == "refresh-1")
         #expect(!FileManager.default.fileExists(atPath: path))
 
         #expect(try await start().retrieveToken().value == "access-2")

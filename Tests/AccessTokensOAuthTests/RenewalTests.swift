@@ -85,7 +85,7 @@ struct RenewalTests {
     func `A refusal without a reason is asked about again after the longest pause`(status: Int, body: String) async throws {
         let failure = try await RefreshTokenLoader(answer: TokenResponse(status, body)).failure(replacing: previous)
         #expect(failure.code == .refused)
-        #expect(failure.remedy == .clientRegistration)
+        #expect(failure.remedy == .signInOrRegistration)
         #expect("\(failure)".contains("sign in again") && "\(failure)".contains("secret"))
     }
 
@@ -94,7 +94,7 @@ struct RenewalTests {
         (400, "invalid_grant", TokenServiceError.Remedy.signIn), (200, "invalid_grant", .signIn),
         (400, #" invalid_grant\n"#, .signIn), (503, "invalid_grant", .retry),
         (400, "invalid_client", .clientRegistration), (400, "invalid_scope", .clientRegistration), (400, "odd", .retry),
-        (403, "", .clientRegistration), (404, "", .retry), (302, "invalid_grant", .retry),
+        (403, "", .signInOrRegistration), (404, "", .retry), (302, "invalid_grant", .retry),
     ])
     func `Only a refused grant asks for a sign-in`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TokenResponse(status, #"{"error":"\#(error)"}"#)

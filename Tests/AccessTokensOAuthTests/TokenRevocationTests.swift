@@ -97,7 +97,7 @@ struct TokenRevocationTests {
             environment: .init(clock: ManualClock()), loader: try RefreshTokenLoader(answer: .token(#""refresh_token":"r2""#)))
         await tokens.replace(with: AccessToken("a", lifetime: .zero, refreshToken: "r1"))
         _ = try await tokens.retrieveToken()
-        let dropped = try #require(await tokens.reset())
+        let dropped = try #require(await tokens.reset().discarded.first)
         try await revocation.revoke(dropped)
         #expect(transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["token=r2&token_type_hint=refresh_token"])
         await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }

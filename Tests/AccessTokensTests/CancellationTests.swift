@@ -73,13 +73,34 @@ struct CancellationTests {
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test("an answered caller leaves no timer behind")
-    func noTimerLeft() throws {
+    @Test("many callers with limits of their own, answered or not, share a few timers")
+    func sharedTimers() throws {
         let scene = Scene()
         _ = scene.call(within: .seconds(20))
         #expect(scene.clock.sleeperCount == 2, "the load's and the caller's")
-        try scene.deliver(.hour("a"))
-        #expect(scene.clock.sleeperCount == 0)
+        for seconds in 1...100 { _ = scene.call(within: .seconds(20 + seconds)) }
+        #expect(scene.clock.sleeperCount == 2)
+        for round in 1...100 {
+            try scene.deliver(.hour("\(round)"))
+            scene.invalidate(.hour("\(round)"))
+            scene.advance(by: .seconds(31))
+            #expect(scene.clock.sleeperCount == 0, "without a reason there is no timer")
+            #expect(scene.call(within: .seconds(3_600)).isDone == false)
+            #expect(scene.clock.sleeperCount == 1, "the load's, which ends before the caller's")
+        }
+    }
+
+    @Test("callers leave in the order of their own limits, whatever the order of their calls")
+    func ownLimits() throws {
+        let scene = Scene()
+        let limits = [7, 3, 9, 1, 5, 5, 2]
+        let callers = limits.map { scene.call(within: .seconds($0)) }
+        for second in 1...10 {
+            scene.advance(by: .seconds(1))
+            for (caller, limit) in zip(callers, limits) {
+                #expect(caller.isDone == (limit <= second) && (limit > second || caller.code == .deadlineExceeded))
+            }
+        }
     }
 
     @Test("ten thousand callers come and go while one waits, in order to the end")

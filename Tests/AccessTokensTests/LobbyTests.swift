@@ -104,15 +104,14 @@ import Testing
     }
 
     @Test func `a caller has its place before anybody can hear of its load and join behind it`() {
-        let stage = Stage(), waiting = Log<Int>(), meanwhile = Meanwhile()
-        let clock = OddClock(ManualClock(), onReading: meanwhile.read)
+        let stage = Stage(), waiting = Log<Int>(), eavesdropper = Eavesdropper(stage)
         let service = TokenService(
-            store: InMemoryTokenStore(), environment: .driven(by: stage, clock: clock), loader: ScriptedLoader())
-        // Once in the lobby, once for its event; then the store is asked, with a limit, which is an effect.
-        meanwhile.atReading(3) { waiting.append(service.lobby.withLock { $0.waiters.count }) }
-        _ = stage.startOnce { try await service.retrieveToken() }
-        stage.runOnce()
-        #expect(waiting.entries == [1])
+            environment: .driven(by: eavesdropper, clock: ManualClock()), loader: ScriptedLoader())
+        // The load's task is an effect: when it is started its caller is there, and others may join.
+        eavesdropper.listen { service.lobby.withLock { if $0.snapshot.joinableUntil != nil { waiting.append($0.waiters.count) } } }
+        _ = stage.start { try await service.retrieveToken() }
+        #expect(!waiting.entries.isEmpty && waiting.entries.allSatisfy { $0 == 1 })
+        eavesdropper.listen {}
     }
 
     /// What can happen to a caller from its place on.
@@ -163,4 +162,19 @@ extension Result<AccessToken, any Error> {
     fileprivate static var left: Self { .failure(CancellationError()) }
 
     fileprivate var name: String { (try? get())?.value ?? "left" }
+}
+
+/// Hears of every job before it can run.
+private final class Eavesdropper: TaskExecutor {
+    private let stage: Stage
+    private let body = Lock<@Sendable () -> Void>({})
+
+    init(_ stage: Stage) { self.stage = stage }
+
+    func listen(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        body.withLock { $0 }()
+        stage.enqueue(job)
+    }
 }

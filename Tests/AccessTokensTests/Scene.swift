@@ -86,7 +86,7 @@ struct Scene {
 
     func invalidate(_ token: AccessToken) { perform { await $0.invalidate(token) } }
     func replace(with token: AccessToken) { perform { await $0.replace(with: token) } }
-    func reset() { perform { try await $0.reset() } }
+    func reset() { perform { _ = await $0.reset() } }
     func retryNow() { perform { await $0.retryNow() } }
 
     /// A scene whose service holds a token of this lifetime.

@@ -74,10 +74,20 @@ extension World {
         case .replaceExpired: .expiredReplacement
         case .reset: .reset
         case .retryNow: .retry
-        case .findStored(let id): load(id, .restored, late: .lateRestore)
-        case .findNothing(let id): load(id, .nothingStored, late: .lateRestore)
-        case .failToRestore(let id): load(id, .storeFailure, late: .lateRestore)
-        case .endSave(let id), .failToSave(let id): load(id, .saved, late: .lateSave)
+        case .failSalvaging(let id): load(id, .failure, late: .lateFailure)
+        case .storeFinds: store(.restored)
+        case .storeEnds: store(.nothingStored)
+        case .storeFails: store(.storeFailure)
+        }
+    }
+
+    /// What the end of the store's operation means for a flight, if one goes on with it.
+    private func store(_ answer: StateDiagram.Happening) -> StateDiagram.Happening? {
+        guard let operation = running, let flight = operation.flight else { return nil }
+        switch operation.kind {
+        case .load: return load(flight, answer, late: .lateRestore)
+        case .save: return load(flight, .saved, late: .lateSave)
+        case .remove: return nil
         }
     }
 

@@ -18,7 +18,7 @@ extension StateDiagram {
             #if DEBUG
             return switch event {
             case .failWithRetryAfter, .failForGood, .succeedWithRejected, .invalidateOlder: !isRepeatable
-            case .succeedBarely, .invalidateCurrent, .failToSave, .failToRestore, .replaceExpired:
+            case .succeedBarely, .failSalvaging, .invalidateCurrent, .storeFails, .replaceExpired:
                 !isRepeatable || !hasStore
             default: true
             }

@@ -69,15 +69,18 @@ struct StateDiagram {
     private mutating func addTime(from world: World, _ kind: Kind) {
         var world = world
         let before = world.place
-        let isRestoring = world.machine.state.flight?.isRestoring ?? false
         world.now += World.step
         let expiry = world.machine.state.servable?.expiry
         world.machine.expireToken(at: world.now)
         let between = world.place
         if let expiry, expiry <= world.now { add(Step(from: before, event: .expiry, to: between), kind) }
-        let isLate = world.machine.state.runningFlight.map { $0.deadline <= world.now } ?? false
+        let isLoadLate = world.machine.state.runningFlight.map { $0.isLoading && $0.deadline <= world.now } ?? false
         world.machine.timeOutFlight(at: world.now)
-        if isLate { add(Step(from: between, event: isRestoring ? .storeTimeOut : .timeOut, to: world.place), kind) }
+        let afterwards = world.place
+        if isLoadLate { add(Step(from: between, event: .timeOut, to: afterwards), kind) }
+        let isAwaited = world.machine.storage.operations.contains { !$0.isLate && $0.flight != nil }
+        world.machine.timeOutStore(at: world.now)
+        if isAwaited { add(Step(from: afterwards, event: .storeTimeOut, to: world.place), kind) }
     }
 
     mutating func add(_ step: Step, _ kind: Kind) {

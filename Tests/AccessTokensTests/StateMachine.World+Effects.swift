@@ -25,13 +25,21 @@ extension World {
                 check(
                     machine.isRepeatable || loads.allSatisfy { $0.id != id || $0.generation < machine.generation },
                     "an unrepeatable load is cancelled by a fence only")
-            case .restore(let flight):
-                check(machine.hasStore && loads.isEmpty && machine.generation == 0, "only the first miss asks the store")
-                restores.append(flight.id)
-            case .save(_, _, let flight): if let flight { saves.append(flight) }
-            case .remove: check(machine.hasStore, "without a store nothing is removed")
+            case .perform(let operation):
+                check(machine.hasStore && running == nil, "the store does one thing at a time")
+                if case .load = operation.kind {
+                    check(operation.generation == 0 && loads.isEmpty, "only the first miss asks the store")
+                }
+                running = operation
+            case .endFences(let numbers, _, _):
+                for number in numbers { check(fences.remove(number) != nil, "a fence ends once") }
+            case .discard(let grant):
+                discarded.append(grant.token.value)
+                check(grant.token.value != machine.grant?.value, "the grant is not given up")
             case .announce(let event):
-                check(event.generation == machine.generation, "events carry the generation")
+                check(
+                    event.generation == machine.generation || event.name == .storeFailed && ended?.isRemoval != false,
+                    "events carry the generation; only a removal may still fail after the next fence")
             case .answer(let result):
                 answered.forEach { index in
                     guard case .waiting = callers[index] else { return check(false, "exactly one answer") }
@@ -45,7 +53,9 @@ extension World {
     mutating func checkServed(_ token: AccessToken, since seen: Int, isArrival: Bool) {
         guard let (generation, end, hardEnd) = born[token.value] else { return check(false, "a token from nowhere") }
         check(now < end, "an expired token is not served")
-        check(!machine.hasStore || token.value == settled || !isArrival, "a token is saved before it is served")
+        for case .save(let saving, _) in machine.storage.operations.filter({ !$0.isLate }).map(\.kind) {
+            check(saving.value != token.value, "a token is saved before it is served")
+        }
         if !isArrival { check(now < hardEnd, "nor one inside its leeway") }
         check(generation >= machine.lastReset, "no token crosses a reset")
         check(refused?.token.value != token.value, "a refused token is not served")
@@ -58,13 +68,20 @@ extension World {
         check(queued.sorted() == waiting && lobby.waiters.count == waiting.count, "no waiter is forgotten, none answered stays")
         if case .loading = machine.state {} else { check(waiting.isEmpty, "callers wait for a load only") }
         if let flight = machine.state.flight {
-            let running = loads.map(\.id) + restores + saves
-            check(running.contains(flight.id), "the current flight is under way")
+            let atWork = loads.map(\.id) + machine.storage.operations.compactMap(\.flight)
+            check(atWork.contains(flight.id), "the current flight is under way")
             check(!machine.abandoned.contains { $0.id == flight.id }, "a flight is current or abandoned")
         }
-        check(
-            machine.abandoned.count + (machine.state.flight == nil ? 0 : 1) == loads.count + restores.count + saves.count,
-            "every load is accounted for")
+        let flights = (machine.abandoned + [machine.state.flight].compactMap { $0 }).map(\.id)
+        let stored = machine.storage.operations.compactMap(\.flight).filter(flights.contains)
+        check(flights.count == loads.count + stored.count, "every load is accounted for")
+        check(machine.storage.operations.count <= 3, "a store that hangs collects nothing")
+        check(running?.id == machine.storage.operations.first?.id, "the first operation runs")
+        check(fences.isSubset(of: machine.storage.operations.flatMap(\.fences)), "no fence waits for nothing")
+        if machine.storage.isLate {
+            check(fences.isEmpty, "nothing waits for a store that is late")
+            if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
+        }
         check(lobby.snapshot.servable?.token == machine.state.servable?.token, "the snapshot shows the state's token")
         check(lobby.snapshot.generation == machine.generation, "and its generation")
     }

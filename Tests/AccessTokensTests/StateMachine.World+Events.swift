@@ -34,6 +34,8 @@ extension World {
         let (joined, isAwaited) = lobby.close()
         machine.callersJoined(joined, isAwaited: isAwaited)
         var entered: Int?
+        let granted = machine.grant?.value
+        ended = nil
         switch event {
         case .call, .join, .leave: break
         case .tick:
@@ -53,6 +55,7 @@ extension World {
         case .fail(let id): fail(id, remedy: .retry, retryAfter: nil)
         case .failWithRetryAfter(let id): fail(id, remedy: .retry, retryAfter: .seconds(30))
         case .failForGood(let id): fail(id, remedy: .signIn, retryAfter: nil)
+        case .failSalvaging(let id): salvage(id)
         case .refreshAhead: machine.refreshAhead(at: now)
         case .invalidateCurrent:
             guard let token = machine.state.servable?.token else { return }
@@ -79,37 +82,24 @@ extension World {
             rebear()
         case .reset:
             refused = nil
-            machine.reset()
+            machine.reset(at: now)
         case .retryNow: machine.retryNow(at: now)
-        case .findStored(let id):
-            restores.removeAll { $0 == id }
-            let token = newToken(lifetime: Self.lifetime, from: now - Self.step)
-            if machine.lastReset > 0 || machine.generation > 0 { born[token.value]?.generation = -1 }
-            settled = token.value
-            machine.restored((token, Self.step), by: id, at: now)
-        case .findNothing(let id):
-            restores.removeAll { $0 == id }
-            machine.restored(nil, by: id, at: now)
-        case .failToRestore(let id):
-            restores.removeAll { $0 == id }
-            machine.restoreFailed(TokenServiceError(.storeFailed), by: id, at: now)
-        case .endSave(let id), .failToSave(let id):
-            saves.removeAll { $0 == id }
-            settle(id)
-            let error = event == .failToSave(id) ? TokenServiceError(.storeFailed) : nil
-            machine.saved(by: id, error: error, at: now)
+        case .storeFinds: endStore(finding: newToken(lifetime: Self.lifetime, from: now - Self.step), error: nil)
+        case .storeEnds: endStore(finding: nil, error: nil)
+        case .storeFails: endStore(finding: nil, error: TokenServiceError(.storeFailed))
         }
+        if machine.hasStore, [.reset, .replace, .replaceExpired].contains(event) { fences.insert(machine.generation) }
+        discarded = []
         performEffects()
+        let flights = machine.abandoned + [machine.state.flight].compactMap { $0 }
+        if event == .reset, let granted { givenUp.append(granted) }
+        check(givenUp.allSatisfy(discarded.contains), "a grant that the service gives up reaches the program")
+        givenUp = []
         if let entered {
             let place = lobby.admit(priority: .background)
             check(lobby.settle(entered, at: place) == nil, "a place that was just taken is there")
             callers[entered] = .waiting(place)
         }
-        // What a fence made the machine forget ends unnoticed.
-        let flights = machine.abandoned + [machine.state.flight].compactMap { $0 }
-        let known = flights.map(\.id)
-        restores.removeAll { !known.contains($0) }
-        saves.removeAll { !known.contains($0) }
         var tokens = [machine.state.servable?.token, machine.grant, refused?.token].compactMap { $0?.value }
         for flight in flights { if case .saving(let token, _) = flight.phase { tokens.append(token.value) } }
         born = born.filter { tokens.contains($0.key) }
@@ -135,11 +125,14 @@ extension World {
         }
     }
 
-    /// The token of a flight whose save ends.
-    private mutating func settle(_ id: Int) {
-        for flight in machine.abandoned + [machine.state.flight].compactMap({ $0 }) where flight.id == id {
-            if case .saving(let token, _) = flight.phase { settled = token.value }
-        }
+    /// The store's turn is over; what it had before this service began belongs to no generation of it.
+    private mutating func endStore(finding token: AccessToken?, error: TokenServiceError?) {
+        guard let operation = running else { return }
+        running = nil
+        ended = operation
+        if let token, machine.generation > 0 { born[token.value]?.generation = -1 }
+        machine.storeEnded(found: token.map { ($0, Self.step) }, error: error, at: now)
+        if let token, operation.handsOver { givenUp.append(token.value) }
     }
 
     private mutating func deliver(_ id: Int, _ token: (inout World, Load) -> AccessToken) {
@@ -155,12 +148,30 @@ extension World {
         if born[token.value]?.end != nil, refused?.token.value != token.value {
             born[token.value]?.generation = load.generation
         }
+        let isOutdated = isOutdated(id)
         machine.loaded(token, by: id, at: now)
         check(machine.generation == generation, "a load is no fence")
+        if isOutdated { givenUp.append(token.value) }
     }
 
     private mutating func fail(_ id: Int, remedy: TokenServiceError.Remedy, retryAfter: Duration?) {
         loads.removeAll { $0.id == id }
         machine.failed(TokenServiceError(.loadFailed, remedy: remedy), retryAfter: retryAfter, by: id, at: now)
+    }
+
+    /// A load fails with a new grant, which is kept or handed over.
+    private mutating func salvage(_ id: Int) {
+        let load = loads.first { $0.id == id }
+        loads.removeAll { $0.id == id }
+        let grant = newToken(lifetime: .zero, from: now)
+        born[grant.value]?.generation = load?.generation ?? machine.generation
+        let isOutdated = isOutdated(id)
+        machine.failed(TokenServiceError(.loadFailed), salvaged: grant, by: id, at: now)
+        if isOutdated { givenUp.append(grant.value) } else { check(machine.grant == grant, "a salvaged grant is kept") }
+    }
+
+    private func isOutdated(_ id: Int) -> Bool {
+        machine.state.flight?.id != id
+            && !machine.abandoned.contains { $0.id == id && $0.publications == machine.publications }
     }
 }

@@ -24,6 +24,11 @@ extension World {
             let end = token.lifetime.map { flight.start + $0 - $0 / 10 }
             return steps(end) * 2 + (refused?.token.value == token.value ? 1 : 0)
         }
+        func storeKey(_ operation: StoreQueue.Operation) -> [Int] {
+            let known = (machine.abandoned + [machine.state.flight].compactMap { $0 }).contains { $0.id == operation.flight }
+            let flags = [operation.isLate, known, !operation.fences.isEmpty, operation.handsOver]
+            return [operation.kind.key] + flags.map { $0 ? 1 : 0 } + [operation.generation == machine.generation ? 1 : 0]
+        }
         func add(_ servable: TokenService.Servable) {
             let end = steps(servable.expiry)
             key += [end, min(steps(servable.refreshFrom), end), min(steps(servable.refreshStart), end)]
@@ -49,7 +54,8 @@ extension World {
         key.append(-2)
         // What was overtaken only counts; what was not can still deliver.
         key += machine.abandoned.map { $0.publications == machine.publications ? age($0.start) : -1 }.sorted()
-        key += machine.abandoned.map { saves.contains($0.id) ? 2 : restores.contains($0.id) ? 1 : 0 }
+        key += machine.abandoned.map(\.phase.key)
+        key += machine.storage.operations.flatMap(storeKey)
         key.append(machine.isRestorePending ? 1 : 0)
         key.append(-3)
         key.append(machine.grant == nil ? 0 : 1)
@@ -65,6 +71,26 @@ extension World {
             }
         }
         return key + counts + [refused?.token.value == machine.state.servable?.token.value ? 1 : 0, steps(refused?.until)]
+    }
+}
+
+extension TokenService.StateMachine.Phase {
+    fileprivate var key: Int {
+        switch self {
+        case .loading: 0
+        case .restoring: 1
+        case .saving: 2
+        }
+    }
+}
+
+extension StoreQueue.Kind {
+    fileprivate var key: Int {
+        switch self {
+        case .load: -9
+        case .save: -10
+        case .remove: -11
+        }
     }
 }
 

@@ -13,10 +13,10 @@ struct World: Sendable {
     enum Event: Hashable, Sendable {
         case call(Int), join(Int), arrive(Int), leave(Int)
         case succeed(Int), succeedWithRejected(Int), succeedExpired(Int), succeedBarely(Int)
-        case fail(Int), failWithRetryAfter(Int), failForGood(Int)
+        case fail(Int), failWithRetryAfter(Int), failForGood(Int), failSalvaging(Int)
         case refreshAhead, invalidateCurrent, invalidateOlder, replace, replaceExpired, reset, retryNow
         case tick
-        case findStored(Int), findNothing(Int), failToRestore(Int), endSave(Int), failToSave(Int)
+        case storeFinds, storeEnds, storeFails
     }
 
     enum Caller: Hashable, Sendable {
@@ -37,11 +37,16 @@ struct World: Sendable {
     var now = Duration.zero
     var callers: [Caller]
     var loads: [Load] = []
-    /// Flights that wait for the store's answer, and for the end of their save.
-    var restores: [Int] = []
-    var saves: [Int] = []
-    /// The token whose save ended last, well or badly: with a store no other may be handed out.
-    var settled: String?
+    /// What the store does now.
+    var running: StoreQueue.Operation?
+    /// What it did until the last event.
+    var ended: StoreQueue.Operation?
+    /// Fences whose callers wait for the store.
+    var fences: Set<Int> = []
+    /// What the last event gave up.
+    var discarded: [String] = []
+    /// What the last event must have given up.
+    var givenUp: [String] = []
     var tokens = 0
     /// Which generation each token belongs to, and when it really ends.
     var born: [String: (generation: Int, end: Duration, hardEnd: Duration)] = [:]
@@ -57,7 +62,7 @@ struct World: Sendable {
 
     mutating func newToken(lifetime: Duration, from start: Duration) -> AccessToken {
         tokens += 1
-        let token = AccessToken("token-\(tokens)", lifetime: lifetime)
+        let token = AccessToken("token-\(tokens)", lifetime: lifetime, refreshToken: "grant-\(tokens)")
         born[token.value] = (machine.generation, start + lifetime, start + lifetime - lifetime / 10)
         return token
     }
@@ -82,15 +87,17 @@ struct World: Sendable {
         let overtaken = machine.abandoned.filter { flight in
             flight.publications != machine.publications && loads.contains { $0.id == flight.id }
         }.map(\.id)
-        if let id = overtaken.first { events += [.succeed(id), .failForGood(id)] }
+        if let id = overtaken.first { events += [.succeed(id), .failForGood(id), .failSalvaging(id)] }
         for load in loads where !overtaken.contains(load.id) {
             events += [.succeed(load.id), .fail(load.id), .failForGood(load.id), .failWithRetryAfter(load.id)]
-            events.append(.succeedExpired(load.id))
+            events += [.succeedExpired(load.id), .failSalvaging(load.id)]
             if load.start < now { events.append(.succeedBarely(load.id)) }
             if refused != nil { events.append(.succeedWithRejected(load.id)) }
         }
-        for id in restores { events += [.findStored(id), .findNothing(id), .failToRestore(id)] }
-        for id in saves { events += [.endSave(id), .failToSave(id)] }
+        if let running {
+            events += [.storeEnds, .storeFails]
+            if case .load = running.kind { events.append(.storeFinds) } else if running.handsOver { events.append(.storeFinds) }
+        }
         return events
     }
 }

@@ -169,7 +169,7 @@ struct AuthenticationTests {
 
     // RFC 6749 §7.1; RFC 6750 §2.1.
     @Test(arguments: [
-        AccessToken("secret", tokenType: "DPoP"), AccessToken("secret\r\nX-Mark: y"), AccessToken("secret y"), AccessToken(""),
+        AccessToken("secret", tokenType: "DPoP"), AccessToken("secret\r\nX-Mark: y"), AccessToken("secret y"),
         AccessToken("secret\u{e9}"),
     ])
     func `A token that the header can't carry is not sent`(token: AccessToken) async throws {

@@ -68,7 +68,7 @@ private actor TokenCache {
                 _ = try await tokens.retrieveToken()
                 isAnswered.withLock { $0 = true }
             }
-            simulation.spawn("sign-out") { try await tokens.reset() }
+            simulation.spawn("sign-out") { _ = await tokens.reset() }
             try await simulation.settle()
             // Either she came before it and got an error,
             // or she came after it and it is her token.

@@ -26,7 +26,7 @@ enum RacingProfiles {
 
         func signOut() async throws {
             name = nil
-            try await tokens.reset()
+            _ = await tokens.reset()
         }
     }
 }
@@ -53,7 +53,7 @@ enum CountingProfiles {
         func signOut() async throws {
             session += 1
             name = nil
-            try await tokens.reset()
+            _ = await tokens.reset()
         }
     }
 }
@@ -82,7 +82,7 @@ enum MendedProfiles {
                 session += 1
                 name = nil
             }
-            try await tokens.reset()
+            _ = await tokens.reset()
         }
     }
 }

@@ -46,7 +46,7 @@ func measure(
         let events = tokens.events()
         _ = try? await tokens.retrieveToken()
         _ = try await tokens.retrieveToken()
-        try await tokens.reset()
+        _ = await tokens.reset()
         return events
     }
 

@@ -48,9 +48,9 @@ private struct OldScreen {
     }
 
     func signOut(then handler: @escaping @Sendable () -> Void) {
-        service.reset { result in
-            if case .failure(let error) = result {
-                self.log.add("the store still has the token: \(error)")
+        service.reset { change in
+            if let failure = change.storeFailure {
+                self.log.add("the store still has the token: \(failure)")
             }
             handler()
         }

@@ -19,18 +19,16 @@ private struct Session {
     }
 
     func signOut() async {
-        var dropped: AccessToken?
-        do {
-            dropped = try await tokens.reset()
-        } catch {
-            dropped = (error as? TokenServiceError)?.dropped
-            log.add("the store may still have the token: \(error)")
+        let change = await tokens.reset()
+        if let failure = change.storeFailure {
+            log.add("the store may still have the token: \(failure)")
         }
-        guard let dropped else { return }
-        do {
-            try await revocation.revoke(dropped)
-        } catch {
-            log.add("the server was not told: \(error)")
+        for token in change.discarded {
+            do {
+                try await revocation.revoke(token)
+            } catch {
+                log.add("the server was not told: \(error)")
+            }
         }
     }
 

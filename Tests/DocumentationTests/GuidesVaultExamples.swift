@@ -93,7 +93,7 @@ struct VaultTokenStore: TokenStore {
         await vault.lock(false)
         await tokens.retryNow()
         #expect(try await tokens.retrieveToken().value == "access-1")
-        _ = try await tokens.reset()
+        _ = await tokens.reset()
         #expect(try await store.load() == nil)
     }
 }

@@ -75,8 +75,8 @@ struct App {
 
     func session(_ tokens: TokenService) async throws -> AccessToken? {
         await tokens.replace(with: AccessToken("…", lifetime: .seconds(3600), refreshToken: "…"))
-        let dropped = try await tokens.reset()  // its refresh token is yours to revoke
-        return dropped
+        let change = await tokens.reset()  // the refresh tokens of change.discarded are yours to revoke
+        return change.discarded.first
     }
 
     func errors(_ tokens: TokenService) async throws {

@@ -18,7 +18,7 @@ private struct Ours: Subject {
     func retrieve() async throws -> AccessToken { try await service.retrieveToken() }
     func invalidate(_ token: AccessToken) async { await service.invalidate(token) }
     func replace(with token: AccessToken) async { await service.replace(with: token) }
-    func reset() async { _ = try? await service.reset() }
+    func reset() async { _ = await service.reset() }
 }
 
 /// The naive actor knows neither `invalidate` nor `replace`.

@@ -39,7 +39,7 @@ extension World {
     func signOut(of service: TokenService) async {
         let fence = begin(fenceWith: nil)
         simulation.log("resets")
-        _ = try? await service.reset()
+        _ = await service.reset()
         end(fence: fence)
     }
 

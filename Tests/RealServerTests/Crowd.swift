@@ -49,7 +49,7 @@ struct Crowd: Sendable {
     /// The reset is the mark in the stream up to which to read. Nothing may be loading any longer: what the reset cuts off
     /// does not report.
     func finish() async throws -> Flights {
-        try await service.reset()
+        _ = await service.reset()
         var flights = Flights()
         for await event in events {
             if event.name == .reset { break }

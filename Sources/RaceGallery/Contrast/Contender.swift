@@ -90,7 +90,7 @@ extension Contender {
             ask: { handler in
                 do { handler(.success(try await service.retrieveToken())) } catch { handler(.failure(error)) }
             },
-            signOut: { _ = try? await service.reset() })
+            signOut: { _ = await service.reset() })
     }
 
     private static func tokenService(_ simulation: Simulation, _ network: Network) -> TokenService {

@@ -61,7 +61,7 @@ extension Exhibit {
             let loader = Loader(simulation)
             let service = loader.service()
             try await callersAfterASignOut(simulation, loader, { try await service.retrieveToken() }) {
-                _ = try await service.reset()
+                _ = await service.reset()
             }
         })
 

@@ -57,7 +57,7 @@ extension Exhibit {
             let session = Session(of: "Anna")
             let service = session.loader(simulation).service()
             try await signOutDuringALoad(simulation, session, { try await service.retrieveToken() }) {
-                _ = try await service.reset()
+                _ = await service.reset()
             }
         })
 
@@ -93,7 +93,7 @@ extension Exhibit {
             let session = Session(of: "Anna")
             let service = session.loader(simulation).service()
             try await changeOfUserDuringALoad(simulation, session, { try await service.retrieveToken() }) { token in
-                try await service.reset()
+                _ = await service.reset()
                 await service.replace(with: token)
             }
         })

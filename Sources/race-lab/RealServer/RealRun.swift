@@ -53,7 +53,7 @@ final class RealRun: Sendable {
             follower.stop()
             // Ends the waiting of callbacks, which cannot be cancelled. With a grant to keep they wait for the load's own end:
             // it may have spent the refresh token, and a reset would throw the next one away.
-            _ = try? await service.reset()
+            _ = await service.reset()
         }
         await asyncCallers.value
         await callbackCallers.value

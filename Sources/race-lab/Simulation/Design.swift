@@ -75,6 +75,6 @@ struct Design: Sendable {
         let service = world.tokenService(loader)
         return Service(
             ask: { world.ask({ try await service.retrieveToken() }, then: $0) },
-            signOut: { world.perform { _ = try? await service.reset() } })
+            signOut: { world.perform { _ = await service.reset() } })
     }
 }

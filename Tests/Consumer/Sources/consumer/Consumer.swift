@@ -41,7 +41,7 @@ import Interleavings
         _ = try await TokenService(store: FileTokenStore(path: path), loader: server.loader).retrieveToken()
         let second = TokenService(store: FileTokenStore(path: path), loader: server.loader)
         let token = try await second.retrieveToken()
-        try await second.reset()
+        _ = await second.reset()
         return "\(token.value) after a restart, \(server.loadsStarted) load"
     }
 

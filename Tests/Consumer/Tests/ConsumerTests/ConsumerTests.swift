@@ -14,7 +14,7 @@ import Testing
             for name in ["Anna", "Ben"] {
                 simulation.spawn(name) { _ = try await tokens.retrieveToken() }
             }
-            simulation.spawn("sign out") { _ = try await tokens.reset() }
+            simulation.spawn("sign out") { _ = await tokens.reset() }
             try await simulation.settle()
             try simulation.require(server.loadsStarted <= 2, "one load, or two with the sign-out between")
         }

@@ -1,0 +1,39 @@
+/// What ``TokenService/reset()`` or ``TokenService/replace(with:)`` did, beside its effect on the service, which is certain.
+public struct SessionChange: Sendable {
+    /// The tokens that the service and its store gave up, in whose place there is nothing or a new one.
+    ///
+    /// Revoke their refresh tokens (RFC 7009). A service with `onDiscard` has handed them over there, too.
+    public let discarded: [AccessToken]
+
+    /// Why the store may not have done its part; `nil`: it has.
+    ///
+    /// After a reset: the next run of the program may find the old token. After a replacement: it may not find the new one.
+    /// An operation that took longer than 5 s goes on, and may still succeed.
+    public let storeFailure: TokenServiceError?
+}
+
+/// A token that a service gave up and whose grant may still be good at the authorization server.
+///
+/// The service hands it to the closure `onDiscard` of its `init`, so that the program can revoke it (RFC 7009).
+public struct DiscardedGrant: Sendable {
+    /// Why a token was given up, as a value to compare.
+    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+        /// A sign-out: it was the service's or its store's, or arrived afterwards from a load that the sign-out cut off.
+        public static let signedOut = Reason(description: "signedOut")
+        /// ``TokenService/replace(with:)`` put another in its place, or cut off the load that brought it.
+        ///
+        /// Think before you revoke it: some servers end the whole session, the new token's too.
+        public static let replaced = Reason(description: "replaced")
+        /// A load that had taken too long delivered it after a younger one.
+        public static let superseded = Reason(description: "superseded")
+
+        /// The reason's name, for logs.
+        public let description: String
+    }
+
+    /// The token, with the refresh token to revoke.
+    public let token: AccessToken
+
+    /// Why it was given up.
+    public let reason: Reason
+}
