@@ -108,7 +108,9 @@ import Testing
         let service = TokenService(
             environment: .driven(by: eavesdropper, clock: ManualClock()), loader: ScriptedLoader())
         // The load's task is an effect: when it is started its caller is there, and others may join.
-        eavesdropper.listen { service.lobby.withLock { if $0.snapshot.joinableUntil != nil { waiting.append($0.waiters.count) } } }
+        eavesdropper.listen {
+            service.lobby.withLock { if $0.snapshot.joinableUntil != nil { waiting.append($0.waiters.count) } }
+        }
         _ = stage.start { try await service.retrieveToken() }
         #expect(!waiting.entries.isEmpty && waiting.entries.allSatisfy { $0 == 1 })
         eavesdropper.listen {}
