@@ -3,25 +3,25 @@ import AccessTokens
 /// The format's and the system's problems, told as those of this file.
 extension TokenFile {
     func encode(_ stored: StoredToken) throws(TokenFileError) -> [UInt8] {
-        do { return try TokenFileFormat.encode(stored) } catch { throw problem(error) }
+        do { return try StoredTokenFormat.encode(stored) } catch { throw problem(error) }
     }
 
     func decode(_ bytes: [UInt8]) throws(TokenFileError) -> StoredToken {
-        do { return try TokenFileFormat.decode(bytes) } catch {
+        do { return try StoredTokenFormat.decode(bytes) } catch {
             throw bytes.isEmpty ? TokenFileError(.damaged, path: path, detail: "it is empty") : problem(error)
         }
     }
 
-    func problem(_ problem: TokenFileFormat.Problem) -> TokenFileError {
+    func problem(_ problem: StoredTokenFormat.Problem) -> TokenFileError {
         switch problem {
         case .foreign: TokenFileError(.notATokenFile, path: path, detail: "it does not begin like one")
         case .damaged: TokenFileError(.damaged, path: path, detail: "it is cut off or altered")
         case .unsupportedVersion(let version):
-            TokenFileError(.unsupportedVersion, path: path, detail: "version \(version), not \(TokenFileFormat.version)")
+            TokenFileError(.unsupportedVersion, path: path, detail: "version \(version), not \(StoredTokenFormat.version)")
         case .notRepresentable:
             TokenFileError(.writeFailed, path: path, detail: "the moment of its receipt is no finite number")
         case .tooLarge:
-            TokenFileError(.writeFailed, path: path, detail: "the token is larger than \(TokenFileFormat.largest) bytes")
+            TokenFileError(.writeFailed, path: path, detail: "the token is larger than \(StoredTokenFormat.largest) bytes")
         }
     }
 

@@ -48,7 +48,7 @@ struct TokenFile: Sendable {
         let directory = try openDirectory()
         let isThere: Bool
         if let file = try open(in: directory) {
-            guard TokenFileFormat.beginsLikeTokenFile(try bytes(of: file)) else { throw problem(.foreign) }
+            guard StoredTokenFormat.beginsLikeTokenFile(try bytes(of: file)) else { throw problem(.foreign) }
             isThere = true
         } else {
             isThere = false
@@ -87,8 +87,8 @@ struct TokenFile: Sendable {
             guard status.st_mode & S_IFMT == S_IFREG else {
                 throw TokenFileError(.notATokenFile, path: path, detail: "it is a directory or a device")
             }
-            let bytes = try file.read(upTo: TokenFileFormat.largest + 1)
-            guard bytes.count <= TokenFileFormat.largest else {
+            let bytes = try file.read(upTo: StoredTokenFormat.largest + 1)
+            guard bytes.count <= StoredTokenFormat.largest else {
                 throw TokenFileError(.notATokenFile, path: path, detail: "it is larger than any token file")
             }
             return bytes

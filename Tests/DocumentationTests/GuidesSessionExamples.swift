@@ -42,6 +42,35 @@ private struct Session {
     }
 }
 
+extension Session {
+    static func revoking(
+        _ revocation: TokenRevocation, store: some TokenStore, loader: some TokenLoader, log: GuideLog
+    ) -> TokenService {
+        let tokens = TokenService(
+            store: store,
+            onDiscard: { grant in
+                guard grant.reason == .signedOut else { return }
+                do {
+                    try await revocation.revoke(grant.token)
+                } catch {
+                    log.add("the server was not told: \(error)")
+                }
+            },
+            loader: loader)
+        return tokens
+    }
+}
+
+/// A revocation endpoint that tells what it was sent.
+private struct TellingTransport: TokenTransport {
+    let forms = AsyncStream.makeStream(of: String.self)
+
+    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+        forms.continuation.yield(String(decoding: request.body, as: UTF8.self))
+        return TokenResponse(status: 200)
+    }
+}
+
 /// A store that can't remove its token.
 private struct FailingStore: TokenStore {
     @concurrent func load() async throws -> StoredToken? { nil }
@@ -85,6 +114,20 @@ private struct FailingStore: TokenStore {
         let next = Task { try await tokens.retrieveToken() }
         #expect(try await loader.nextCall().previous == nil, "empty, not locked")
         next.cancel()
+    }
+
+    @Test func `a grant that arrives after the sign-out is revoked, too`() async throws {
+        let telling = TellingTransport(), loader = ScriptedLoader()
+        let url = try #require(URL(string: "https://login.example/revoke"))
+        let revocation = try TokenRevocation(revocationURL: url, clientID: "app", transport: telling)
+        let tokens = Session.revoking(revocation, store: InMemoryTokenStore(), loader: loader, log: log)
+        let waiting = Task { try await tokens.retrieveToken() }
+        let call = try await loader.nextCall()
+        #expect(await tokens.reset().discarded.isEmpty)
+        call.succeed(with: AccessToken("late", lifetime: .seconds(3600), refreshToken: "late-grant"))
+        let form = await telling.forms.stream.first { _ in true }
+        #expect(form?.contains("token=late-grant") == true)
+        _ = await waiting.result
     }
 
     @Test func `with a store that fails the service is signed out, and the grant is revoked all the same`() async throws {

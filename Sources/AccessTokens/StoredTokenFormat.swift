@@ -1,0 +1,150 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension StoredToken {
+    /// Returns the token as bytes, for a store of your own: a keychain item, a row of a database.
+    ///
+    /// The format has a version, and is the one of the file store. It is not encrypted: the bytes are as secret as the token.
+    ///
+    /// - Throws: ``StoredTokenFormatError`` if its date is not a number, or the bytes would exceed 1 MiB.
+    public func serialized() throws(StoredTokenFormatError) -> Data {
+        do { return Data(try StoredTokenFormat.encode(self)) } catch { throw StoredTokenFormatError(error) }
+    }
+
+    /// Reads a token from bytes that ``serialized()`` returned, in this version of the package or an earlier one.
+    ///
+    /// - Parameter data: All of the bytes: a part of them never passes for the whole.
+    /// - Throws: ``StoredTokenFormatError``, which quotes nothing of the bytes.
+    public init(serialized data: Data) throws(StoredTokenFormatError) {
+        do { self = try StoredTokenFormat.decode(Array(data)) } catch { throw StoredTokenFormatError(error) }
+    }
+}
+
+/// Why bytes are not a stored token, or a token can't become bytes.
+public struct StoredTokenFormatError: Error, Sendable, CustomStringConvertible, LocalizedError {
+    let problem: StoredTokenFormat.Problem
+
+    init(_ problem: StoredTokenFormat.Problem) {
+        self.problem = problem
+    }
+
+    /// What is wrong and what to do about it; nothing of the bytes.
+    public var description: String {
+        switch problem {
+        case .foreign: "These bytes were not written by StoredToken.serialized(): check which item the store reads."
+        case .damaged: "The bytes of the stored token are damaged or cut off: remove them and sign in again."
+        case .unsupportedVersion(let version):
+            "The stored token has format version \(version), which this version of the package can't read: update the package."
+        case .notRepresentable: "The token's date is not a number: check the clock that it was stored with."
+        case .tooLarge: "A stored token may have 1 MiB at most: check what the authorization server issues."
+        }
+    }
+
+    /// The same as ``description``.
+    public var errorDescription: String? { description }
+}
+
+/// The bytes of a stored token: one line of JSON whose first member says what it is.
+///
+/// Every proper beginning of it is not JSON, so bytes that were cut off never pass for whole ones.
+package enum StoredTokenFormat {
+    /// What every stored token of every version begins with, byte for byte.
+    package static let marker = Array(#"{"format":"tokenservice.token","#.utf8)
+
+    package static let version = 1
+
+    /// No stored token is larger, and nothing larger is read; far above what any server issues.
+    package static let largest = 1 << 20
+
+    /// Why bytes are not a stored token, or a token can't become bytes.
+    package enum Problem: Error, Equatable {
+        case foreign, damaged, unsupportedVersion(Int), notRepresentable, tooLarge
+    }
+
+    package static func encode(_ stored: StoredToken) throws(Problem) -> [UInt8] {
+        let encoder = JSONEncoder()
+        // The marker comes first because "format" is the first key of the alphabet.
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(Contents(stored)) else { throw .notRepresentable }
+        guard data.count <= largest else { throw .tooLarge }
+        return Array(data)
+    }
+
+    package static func decode(_ bytes: [UInt8]) throws(Problem) -> StoredToken {
+        guard beginsLikeTokenFile(bytes) else { throw .foreign }
+        let decoder = JSONDecoder()
+        // The decoder's own errors quote what they find, so that nothing of them may go further.
+        guard let header = try? decoder.decode(Header.self, from: Data(bytes)) else { throw .damaged }
+        guard header.version == version else { throw .unsupportedVersion(header.version) }
+        guard let contents = try? decoder.decode(Contents.self, from: Data(bytes)) else { throw .damaged }
+        return contents.stored
+    }
+
+    /// Whether the bytes are, or were before they were cut off, those of a stored token of some version.
+    package static func beginsLikeTokenFile(_ bytes: [UInt8]) -> Bool {
+        bytes.prefix(marker.count).elementsEqual(marker.prefix(bytes.count))
+    }
+
+    private struct Header: Decodable {
+        let version: Int
+    }
+
+    private struct Contents: Codable {
+        let format: String
+        /// Seconds since 2001-01-01T00:00:00Z, which is how `Date` counts: nothing is rounded.
+        let received: Double
+        let token: Token
+        let version: Int
+
+        init(_ stored: StoredToken) {
+            format = "tokenservice.token"
+            received = stored.received.timeIntervalSinceReferenceDate
+            token = Token(stored.token)
+            version = StoredTokenFormat.version
+        }
+
+        var stored: StoredToken {
+            StoredToken(token.token, received: Date(timeIntervalSinceReferenceDate: received))
+        }
+    }
+
+    private struct Token: Codable {
+        let value: String
+        let tokenType: String
+        let lifetime: Span?
+        let refreshIn: Span?
+        let scope: String?
+        let refreshToken: String?
+
+        init(_ token: AccessToken) {
+            value = token.value
+            tokenType = token.tokenType
+            lifetime = token.lifetime.map(Span.init)
+            refreshIn = token.refreshIn.map(Span.init)
+            scope = token.scope
+            refreshToken = token.refreshToken
+        }
+
+        var token: AccessToken {
+            AccessToken(
+                value, tokenType: tokenType, lifetime: lifetime?.duration, refreshIn: refreshIn?.duration, scope: scope,
+                refreshToken: refreshToken)
+        }
+    }
+
+    /// A duration in whole numbers, exactly; one that 64 bits of seconds cannot count (292 billion years) is cut to them.
+    private struct Span: Codable {
+        let seconds: Int64
+        let attoseconds: Int64
+
+        init(_ duration: Duration) {
+            let bounded = min(max(duration, .seconds(Int64.min)), .seconds(Int64.max))
+            (seconds, attoseconds) = bounded.components
+        }
+
+        var duration: Duration { Duration(secondsComponent: seconds, attosecondsComponent: attoseconds) }
+    }
+}
