@@ -6,12 +6,14 @@ public import Foundation
 
 /// Where a ``TokenService`` keeps its token between two runs of the program.
 ///
-/// The service calls one operation at a time, in the order it decided, in tasks that nobody's cancellation reaches: a
-/// sign-out's ``remove()`` is the last word. A token is saved *before* callers get it, so that a rotated refresh token
-/// survives a crash. An operation that takes longer than 5 s is waited for no longer, and the
-/// ones behind it wait until it ends.
+/// The service calls one operation at a time, in the order it decided, in tasks that are never cancelled: a sign-out's
+/// ``remove()`` is the last word, and a ``load()`` comes before it, since what is removed is to be revoked. A token is saved
+/// *before* callers get it, so that a rotated refresh token survives a crash. Nothing waits for an operation longer than 5 s.
+/// One that takes longer goes on; until it ends no other begins, and nothing else waits for the store.
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
+    ///
+    /// Called at the first miss, and before a removal. It has 5 s; then callers get an error with the code `storeFailed`.
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot say (locked, unreadable) throws: an error is tried
     ///   again later, while `nil` means that nobody is signed in.

@@ -10,7 +10,7 @@ public import Foundation
 ///
 /// ```swift
 /// let revocation = try TokenRevocation(revocationURL: url, clientID: "app")
-/// if let dropped = try await tokens.reset() { try await revocation.revoke(dropped) }
+/// for token in await tokens.reset().discarded { try await revocation.revoke(token) }
 /// ```
 ///
 /// A value without state: concurrent revocations are independent requests, each sent once and never redirected. Whether
@@ -70,7 +70,7 @@ public struct TokenRevocation: Sendable {
     /// Returns when the server has answered that the token is worth nothing, which it also does for one that it does not
     /// know. When it throws, the token may still be valid: with `retryAfter`, the server asks to try again then.
     ///
-    /// - Parameter token: The token that `TokenService.reset()` returned.
+    /// - Parameter token: A token that `TokenService.reset()` returned, or that its `onDiscard` was called with.
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
     ///
     /// Source: RFC 7009 §2.1, §2.2.
