@@ -1,8 +1,9 @@
 /// What ``TokenService/reset()`` or ``TokenService/replace(with:)`` did, beside its effect on the service, which is certain.
 public struct SessionChange: Sendable {
-    /// The tokens that the service and its store gave up, in whose place there is nothing or a new one.
+    /// The tokens that the service and its store gave up.
     ///
-    /// Revoke their refresh tokens (RFC 7009). A service with `onDiscard` has handed them over there, too.
+    /// After a reset revoke their refresh tokens (RFC 7009); after a replacement see ``DiscardedGrant/Reason/replaced`` first. A
+    /// service with `onDiscard` has handed them over there, too.
     public let discarded: [AccessToken]
 
     /// Why the store may not have done its part; `nil`: it has.

@@ -30,8 +30,9 @@ extension TokenService {
 
     /// The replacement itself, which has taken effect when this returns.
     package func place(_ token: AccessToken) -> Fence {
-        let previous = machine.grant
-        return fence(discarding: previous.flatMap { $0.isSameGrant(as: token) ? nil : $0 }) { $0.replace(with: token, at: $1) }
+        // Without a refresh token there is nothing to revoke.
+        let previous = machine.grant.flatMap { $0.refreshToken == nil || $0.isSameGrant(as: token) ? nil : $0 }
+        return fence(discarding: previous) { $0.replace(with: token, at: $1) }
     }
 
     /// Signs out: drops token and grant, and fences off everything that began before.
