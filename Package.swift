@@ -66,7 +66,10 @@ let package = Package(
             dependencies: ["AccessTokens", "AccessTokensOAuth", "AccessTokensTesting", "LoopbackServers"]),
         .testTarget(
             name: "DataLoadingTests",
-            dependencies: ["AccessTokens", "AccessTokensTesting", "DataLoading", "LoopbackServers", "TestStage"]),
+            dependencies: [
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
+                "DataLoading", "LoopbackServers", "TestStage",
+            ]),
         .testTarget(
             name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"]),
         .testTarget(name: "AccessTokensTestingTests", dependencies: ["AccessTokensTesting", "TestStage"]),

@@ -16,7 +16,7 @@ public import Foundation
 public final class DataLoader: Sendable {
     private let performance: Performance
     private let queue: DispatchQueue
-    private let pending = Pending()
+    let pending = Pending()
 
     init(_ performance: Performance, queue: DispatchQueue) {
         self.performance = performance

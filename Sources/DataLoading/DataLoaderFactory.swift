@@ -15,7 +15,7 @@ public import Foundation
 ///
 /// Hand the factory from screen to screen, and let each make a loader of its own. A value: copies share the same session.
 public struct DataLoaderFactory: Sendable {
-    private let performance: Performance
+    let performance: Performance
 
     /// Creates a factory.
     ///

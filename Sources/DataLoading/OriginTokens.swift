@@ -13,7 +13,7 @@ public import Foundation
 /// Source: RFC 9700 §4.9.1; RFC 6750 §5.3.
 public struct OriginTokens: Sendable {
     let service: TokenService
-    private let origins: Set<Origin>
+    let origins: Set<Origin>
 
     /// Binds the tokens of a service to origins.
     ///

@@ -9,6 +9,8 @@ final class Pending: Sendable {
 
     private let performances = Lock(Performances())
 
+    var count: Int { performances.withLock { $0.current.count } }
+
     /// Adds a performance, and returns the number under which it is to be removed.
     func add(_ performance: StatefulRequest) -> Int {
         performances.withLock { performances in

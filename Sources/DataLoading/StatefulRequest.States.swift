@@ -3,7 +3,7 @@ import AccessTokens
 extension StatefulRequest {
     /// The states of one performance, from the present one to the last.
     public struct States: AsyncSequence, Sendable {
-        private let performance: StatefulRequest
+        let performance: StatefulRequest
 
         init(of performance: StatefulRequest) {
             self.performance = performance
@@ -14,7 +14,7 @@ extension StatefulRequest {
 
         /// Hands out states until the last one.
         public struct Iterator: AsyncIteratorProtocol {
-            private let performance: StatefulRequest
+            let performance: StatefulRequest
             private var seen = 0
             private var hasEnded = false
             private var changes: AsyncStream<Void>.Iterator

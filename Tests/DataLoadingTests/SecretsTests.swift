@@ -1,0 +1,132 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensFiles
+import AccessTokensOAuth
+import AccessTokensTesting
+import DataLoading
+import Dispatch
+import Foundation
+import LoopbackServers
+import Testing
+
+/// What can be seen of every type that reaches a token, a client's secret, a session, or a request with either.
+///
+/// On Linux a `URLSession` in flight cannot even be reflected: that ends the process.
+@Suite(.timeLimit(.minutes(10)))
+struct SecretsTests {
+    static let token = AccessToken("SECRET-access", lifetime: .seconds(3600), refreshToken: "SECRET-refresh")
+    static let never = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"
+
+    /// A loader as a user writes one, with nothing to hide what it holds.
+    struct PlainLoader: TokenLoader, AccessTokenLoader {
+        let clientSecret = "SECRET-client"
+        func loadToken(replacing previous: AccessToken?) async -> AccessToken { SecretsTests.token }
+        func load(then handler: @escaping Handler) { handler(.success(SecretsTests.token)) }
+        var isRepeatable: Bool { false }
+    }
+
+    @Test func `Nothing that a request in flight goes through shows its token`() async throws {
+        let server = try LoopbackServer { _ in .unfinished(Self.never) }
+        let service = TokenService(loader: PlainLoader())
+        let origins = try OriginTokens(service, for: [server.url])
+        let factory = DataLoaderFactory(tokens: origins)
+        let loader = factory.makeLoader()
+        let request = Request(
+            url: server.url, method: .post, headers: ["X-Key": "SECRET-key"], body: .data(Data("SECRET-body".utf8)))
+        let performance = loader.start(request)
+        let sent = try #require(await server.requests.first { _ in true })
+        #expect(sent.contains("Bearer SECRET-access"), "it is in flight")
+
+        let iterator = performance.states.makeAsyncIterator()
+        let values: [Any] = [
+            loader, factory, origins, performance, performance.states, iterator, performance.state, request,
+            request.body as Any, Request.Body.stream(isReplayable: true) { InputStream(data: Data("SECRET-body".utf8)) },
+            service, AccessTokenService(service: service), AccessTokenService(loader: PlainLoader()),
+            CallbackTokenLoader(PlainLoader()),
+        ]
+        for value in values + [values] { #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))") }
+    }
+
+    @Test func `Nothing that a request ended with shows its token`() async throws {
+        for reply in [LoopbackServer.Reply.reset(""), ResourceServer.status(500, body: "SECRET")] {
+            let server = try LoopbackServer { _ in reply }
+            let service = TokenService(loader: PlainLoader())
+            let loader = DataLoaderFactory(tokens: try OriginTokens(service, for: [server.url])).makeLoader()
+            let performance = loader.start(Request(url: server.url))
+            let error = await #expect(throws: DataLoadingError.self) { try await performance.response() }
+            for value in [error as Any, error?.underlying as Any, error?.response as Any, performance, performance.state] {
+                #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))")
+            }
+        }
+    }
+
+    @Test func `Nothing that a load in flight goes through shows its secrets`() async throws {
+        let server = try LoopbackServer { _ in .unfinished(Self.never) }
+        let transport = URLSessionTransport()
+        let refresh = try RefreshTokenLoader(
+            tokenURL: server.url, clientID: "app", clientSecret: "SECRET-client", transport: transport)
+        let credentials = try ClientCredentialsLoader(
+            tokenURL: server.url, clientID: "app", clientSecret: "SECRET-client", transport: transport)
+        let revocation = try TokenRevocation(
+            revocationURL: server.url, clientID: "app", clientSecret: "SECRET-client", transport: transport)
+        let stored = StoredToken(Self.token, received: Date())
+        let store = InMemoryTokenStore(StoredToken(AccessToken("", lifetime: .zero, refreshToken: "SECRET-r"), received: Date()))
+        let service = TokenService(store: store, loader: refresh)
+        let tasks: [Task<Void, Never>] = [
+            Task { _ = try? await service.retrieveToken() }, Task { _ = try? await credentials.loadToken(replacing: nil) },
+            Task { _ = try? await revocation.revoke(Self.token) },
+        ]
+        var requests = server.requests.makeAsyncIterator()
+        for _ in tasks { _ = try #require(await requests.next()) }
+
+        let file = FileTokenStore(path: "token")
+        let values: [Any] = [
+            transport, refresh, credentials, revocation, store, stored, service, AccessTokenService(service: service), file,
+            TokenRequest(url: server.url, headers: ["Authorization": "SECRET"], body: Data("SECRET".utf8)),
+            TokenResponse(status: 200, headers: ["X": "SECRET"], body: Data("SECRET".utf8)),
+            AuthenticationChallenge(scheme: "Negotiate", token68: "SECRET"),
+        ]
+        for value in values + [values] { #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))") }
+        await service.replace(with: Self.token)
+        for task in tasks { task.cancel() }
+    }
+
+    @Test func `The other end of the wire shows no token either`() async throws {
+        let loader = ScriptedLoader()
+        let service = TokenService(loader: loader)
+        await service.replace(with: AccessToken("SECRET-old", lifetime: .zero, refreshToken: "SECRET-refresh"))
+        let caller = Task { try await service.retrieveToken() }
+        let call = try await loader.nextCall()
+        let server = SimulatedAuthorizationServer(rotatesRefreshTokens: true)
+        for value in [loader, call, service, server.loader, server.callbackLoader, server] as [Any] {
+            #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))")
+        }
+        call.succeed(with: Self.token)
+        _ = try await caller.value
+    }
+
+    @Test func `Everything can be dumped while requests come and go`() async throws {
+        let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        let service = TokenService(loader: PlainLoader())
+        let origins = try OriginTokens(service, for: [server.url])
+        let loader = DataLoaderFactory(tokens: origins).makeLoader()
+        let request = Request(url: server.url)
+        try await withThrowingTaskGroup { group in
+            for _ in 1...8 {
+                group.addTask { for _ in 1...25 { _ = try await loader.perform(request) } }
+            }
+            for _ in 1...2 {
+                group.addTask {
+                    for _ in 1...200 {
+                        let performance = loader.start(request)
+                        let values: [Any] = [loader, origins, service, performance, performance.states]
+                        #expect(!everything(in: values).contains("SECRET"))
+                        performance.cancel()
+                        await Task.yield()
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
