@@ -20,13 +20,21 @@ public struct DataLoaderFactory: Sendable {
     /// Creates a factory.
     ///
     /// - Parameters:
-    ///   - session: What the loaders' session is like: it gets this one's configuration (time limits, connections, headers,
-    ///     cookies) and, on Apple platforms, asks its delegate which servers to trust. The session itself is not used.
+    ///   - session: What the loaders' session is like: it gets this one's configuration (time limits, connections, headers) and,
+    ///     on Apple platforms, asks its delegate which servers to trust. The session itself is neither used nor changed. Not taken
+    ///     over are its cookies, and the headers `Authorization`, `Proxy-Authorization` and `Cookie` of its
+    ///     `httpAdditionalHeaders`, which would go to every server: what authenticates a request belongs to `tokens`, or into
+    ///     the request.
     ///   - cache: The session's cache; `nil`: that of the given session's configuration. It may hold a user's answers: empty it
     ///     at sign-out. Not used on Linux, where `URLSession` (Swift 6.3) neither reads nor fills a cache.
+    ///   - cookies: Where servers' cookies are kept and sent from; `nil`: nowhere. The shared storage outlives the user and the
+    ///     process: give one of your own, and empty it at sign-out. On Linux a cookie goes to every path of its host, a `Secure`
+    ///     one without TLS too.
     ///   - tokens: The tokens that requests carry, bound to the origins that they are for; `nil`: none.
-    public init(session: URLSession = .shared, cache: URLCache? = nil, tokens: OriginTokens? = nil) {
-        performance = Performance(session: SharedSession(like: session, cache: cache), tokens: tokens)
+    public init(
+        session: URLSession = .shared, cache: URLCache? = nil, cookies: HTTPCookieStorage? = nil, tokens: OriginTokens? = nil
+    ) {
+        performance = Performance(session: SharedSession(like: session, cache: cache, cookies: cookies), tokens: tokens)
     }
 
     /// Makes a loader for one owner.

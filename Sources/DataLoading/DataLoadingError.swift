@@ -7,7 +7,7 @@ import AccessTokensOAuth
 public struct DataLoadingError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// Tokens were to be bound to something that is no origin, or is neither TLS nor loopback.
+        /// Tokens were to be bound to something that is no origin, or is neither TLS nor loopback, or where a proxy would read them.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
         /// No request can be made of what was given; nothing was sent.
         public static let invalidRequest = Code(description: "invalidRequest")

@@ -1,4 +1,5 @@
 public import AccessTokens
+import AccessTokensOAuth
 public import Foundation
 
 /// A service's tokens, bound to the servers that they are for.
@@ -8,7 +9,9 @@ public import Foundation
 /// ```
 ///
 /// A request to one of these origins carries the current token; a request to any other carries none. A redirect that
-/// leaves the request's own origin takes no token along, wherever it leads.
+/// leaves the request's own origin takes no token along, wherever it leads. On Linux a request to a loopback origin without TLS is
+/// refused where the environment names a proxy for it, which would read the token (`http_proxy`, `all_proxy`), and `no_proxy` does
+/// not name the host.
 ///
 /// Source: RFC 9700 §4.9.1; RFC 6750 §5.3.
 public struct OriginTokens: Sendable {
@@ -40,6 +43,11 @@ public struct OriginTokens: Sendable {
     /// The token that a message carries; `nil` if it goes elsewhere, or is authenticated otherwise.
     func token(for message: Message) async throws -> AccessToken? {
         guard !message.hasLeftOrigin, !message.hasAuthorization, origins.contains(message.origin) else { return nil }
+        if message.origin.scheme != "https",
+            let objection = EnvironmentProxy.objection(toPlainRequestTo: message.origin.host)
+        {
+            throw DataLoadingError(.invalidConfiguration, detail: objection)
+        }
         let token = try await service.retrieveToken()
         guard token.tokenType.lowercased() == "bearer" else {
             throw DataLoadingError(.unusableToken, detail: "it is no Bearer token")

@@ -13,14 +13,8 @@ final class SharedSession: Sendable {
     /// Makes a session like the given one, with a delegate of our own.
     ///
     /// The delegate has to be the session's: on Linux one that is given to a task is not called.
-    init(like template: URLSession, cache: URLCache?) {
-        let configuration = template.configuration
-        #if canImport(FoundationNetworking)
-        // It would be asked in vain, and not at once: see `abandon(_:)`.
-        configuration.urlCache = nil
-        #else
-        if let cache { configuration.urlCache = cache }
-        #endif
+    init(like template: URLSession, cache: URLCache?, cookies: HTTPCookieStorage?) {
+        let configuration = template.configuration.forOrigins(cache: cache, cookies: cookies)
         exchanges = Exchanges(trusting: template.delegate)
         session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
     }

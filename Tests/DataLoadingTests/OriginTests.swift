@@ -48,4 +48,23 @@ struct OriginTests {
         #expect(error?.code == .unauthorized)
         #expect(mine.tokens.cachedToken?.value == "access-1")
     }
+
+    #if canImport(FoundationNetworking)
+    // In a process of its own, for it changes its environment.
+    @Test func `No token goes through a proxy in clear`() async {
+        await #expect(processExitsWith: .success) {
+            let proxy = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
+            let server = try ResourceServer()
+            let loader = try server.loader()
+            _ = unsafe unsetenv("no_proxy")
+            _ = unsafe setenv("all_proxy", "http://127.0.0.1:\(proxy.url.port ?? 0)", 1)
+            let error = await #expect(throws: DataLoadingError.self) { try await loader.perform(Request(url: server.url)) }
+            #expect(error?.code == .invalidConfiguration)
+            #expect(error.map { "\($0)" }?.contains("add 127.0.0.1 to no_proxy") == true)
+            #expect(server.authorizationServer.loadsStarted == 0, "no token was asked for")
+            _ = unsafe setenv("no_proxy", "127.0.0.1", 1)
+            #expect(try await loader.perform(Request(url: server.url)).status == 200, "read anew at each request")
+        }
+    }
+    #endif
 }

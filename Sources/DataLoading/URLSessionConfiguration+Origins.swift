@@ -1,0 +1,34 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+extension URLSessionConfiguration {
+    /// Returns a copy without what would go to every server, or outlive a sign-out.
+    ///
+    /// A copy: on Linux a session hands out the very configuration that it reads its headers and its cache from.
+    ///
+    /// - Parameters:
+    ///   - cache: The cache to use; `nil`: the configuration's own.
+    ///   - cookies: Where cookies are kept, by the configuration's own policy; `nil`: there are none.
+    func forOrigins(cache: URLCache?, cookies: HTTPCookieStorage?) -> URLSessionConfiguration {
+        // A copy is of the same type; the cast can't fail.
+        let configuration = copy() as? URLSessionConfiguration ?? .ephemeral
+        configuration.httpAdditionalHeaders = configuration.httpAdditionalHeaders?.filter { name, _ in
+            !["authorization", "proxy-authorization", "cookie"].contains((name as? String)?.lowercased())
+        }
+        configuration.httpCookieStorage = cookies
+        if cookies == nil {
+            configuration.httpCookieAcceptPolicy = .never
+            configuration.httpShouldSetCookies = false
+        }
+        #if canImport(FoundationNetworking)
+        // It would be asked in vain, and not at once: see `SharedSession.abandon(_:)`.
+        configuration.urlCache = nil
+        #else
+        if let cache { configuration.urlCache = cache }
+        #endif
+        return configuration
+    }
+}
