@@ -14,8 +14,10 @@ public import Foundation
 /// ```
 ///
 /// A value without state: the refresh token is that of the token to replace, and the next one is handed on inside the
-/// returned token. A new refresh token replaces the old; if none comes, the old one is kept. Neither the loader nor its
-/// errors show a secret.
+/// returned token. A new refresh token replaces the old; if none comes, the old one is kept. One that comes with an error, or
+/// beside an access token that cannot be used, is kept too: a `TokenService` takes it out of the `SalvagedGrant`, tells
+/// callers the reason, and asks again after the longest pause, since each attempt spends a refresh token. Neither the loader nor
+/// its errors show a secret.
 ///
 /// Each load is one request, which the loader neither repeats nor redirects: after a lost answer nobody knows whether the
 /// server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load presents
@@ -66,10 +68,10 @@ public struct RefreshTokenLoader: TokenLoader {
     /// Gets a token with one request to the server.
     ///
     /// - Parameter previous: The token whose refresh token is the grant.
-    /// - Returns: The new token, with the refresh token for the next load and the scope as far as it is known. Where the
-    ///   server has replaced the refresh token but the rest of its answer cannot be used, an expired token that keeps it.
-    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token; or `CancellationError` when
-    ///   its task is cancelled.
+    /// - Returns: The new token, with the refresh token for the next load and the scope as far as it is known.
+    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token; a `SalvagedGrant` with the
+    ///   ``OAuthError`` inside if the server has replaced the refresh token in an answer that is otherwise of no use; or
+    ///   `CancellationError` when its task is cancelled.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         guard let previous, let refreshToken = previous.refreshToken, !refreshToken.isEmpty else {
             throw OAuthError(.notSignedIn)

@@ -10,24 +10,35 @@ extension ResponseReader {
     /// Returns the token that an answer to a refresh token grants, with the refresh token for the next load.
     ///
     /// An answer that has replaced the refresh token must not be thrown away, whatever else is wrong with it: the server
-    /// would take the old one for stolen. A lifetime that is no number counts as missing, a negative one as zero; and
-    /// where no access token can be used, the token is an expired one, good for nothing but its refresh token.
+    /// would take the old one for stolen. So a lifetime that is no number counts as missing, and a refresh token beside an
+    /// access token that cannot be used is handed over together with the reason.
     ///
     /// - Parameters:
     ///   - previous: The token whose refresh token was sent, and is kept unless a new one came (RFC 6749 §6).
     ///   - scope: What was asked for; an answer without scope grants just that (RFC 6749 §3.3).
-    func renewedToken(of previous: AccessToken, scope: String?) throws(OAuthError) -> AccessToken {
-        try requireRenewal()
+    /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if a new refresh token came.
+    func renewedToken(of previous: AccessToken, scope: String?) throws -> AccessToken {
         do {
-            let grant = try grant(in: response.body)
+            var reader = self
+            reader.response.body = TokenJSON.withoutNonNumbers(response.body)
+            try reader.requireRenewal()
+            let grant = try reader.grant()
+            if case .negative = grant.expiresIn { throw unusableLifetime }
             return renewedToken(grant, of: previous, scope: scope)
         } catch {
-            let body = TokenJSON.withoutNonNumbers(response.body)
-            if body != response.body, let grant = try? grant(in: body) { return renewedToken(grant, of: previous, scope: scope) }
-            let remainder = try? TokenJSON.decode(Remainder.self, from: body, singular: [.refreshToken])
-            guard let refreshToken = remainder?.refreshToken, refreshToken != previous.refreshToken else { throw error }
-            return AccessToken("", lifetime: .zero, scope: previous.scope, refreshToken: refreshToken)
+            guard let refreshToken = salvagedRefreshToken(replacing: previous) else { throw error }
+            throw SalvagedGrant(
+                AccessToken("", lifetime: .zero, scope: previous.scope, refreshToken: refreshToken), reason: error)
         }
+    }
+
+    /// Returns the refresh token of an answer that is otherwise of no use; `nil` if there is none but the old one.
+    ///
+    /// Of several the last: so most parsers read a repeated name (RFC 8259 §4). A refusal with a status of its own issues nothing.
+    private func salvagedRefreshToken(replacing previous: AccessToken) -> String? {
+        guard (200..<300).contains(response.status) else { return nil }
+        let old = previous.refreshToken ?? ""
+        return TokenJSON.refreshTokens(in: response.body).last { !$0.isEmpty && !$0.utf8.elementsEqual(old.utf8) }
     }
 
     /// Throws what the server has against the request, if it has.
@@ -50,9 +61,7 @@ extension ResponseReader {
     }
 
     private func renewedToken(_ grant: Grant, of previous: AccessToken, scope: String?) -> AccessToken {
-        var lifetime = grant.expiresIn?.duration ?? lifetimeWhenMissing
-        if case .negative = grant.expiresIn { lifetime = .zero }
-        let token = token(grant, lifetime: lifetime)
+        let token = token(grant, lifetime: grant.expiresIn?.duration ?? lifetimeWhenMissing)
         return AccessToken(
             token.value, tokenType: token.tokenType, lifetime: token.lifetime, refreshIn: token.refreshIn,
             scope: token.scope ?? scope ?? previous.scope, refreshToken: token.refreshToken ?? previous.refreshToken)

@@ -10,7 +10,7 @@ import Foundation
 ///
 /// Source: RFC 6749 §5.
 struct ResponseReader {
-    let response: TokenResponse
+    var response: TokenResponse
     let secrets: [String]
     let lifetimeWhenMissing: Duration?
     let now: Date
@@ -18,10 +18,8 @@ struct ResponseReader {
     /// Returns the token, or throws what the server or its answer has against it.
     func token() throws(OAuthError) -> AccessToken {
         try requireSuccess()
-        let grant = try grant(in: response.body)
-        if let seconds = grant.expiresIn, seconds.duration == nil {
-            throw failure(.unreadableResponse, "expires_in is no number of seconds from 0")
-        }
+        let grant = try grant()
+        if let seconds = grant.expiresIn, seconds.duration == nil { throw unusableLifetime }
         return token(grant, lifetime: grant.expiresIn?.duration ?? lifetimeWhenMissing)
     }
 
@@ -37,11 +35,11 @@ struct ResponseReader {
         guard isSuccess, refusal?.error == nil else { throw failure(refusal) }
     }
 
-    /// Returns what a body grants, to be used as a Bearer token.
-    func grant(in body: Data) throws(OAuthError) -> Grant {
+    /// Returns what the answer grants, to be used as a Bearer token.
+    func grant() throws(OAuthError) -> Grant {
         let grant: Grant
         do {
-            grant = try TokenJSON.decode(Grant.self, from: body)
+            grant = try TokenJSON.decode(Grant.self, from: response.body)
         } catch {
             throw failure(.unreadableResponse, error.text + kindOfAnswer)
         }
@@ -62,6 +60,9 @@ struct ResponseReader {
             },
             scope: grant.scope, refreshToken: grant.refreshToken)
     }
+
+    /// The lifetime is negative, or no number.
+    var unusableLifetime: OAuthError { failure(.unreadableResponse, "expires_in must be a number of seconds, 0 or more") }
 
     /// An error about this answer.
     private func failure(_ code: OAuthError.Code, _ detail: String? = nil) -> OAuthError {

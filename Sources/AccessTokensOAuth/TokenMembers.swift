@@ -1,7 +1,7 @@
 /// The members of a token endpoint's answer that we read; all others are ignored.
 ///
 /// Source: RFC 6749 §5.1 and §5.2; `refresh_in` is Microsoft's.
-enum TokenMember: String, CodingKey, CaseIterable {
+enum TokenMember: String, CodingKey {
     case accessToken = "access_token"
     case tokenType = "token_type"
     case expiresIn = "expires_in"
@@ -33,18 +33,10 @@ struct Grant: Decodable {
         expiresIn = try members.decodeIfPresent(ServerSeconds.self, forKey: .expiresIn)
         // An extension: what is wrong with it must not cost the token.
         refreshIn = try members.decodeIfPresent(ServerSeconds.self, forKey: .refreshIn)?.duration
-        refreshToken = try members.optional(.refreshToken)
+        // It goes into forms, which carry any text, and never into a header.
+        refreshToken = try members.text(.refreshToken)
         scope = try members.optional(.scope)
         _ = try members.optional(.error)
-    }
-}
-
-/// The refresh token of an answer that is otherwise of no use.
-struct Remainder: Decodable {
-    let refreshToken: String?
-
-    init(from decoder: any Decoder) throws {
-        refreshToken = try decoder.container(keyedBy: TokenMember.self).optional(.refreshToken)
     }
 }
 
@@ -78,12 +70,17 @@ extension KeyedDecodingContainer<TokenMember> {
         return try printable(text, member)
     }
 
+    /// Returns a member that must be printable if it is there.
     fileprivate func optional(_ member: TokenMember) throws -> String? {
-        guard let text = try decodeIfPresent(String.self, forKey: member), !text.isEmpty else { return nil }
-        return try printable(text, member)
+        try text(member).map { try printable($0, member) }
     }
 
-    /// Refuses line breaks, which would end the header that carries the token (`VSCHAR` in RFC 6749).
+    /// Returns a member that may hold any text.
+    fileprivate func text(_ member: TokenMember) throws -> String? {
+        try decodeIfPresent(String.self, forKey: member).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Refuses line breaks, which would end the header that carries an access token (`VSCHAR` in RFC 6749).
     private func printable(_ text: String, _ member: TokenMember) throws -> String {
         guard text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
             throw DecodingError.dataCorruptedError(forKey: member, in: self, debugDescription: "unprintable")

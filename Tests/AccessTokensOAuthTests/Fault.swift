@@ -7,8 +7,6 @@ struct Fault: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable {
         case error(OAuthError.Code, retryAfter: Duration? = nil)
         case token(lifetime: Duration)
-        /// A token that had expired when it arrived.
-        case expired
     }
 
     let testDescription: String
@@ -53,7 +51,9 @@ extension Fault {
         Fault("drips one byte a second", .dripping(headers, beginning), .error(.timedOut)),
         Fault("closes without an answer", .bytes(""), .error(.connectionFailed)),
         Fault("closes mid-body", .bytes(headers + beginning), .error(.connectionFailed)),
-        Fault("closes mid-body without a length", .bytes("HTTP/1.1 200 OK\r\n\r\n" + beginning), .error(.unreadableResponse)),
+        Fault(
+            "closes mid-body without a length", .bytes("HTTP/1.1 200 OK\r\n\r\n" + beginning), .error(.unreadableResponse),
+            kept: "refresh-2"),
         Fault(
             "closes mid-chunk", .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"), .error(.connectionFailed)),
         Fault("resets at once", .reset(""), .error(.connectionFailed)),
@@ -95,11 +95,11 @@ extension Fault {
     static let ofLifetimes = [
         Fault("lifetime as a string", granting(#""expires_in":"50""#), .token(lifetime: .seconds(50)), kept: "refresh-2"),
         Fault("lifetime of nonsense", granting(#""expires_in":"soon""#), .token(lifetime: .seconds(300)), kept: "refresh-2"),
-        Fault("negative lifetime", granting(#""expires_in":-1"#), .expired, kept: "refresh-2"),
+        Fault("negative lifetime", granting(#""expires_in":-1"#), .error(.unreadableResponse), kept: "refresh-2"),
         Fault("lifetime NaN", granting(#""expires_in":NaN"#), .token(lifetime: .seconds(300)), kept: "refresh-2"),
         Fault("lifetime 1e300", granting(#""expires_in":1e300"#), .token(lifetime: .seconds(315_360_000)), kept: "refresh-2"),
         Fault("lifetime 1e999", granting(#""expires_in":1e999"#), .token(lifetime: .seconds(300)), kept: "refresh-2"),
         Fault("no lifetime", granting(#""x":1"#), .token(lifetime: .seconds(300)), kept: "refresh-2"),
-        Fault("scope of a wrong type", granting(#""scope":["a"]"#), .expired, kept: "refresh-2"),
+        Fault("scope of a wrong type", granting(#""scope":["a"]"#), .error(.unreadableResponse), kept: "refresh-2"),
     ]
 }

@@ -58,7 +58,6 @@ struct FaultTests {
         for secret in secrets { #expect(!texts(error).contains(secret)) }
         #expect(error.remedy != .signIn)
         switch outcome {
-        case .expired: #expect(error.code == .tokenExpiredOnArrival)
         case .token: Issue.record("there is a token: \(error)")
         case .error(let code, let retryAfter):
             let cause = error.underlying as? OAuthError

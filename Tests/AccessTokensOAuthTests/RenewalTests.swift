@@ -39,7 +39,7 @@ struct RenewalTests {
 
     // RFC 6749 §5.1 and RFC 9700 §4.14.2: a lifetime that is none must not cost the new refresh token.
     @Test(arguments: [
-        ("7", Duration.seconds(7)), (#""7""#, .seconds(7)), ("-1", .zero), (#""-1""#, .zero), ("1e300", .seconds(315_360_000)),
+        ("7", Duration.seconds(7)), (#""7""#, .seconds(7)), ("0", .zero), ("1e300", .seconds(315_360_000)),
         (#""NaN""#, .seconds(300)), ("NaN", .seconds(300)), ("Infinity", .seconds(300)), ("-Infinity", .seconds(300)),
         (#""soon""#, .seconds(300)), ("true", .seconds(300)), ("{}", .seconds(300)), ("[NaN]", .seconds(300)),
         ("null", .seconds(300)), ("1e999", .seconds(300)),
@@ -51,31 +51,117 @@ struct RenewalTests {
         #expect(token.lifetime == counted)
     }
 
+    // RFC 6749 §6 and App. A.17: printable ASCII, but a form carries any text, and the old one is spent.
+    @Test(arguments: ["näxt", "r\n2", "\u{1F511}", "e\u{301}", " ", "\u{0}"])
+    func `A refresh token of any text is kept, and presented as it came`(text: String) async throws {
+        let json = try String(decoding: JSONEncoder().encode(text), as: UTF8.self)
+        let transport = ScriptedTransport { .token(#""refresh_token":\#(json)"#) }
+        let loader = try RefreshTokenLoader(answer: .token(), transport: transport)
+        let token = try await loader.loadToken(replacing: previous)
+        #expect(token.refreshToken.map { Array($0.utf8) } == Array(text.utf8))
+        _ = try await loader.loadToken(replacing: token)
+        let form = try String(decoding: #require(transport.requests.last).body, as: UTF8.self)
+        let sent = form.split(separator: "refresh_token=").last?.prefix { $0 != "&" }.replacingOccurrences(of: "+", with: " ")
+        #expect(sent?.removingPercentEncoding.map { Array($0.utf8) } == Array(text.utf8))
+    }
+
+    /// What a server may write around a new refresh token, and why there is no token all the same.
+    static let salvageable: [(body: String, code: OAuthError.Code, reason: String)] = [
+        (#"{"refresh_token":"r2"}"#, .unreadableResponse, "access_token is missing"),
+        (#"{"access_token":"abc","refresh_token":"r2"}"#, .unreadableResponse, "token_type is missing"),
+        (#"{"access_token":"abc","token_type":"mac","refresh_token":"r2"}"#, .unsupportedTokenType, "type mac"),
+        (#"{"access_token":7,"token_type":"Bearer","refresh_token":"r2"}"#, .unreadableResponse, "access_token has a wrong type"),
+        (
+            #"{"access_token":"a","access_token":"b","token_type":"Bearer","refresh_token":"r2"}"#, .unreadableResponse,
+            "access_token comes twice"
+        ),
+        (
+            #"{"access_token":"a\n","token_type":"Bearer","refresh_token":"r2"}"#, .unreadableResponse,
+            "access_token has a wrong value"
+        ),
+        (
+            #"{"access_token":"abc","token_type":"Bearer","scope":["a"],"refresh_token":"r2","x":NaN}"#, .unreadableResponse,
+            "scope has a wrong type"
+        ),
+        (
+            #"{"access_token":"abc","token_type":"Bearer","expires_in":-1,"refresh_token":"r2"}"#, .unreadableResponse,
+            "expires_in must be"
+        ),
+        (
+            #"{"access_token":"abc","token_type":"Bearer","expires_in":"-1","refresh_token":"r2"}"#, .unreadableResponse,
+            "expires_in must be"
+        ),
+        // Several, one of which may be the old one.
+        (
+            #"{"access_token":"abc","token_type":"Bearer","refresh_token":"r3","refresh_token":"r2"}"#, .unreadableResponse,
+            "refresh_token comes twice"
+        ),
+        (
+            #"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2","refresh_token":"r1"}"#, .unreadableResponse,
+            "refresh_token comes twice"
+        ),
+        (
+            #"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2","refresh\u005ftoken":7}"#, .unreadableResponse,
+            "refresh_token"
+        ),
+        // Beside an error.
+        (#"{"error":"server_error","refresh_token":"r2"}"#, .refused, "server_error"),
+        (#"{"refresh_token":"r2","error":"invalid_grant","x":NaN}"#, .refused, "invalid_grant"),
+        (
+            #"{"access_token":"abc","token_type":"Bearer","error":7,"refresh_token":"r2"}"#, .unreadableResponse,
+            "error has a wrong type"
+        ),
+        // Not JSON, or not all of it.
+        (#"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2","sco"#, .unreadableResponse, "not JSON"),
+        (#"{"refresh_token" : "r2","x":'y'}"#, .unreadableResponse, "not JSON"),
+        (
+            "\u{FEFF}\n{\"x\":{\"refresh_token\":\"r3\"},\"refresh_token\":\"r2\",}", .unreadableResponse,
+            "access_token is missing"
+        ),
+        (#"{"refresh_token":"r2"}}"#, .unreadableResponse, "not JSON"),
+    ]
+
     // RFC 6749 §5.1, §7.1: no such answer may be used; its refresh token must be, for the old one is spent.
-    @Test(arguments: [
-        #"{"refresh_token":"r2"}"#, #"{"access_token":"abc","refresh_token":"r2"}"#,
-        #"{"access_token":"abc","token_type":"mac","refresh_token":"r2"}"#,
-        #"{"access_token":7,"token_type":"Bearer","refresh_token":"r2"}"#,
-        #"{"access_token":"a","access_token":"b","token_type":"Bearer","refresh_token":"r2"}"#,
-        #"{"access_token":"a\n","token_type":"Bearer","refresh_token":"r2"}"#,
-        #"{"access_token":"abc","token_type":"Bearer","scope":["a"],"refresh_token":"r2","x":NaN}"#,
-    ])
-    func `An answer without a usable token keeps its refresh token in an expired one`(body: String) async throws {
-        let token = try await RefreshTokenLoader(answer: TokenResponse(body)).loadToken(replacing: previous)
-        #expect(token == AccessToken("", lifetime: .zero, scope: "a b", refreshToken: "r2"))
+    @Test(arguments: salvageable)
+    func `An answer of no use keeps its refresh token, and says what is wrong`(
+        body: String, code: OAuthError.Code, reason: String
+    ) async throws {
+        let loader = try RefreshTokenLoader(answer: TokenResponse(body))
+        let salvaged = try await #require(throws: SalvagedGrant.self) { try await loader.loadToken(replacing: previous) }
+        #expect(salvaged.grant == AccessToken("", lifetime: .zero, scope: "a b", refreshToken: "r2"))
+        let failure = try #require(salvaged.reason as? OAuthError)
+        #expect(failure.code == code)
+        #expect("\(failure)".contains(reason))
+        #expect(!texts(salvaged).contains("r2"))
+    }
+
+    @Test func `A refresh token in bytes that are not UTF-8 is kept`() async throws {
+        var body = Data(#"{"refresh_token":"r2","scope":""#.utf8)
+        body += [0xE4, 0, UInt8(ascii: "\""), UInt8(ascii: "}")]
+        let loader = try RefreshTokenLoader(answer: TokenResponse(status: 200, body: body))
+        let salvaged = try await #require(throws: SalvagedGrant.self) { try await loader.loadToken(replacing: previous) }
+        #expect(salvaged.grant.refreshToken == "r2")
+        #expect("\(salvaged)".contains("UTF-8"))
     }
 
     @Test(arguments: [
-        ("", OAuthError.Code.unreadableResponse), ("<html>", .unreadableResponse), ("{}", .unreadableResponse),
-        (#"{"access_token":"abc","token_type":"mac"}"#, .unsupportedTokenType),
-        (#"{"access_token":"abc","token_type":"mac","refresh_token":"r1"}"#, .unsupportedTokenType),
-        (#"{"access_token":"abc","refresh_token":"r2","refresh_token":"r3"}"#, .unreadableResponse),
-        (#"{"access_token":"abc","token_type":"Bearer","refresh_token":7}"#, .unreadableResponse),
-        (#"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2"#, .unreadableResponse),
-        (#"{"error":"server_error","refresh_token":"r2"}"#, .refused),
+        (200, "", OAuthError.Code.unreadableResponse), (200, "<html>", .unreadableResponse), (200, "{}", .unreadableResponse),
+        (200, #"{"access_token":"abc","token_type":"mac"}"#, .unsupportedTokenType),
+        (200, #"{"access_token":"abc","token_type":"mac","refresh_token":"r1"}"#, .unsupportedTokenType),
+        (200, #"{"access_token":"abc","token_type":"Bearer","refresh_token":7}"#, .unreadableResponse),
+        (200, #"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2"#, .unreadableResponse),
+        (200, #"{"access_token":"abc","token_type":"Bearer","refresh_token":"\ud800"}"#, .unreadableResponse),
+        (200, #"{"refresh_token":"","error":"e"}"#, .refused), (200, #"["refresh_token","r2"]"#, .unreadableResponse),
+        (200, #"<script>{"refresh_token":"r2"}</script>"#, .unreadableResponse),
+        (200, #"{"x":{"refresh_token":"r2"},"y":"refresh_token","z":["refresh_token","r2"]}"#, .unreadableResponse),
+        // Nothing is issued with a refusal.
+        (400, #"{"error":"e","refresh_token":"r2"}"#, .refused), (503, #"{"error":"e","refresh_token":"r2"}"#, .refused),
+        (302, #"{"refresh_token":"r2"}"#, .redirected),
     ])
-    func `An answer that grants nothing is an error that keeps the old one`(body: String, code: OAuthError.Code) async throws {
-        let failure = try await RefreshTokenLoader(answer: TokenResponse(body)).failure(replacing: previous)
+    func `An answer that grants nothing is an error that keeps the old one`(
+        status: Int, body: String, code: OAuthError.Code
+    ) async throws {
+        let failure = try await RefreshTokenLoader(answer: TokenResponse(status, body)).failure(replacing: previous)
         #expect(failure.code == code)
         #expect(failure.remedy != .signIn)
     }

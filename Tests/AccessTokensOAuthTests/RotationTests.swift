@@ -8,10 +8,10 @@ import Testing
 struct RotationTests {
     let clock = ManualClock()
 
-    func service(_ transport: some TokenTransport) async throws -> TokenService {
+    func service(_ transport: some TokenTransport, store: (any TokenStore)? = nil) async throws -> TokenService {
         let loader = try RefreshTokenLoader(
             tokenURL: #require(URL(string: "https://as.example/token")), clientID: "app", transport: transport)
-        let service = TokenService(environment: .init(clock: clock), loader: loader)
+        let service = TokenService(store: store, environment: .init(clock: clock), loader: loader)
         await service.replace(with: AccessToken("none", lifetime: .zero, refreshToken: "0"))
         return service
     }
@@ -61,15 +61,28 @@ struct RotationTests {
         #expect(transport.requests.count == 1)
     }
 
-    // RFC 6749 §6: an answer of no use, but with a new refresh token, is tried again with that one.
-    @Test func `A refresh token that came with an unusable token is used next`() async throws {
-        let answers = Lock([#"{"token_type":"mac","access_token":"a","refresh_token":"1"}"#])
+    // RFC 6749 §6: an answer of no use, but with a new refresh token, is tried again with that one, and not at once: each
+    // attempt spends one.
+    @Test(arguments: [
+        #"{"token_type":"mac","access_token":"a","refresh_token":"1"}"#, #"{"error":"temporarily_odd","refresh_token":"1"}"#,
+    ])
+    func `A refresh token that came with an unusable token is used next, after the longest pause`(body: String) async throws {
+        let answers = Lock([body])
         let transport = ScriptedTransport {
             answers.withLock { $0.popLast() }.map { TokenResponse($0) } ?? .token(#""refresh_token":"2""#)
         }
-        let service = try await service(transport)
-        let error = await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() }
-        #expect(error?.code == .tokenExpiredOnArrival)
+        let store = InMemoryTokenStore()
+        let service = try await service(transport, store: store)
+        for _ in 1...20 {
+            let error = try await #require(throws: TokenServiceError.self) { try await service.retrieveToken() }
+            #expect(error.code == .loadFailed, "the true reason")
+            let reason = try #require(error.underlying as? OAuthError)
+            #expect(reason.code == .unsupportedTokenType || reason.error == "temporarily_odd")
+            clock.advance(by: .seconds(2))
+        }
+        #expect(transport.requests.count == 1)
+        #expect(store.contents?.token.refreshToken == "1", "it survives a crash")
+        clock.advance(by: .seconds(60))
         #expect(try await service.retrieveToken().refreshToken == "2")
         let forms = transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
         #expect(forms.map { $0.contains("refresh_token=0") } == [true, false])

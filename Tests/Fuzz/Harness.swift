@@ -38,7 +38,7 @@ enum Fuzz {
         let reader = ResponseReader(
             response: response, secrets: [secret, "old", "r1"], lifetimeWhenMissing: .seconds(300), now: now)
         let first = Result { () throws(OAuthError) in try reader.token() }
-        let renewed = Result { () throws(OAuthError) in try reader.renewedToken(of: previous, scope: nil) }
+        let renewed = Result { try reader.renewedToken(of: previous, scope: nil) }
         switch first {
         case .success(let token):
             check(token)
@@ -49,21 +49,36 @@ enum Fuzz {
         switch renewed {
         case .success(let token):
             require(token.refreshToken != nil && token.scope != nil, "nothing to renew with")
-            if token.lifetime != .zero { check(token) }
-        case .failure(let error): check(error)
+            check(token)
+        case .failure(let salvaged as SalvagedGrant):
+            let refreshToken = salvaged.grant.refreshToken ?? ""
+            require(!refreshToken.isEmpty && !refreshToken.utf8.elementsEqual("r1".utf8), "an old grant for a new one")
+            check(salvaged.reason)
+        case .failure(let error):
+            check(error)
+            require(status != 200 || newRefreshToken(in: body) == nil, "a new refresh token is lost")
         }
     }
 
+    /// The refresh token of a body that a decoder takes, unless it is the one that was sent.
+    static func newRefreshToken(in body: Data) -> String? {
+        struct Members: Decodable { let refresh_token: String? }
+        let text = (try? JSONDecoder().decode(Members.self, from: body))?.refresh_token ?? ""
+        return text.isEmpty || text.utf8.elementsEqual("r1".utf8) || body.count > TokenResponse.maximumBodySize ? nil : text
+    }
+
     static func check(_ token: AccessToken) {
-        let strings = [token.value, token.tokenType] + [token.refreshToken, token.scope].compactMap { $0 }
+        let strings = [token.value, token.tokenType] + [token.scope].compactMap { $0 }
         require(strings.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { 0x20...0x7E ~= $0 } }, "an unprintable member")
+        require(token.refreshToken?.isEmpty != true, "an empty refresh token")
         let lifetime = token.lifetime ?? .seconds(-1)
         require(Duration.zero <= lifetime && lifetime <= .longest, "a lifetime out of bounds")
         require(token.refreshIn.map { .zero < $0 && $0 < lifetime } ?? true, "a refresh outside the lifetime")
         require("\(token)".contains("lifetime"), "no description")
     }
 
-    static func check(_ error: OAuthError) {
+    static func check(_ error: any Error) {
+        guard let error = error as? OAuthError else { return require(false, "an error of another type") }
         let texts = ["\(error)", error.error ?? "", error.errorDescription ?? ""]
         for text in texts {
             require(!text.contains(secret), "a secret is shown")

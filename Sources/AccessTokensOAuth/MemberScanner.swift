@@ -1,0 +1,63 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Finds the members of a JSON object that we read, each as often as it comes, also where a decoder gives up.
+///
+/// A decoder tells neither of a repeated name, nor of anything in a body that breaks a rule somewhere.
+struct MemberScanner {
+    private let bytes: [UInt8]
+    private var index = 0
+
+    init(_ body: Data) {
+        bytes = Array(body)
+    }
+
+    /// Returns the object's own members in their order, with their text where the value is a whole string.
+    ///
+    /// As many as come before the body breaks off; none if it is no object.
+    mutating func members() -> [(name: TokenMember, text: String?)] {
+        // A byte order mark may stand in front, and blanks.
+        guard bytes.first(where: { !" \t\r\n\u{FEFF}".utf8.contains($0) }) == UInt8(ascii: "{") else { return [] }
+        var members: [(name: TokenMember, text: String?)] = []
+        var depth = 0
+        var name: String?
+        // Whether a colon came and no comma since; and whether what follows it is the value of the last one of `members`.
+        var (isValue, isKnown) = (false, false)
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+            case UInt8(ascii: "\""):
+                guard let literal = skipString() else { return members }
+                if depth == 1, !isValue { name = Self.text(literal) }
+                if depth == 1, isKnown { members[members.count - 1].text = Self.text(literal) }
+            case UInt8(ascii: ":") where depth == 1:
+                let member = name.flatMap(TokenMember.init(rawValue:))
+                if let member { members.append((member, nil)) }
+                (name, isValue, isKnown) = (nil, true, member != nil)
+            case UInt8(ascii: ",") where depth == 1: (name, isValue, isKnown) = (nil, false, false)
+            default: break
+            }
+            index += 1
+        }
+        return members
+    }
+
+    /// Moves to the end of a string and returns it with its quotes; `nil` if it has no end.
+    private mutating func skipString() -> ArraySlice<UInt8>? {
+        let start = index
+        index += 1
+        while index < bytes.count, bytes[index] != UInt8(ascii: "\"") { index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1 }
+        return index < bytes.count ? bytes[start...index] : nil
+    }
+
+    /// Returns the text of a string with its quotes, which may be written with escapes; `nil` if it is none.
+    private static func text(_ literal: ArraySlice<UInt8>) -> String? {
+        literal.contains(UInt8(ascii: "\\"))
+            ? try? JSONDecoder().decode(String.self, from: Data(literal))
+            : String(validating: literal.dropFirst().dropLast(), as: UTF8.self)
+    }
+}
