@@ -23,22 +23,21 @@ struct MemberScanner {
         guard bytes.first(where: { !" \t\r\n\u{FEFF}".utf8.contains($0) }) == UInt8(ascii: "{") else { return [] }
         var members: [(name: TokenMember, text: String?)] = []
         var depth = 0
-        var name: String?
-        // Whether a colon came and no comma since; and whether what follows it is the value of the last one of `members`.
-        var (isValue, isKnown) = (false, false)
+        // The last string, which is a name if a colon follows; and whether a value of the last one of `members` may follow.
+        var (string, isOpen) = (String?.none, false)
         while index < bytes.count {
             switch bytes[index] {
             case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
             case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
             case UInt8(ascii: "\""):
                 guard let literal = skipString() else { return members }
-                if depth == 1, !isValue { name = Self.text(literal) }
-                if depth == 1, isKnown { members[members.count - 1].text = Self.text(literal) }
+                if depth == 1 { string = Self.text(literal) }
+                if depth == 1, isOpen { members[members.count - 1].text = string }
             case UInt8(ascii: ":") where depth == 1:
-                let member = name.flatMap(TokenMember.init(rawValue:))
-                if let member { members.append((member, nil)) }
-                (name, isValue, isKnown) = (nil, true, member != nil)
-            case UInt8(ascii: ",") where depth == 1: (name, isValue, isKnown) = (nil, false, false)
+                let name = string.flatMap(TokenMember.init(rawValue:))
+                if let name { members.append((name, nil)) }
+                isOpen = name != nil
+            case UInt8(ascii: ",") where depth == 1: isOpen = false
             default: break
             }
             index += 1
