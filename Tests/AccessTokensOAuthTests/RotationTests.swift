@@ -8,10 +8,13 @@ import Testing
 struct RotationTests {
     let clock = ManualClock()
 
-    func service(_ transport: some TokenTransport, store: (any TokenStore)? = nil) async throws -> TokenService {
-        let loader = try RefreshTokenLoader(
+    func loader(_ transport: some TokenTransport) throws -> RefreshTokenLoader {
+        try RefreshTokenLoader(
             tokenURL: #require(URL(string: "https://as.example/token")), clientID: "app", transport: transport)
-        let service = TokenService(store: store, environment: .init(clock: clock), loader: loader)
+    }
+
+    func service(_ transport: some TokenTransport) async throws -> TokenService {
+        let service = TokenService(environment: .init(clock: clock), loader: try loader(transport))
         await service.replace(with: AccessToken("none", lifetime: .zero, refreshToken: "0"))
         return service
     }
@@ -71,8 +74,10 @@ struct RotationTests {
         let transport = ScriptedTransport {
             answers.withLock { $0.popLast() }.map { TokenResponse($0) } ?? .token(#""refresh_token":"2""#)
         }
-        let store = InMemoryTokenStore()
-        let service = try await service(transport, store: store)
+        let store = TellingStore()
+        let service = TokenService(store: store, environment: .init(clock: clock), loader: try loader(transport))
+        var events = service.events().makeAsyncIterator()
+        await service.replace(with: AccessToken("none", lifetime: .zero, refreshToken: "0"))
         for _ in 1...20 {
             let error = try await #require(throws: TokenServiceError.self) { try await service.retrieveToken() }
             #expect(error.code == .loadFailed, "the true reason")
@@ -81,13 +86,33 @@ struct RotationTests {
             clock.advance(by: .seconds(2))
         }
         #expect(transport.requests.count == 1)
-        #expect(store.contents?.token.refreshToken == "1", "it survives a crash")
+        while let event = await events.next() {
+            guard event.name == .loadFailed else { continue }
+            #expect(event.error?.underlying is OAuthError, "no event has the grant")
+            break
+        }
+        var saves = store.saves.makeAsyncIterator()
+        #expect(await [saves.next(), saves.next()] == ["0", "1"], "it survives a crash")
         clock.advance(by: .seconds(60))
         #expect(try await service.retrieveToken().refreshToken == "2")
         let forms = transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
         #expect(forms.map { $0.contains("refresh_token=0") } == [true, false])
         #expect(forms.map { $0.contains("refresh_token=1") } == [false, true])
     }
+}
+
+/// A store that tells of each save, by the refresh token.
+struct TellingStore: TokenStore {
+    let saves: AsyncStream<String>
+    private let saved: AsyncStream<String>.Continuation
+
+    init() {
+        (saves, saved) = AsyncStream.makeStream()
+    }
+
+    @concurrent func load() async -> StoredToken? { nil }
+    @concurrent func save(_ token: StoredToken) async { saved.yield(token.token.refreshToken ?? "") }
+    @concurrent func remove() async {}
 }
 
 /// A server that issues numbered refresh tokens, each good for one use.
