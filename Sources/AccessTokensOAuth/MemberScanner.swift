@@ -24,17 +24,17 @@ struct MemberScanner {
         var members: [(name: TokenMember, text: String?)] = []
         var depth = 0
         // The last string, which is a name if a colon follows; and whether a value of the last one of `members` may follow.
-        var (string, isOpen) = (String?.none, false)
+        var (string, isOpen) = (ArraySlice<UInt8>(), false)
         while index < bytes.count {
             switch bytes[index] {
             case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
             case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
             case UInt8(ascii: "\""):
                 guard let literal = skipString() else { return members }
-                if depth == 1 { string = Self.text(literal) }
-                if depth == 1, isOpen { members[members.count - 1].text = string }
+                if depth == 1 { string = literal }
+                if depth == 1, isOpen { members[members.count - 1].text = Self.text(literal) }
             case UInt8(ascii: ":") where depth == 1:
-                let name = string.flatMap(TokenMember.init(rawValue:))
+                let name = Self.text(string).flatMap(TokenMember.init(rawValue:))
                 if let name { members.append((name, nil)) }
                 isOpen = name != nil
             case UInt8(ascii: ",") where depth == 1: isOpen = false
