@@ -2,7 +2,8 @@ extension TokenService.StateMachine {
     /// A load returned a token.
     mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
         expireToken(at: now)
-        guard let (flight, isCurrent) = endLoad(id, bringing: token) else { return }
+        guard case (var flight, let isCurrent)? = endLoad(id, bringing: token) else { return }
+        flight.isCostly = token.refreshToken != nil && token.refreshToken != grant?.refreshToken
         // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
         if !token.isUnusable || token.refreshToken != nil { grant = token }
         if hasStore {
@@ -33,21 +34,22 @@ extension TokenService.StateMachine {
 
     /// A load threw.
     ///
-    /// - Parameter salvaged: A new grant that came with the failure; then each attempt spends one, so the pause is the longest.
+    /// - Parameter salvaged: A new grant that came with the failure.
     mutating func failed(
         _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, by id: Int, at now: Duration
     ) {
         expireToken(at: now)
         let wasStalled = state.isStalled
-        guard let (flight, isCurrent) = endLoad(id, bringing: salvaged) else { return }
+        guard case (var flight, let isCurrent)? = endLoad(id, bringing: salvaged) else { return }
         if let salvaged {
+            flight.isCostly = true
             grant = salvaged
             if hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
         }
         guard isCurrent else { return }
         // The time-out has counted as the failure; only news that time cannot mend, or the server's wish, is added to it.
         if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
-        fail(error, of: flight, retryAfter: retryAfter, isCostly: salvaged != nil, at: now)
+        fail(error, of: flight, retryAfter: retryAfter, at: now)
     }
 
     /// The current load has run for too long.
@@ -107,11 +109,10 @@ extension TokenService.StateMachine {
     }
 
     /// Counts a failure of the flight that just ended: softly while a token is good, else towards the back-off.
-    mutating func fail(
-        _ error: TokenServiceError, of flight: Flight, retryAfter: Duration?, isCostly: Bool = false, at now: Duration
-    ) {
+    mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration?, at now: Duration) {
         guard var servable = state.servable else {
-            let error = backOff.record(error, retryAfter: retryAfter, isCostly: isCostly, jitter: jitter(), at: now)
+            let error = backOff.record(
+                error, retryAfter: retryAfter, isCostly: flight.isCostly, jitter: jitter(), at: now)
             announce(error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
             return answerWaiters(.failure(error))
         }
@@ -126,7 +127,7 @@ extension TokenService.StateMachine {
         } else if error.remedy == .signIn {
             servable.refreshFrom = nil
         } else {
-            let failures = isCostly || error.remedy != .retry ? .max : servable.failedRefreshes
+            let failures = flight.isCostly || error.remedy != .retry ? .max : servable.failedRefreshes
             servable.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: failures, jitter: jitter())
         }
         state.install(servable)

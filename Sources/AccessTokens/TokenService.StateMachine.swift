@@ -40,6 +40,8 @@ extension TokenService {
             var load: Int?
             /// How many callers have joined it.
             var callers = 0
+            /// Whether it has spent a refresh token: to try it again spends another.
+            var isCostly = false
             /// What it does now.
             var phase = Phase.loading
         }

@@ -115,10 +115,11 @@ struct FailureTests {
     func expiredOnArrival(lifetime: Duration) throws {
         let scene = Scene()
         let caller = scene.call()
-        try scene.deliver(AccessToken("a", lifetime: lifetime, refreshToken: "r"))
+        try scene.deliver(AccessToken("a", lifetime: lifetime))
         #expect(caller.code == .tokenExpiredOnArrival && caller.retryAt == 0)
-        _ = scene.call()
-        #expect(try scene.load().previous?.refreshToken == "r", "its refresh token is not lost (museum 19)")
+        let next = scene.call()
+        try scene.deliver(.hour("b"))
+        #expect(next.value?.value == "b")
     }
 
     @Test("a token that arrives inside its leeway answers its waiters and is not cached")
@@ -189,5 +190,17 @@ struct FailureTests {
         meanwhile.atReading(3) { manual.advance(by: .seconds(10)) }
         let caller = stage.start { try await service.retrieveToken() }
         #expect(caller.code == .loadFailed && caller.retryAt == 10)
+    }
+
+    @Test func `a load that brings a new refresh token and no good token is followed by the longest pause`() throws {
+        let scene = Scene()
+        let caller = scene.call()
+        try scene.deliver(AccessToken("a", lifetime: .zero, refreshToken: "rotated"))
+        #expect(caller.code == .tokenExpiredOnArrival && caller.retryAt == RefreshPolicy.longestPause / .seconds(1))
+        scene.advance(by: RefreshPolicy.longestPause - .milliseconds(1))
+        #expect(scene.call().code == .tokenExpiredOnArrival)
+        scene.advance(by: .milliseconds(1))
+        _ = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "rotated", "its refresh token is not lost (museum 19)")
     }
 }
