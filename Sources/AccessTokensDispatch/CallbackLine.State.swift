@@ -8,8 +8,9 @@ extension CallbackLine {
         var first = 0
         var delivered = 0
         private var errands: [Errand] = []
-        /// Operations that have not yet taken effect.
-        private(set) var operations = 0
+        /// Operations that have not yet taken effect, and how many have.
+        private var operations = 0
+        private var epoch = 0
         /// The generation that this line's last fence began: calls behind it are not from before it.
         private var lastFence = 0
         private var isCarrying = false
@@ -26,22 +27,31 @@ extension CallbackLine {
 
         private var end: Int { first + segments.count - delivered }
 
-        /// Hits in a row share one segment, and so one dispatch; `false`: this one begins another.
+        /// Hits in a row share one segment, and so one dispatch; otherwise returns the epoch, for a closer look at the token.
         ///
-        /// Nothing of this line came between them: it would be the last.
-        mutating func append(_ call: Call, publication: Int?) -> Bool {
+        /// The number was read before; may an operation of this line have ended that token since? Then the operation was
+        /// lined up behind the segment with that number, which so is not the last one; and no call that looked at the token
+        /// before the operation took effect is lined up as a hit behind it.
+        mutating func append(_ call: Call, publication: Int?) -> Int? {
             guard let last = segments.indices.last, publication != nil, segments[last].publication == publication
-            else { return false }
+            else { return epoch }
             segments[last].calls.append(call)
-            return true
+            return nil
         }
 
-        mutating func append(_ call: Call, token: AccessToken, publication: Int?) {
-            guard !append(call, publication: publication) else { return }
+        /// A hit; `false` if it is none: an operation of this line is in front of it, and took effect after the call's look
+        /// at the token, or has not yet.
+        ///
+        /// - Parameter look: The epoch in which the call looked. Thread A looks at the token and is interrupted; meanwhile an
+        ///   invalidation in front of its call takes effect, and is told. A's call must not get that token any more.
+        mutating func append(_ call: Call, token: AccessToken, publication: Int?, since look: Int) -> Bool {
+            guard operations == 0, look == epoch else { return false }
+            guard append(call, publication: publication) != nil else { return true }
             var calls: [Call] = []
             swap(&calls, &spare.calls)
             calls.append(call)
             segments.append(Segment(calls: calls, answer: .success(token), publication: publication))
+            return true
         }
 
         mutating func append(_ call: Call, generation: Int, priority: TaskPriority) {
@@ -87,6 +97,7 @@ extension CallbackLine {
 
         mutating func tookEffect(fence: Int?) {
             operations -= 1
+            epoch += 1
             if let fence { lastFence = fence }
         }
 

@@ -25,21 +25,21 @@ final class CallbackLine: Sendable {
     func retrieve(_ handler: @escaping Handler) {
         let call = Call(handler: handler)
         // Mostly the token is the one that the line's last call got: then it need not be copied.
-        if let publication = service.calmPublication(), advance({ $0.append(call, publication: publication) }) { return }
+        let publication = service.calmPublication()
+        guard let epoch = advance({ $0.append(call, publication: publication) }) else { return }
+        // After the epoch: what an operation of this line ends from now on is no hit any more.
         let seen = service.examine()
-        guard seen.token != nil || !service.isAwaitedByThisTask else {
+        if let token = seen.token,
+            advance({ $0.append(call, token: token, publication: seen.publication, since: epoch) })
+        {
+            return
+        }
+        guard !service.isAwaitedByThisTask else {
             // Not in the line: those in front of it wait for this very load.
             return enqueue { handler(.failure(TokenServiceError(.loaderWaitsForItself))) }
         }
         let priority = Task.currentPriority
-        advance { state in
-            // Behind a reset of this line, on its way in or just done, the token seen is one from before it.
-            if let token = seen.token, state.operations == 0, state.seen(seen.generation) == seen.generation {
-                state.append(call, token: token, publication: seen.publication)
-            } else {
-                state.append(call, generation: seen.generation, priority: priority)
-            }
-        }
+        advance { $0.append(call, generation: seen.generation, priority: priority) }
     }
 
     func perform(_ operation: @escaping Operation) {

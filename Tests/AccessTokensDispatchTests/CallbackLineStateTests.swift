@@ -4,6 +4,11 @@ import Testing
 @testable import AccessTokensDispatch
 
 @Suite struct CallbackLineStateTests {
+    private func hit(_ state: inout CallbackLine.State) {
+        let isHit = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, since: 0)
+        #expect(isHit)
+    }
+
     @Test func `what is delivered leaves the line, also from one that is never empty`() {
         var state = CallbackLine.State()
         for number in 0..<100 {
@@ -24,7 +29,7 @@ import Testing
         var state = CallbackLine.State()
         var capacities: [Int] = []
         for _ in 0..<4 {
-            for _ in 0..<10 { state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1) }
+            for _ in 0..<10 { hit(&state) }
             var ready = state.beginDelivery() ?? []
             #expect(ready.map(\.calls.count) == [10])
             let spare = CallbackLine.Spare(emptying: &ready)
@@ -38,7 +43,7 @@ import Testing
     @Test func `a miss behind a hit is none of the misses in front of it`() {
         var state = CallbackLine.State()
         state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
-        state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1)
+        hit(&state)
         state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
         state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
         #expect(state.segments.map(\.calls.count) == [1, 1, 2])

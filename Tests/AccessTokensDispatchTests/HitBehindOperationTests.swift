@@ -1,0 +1,137 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensTesting
+import Dispatch
+import TestStage
+import Testing
+
+@Suite("Guarantees 5 and 13: no call gets a token that an operation before it ended")
+struct HitBehindOperationTests {
+    /// What ends the token "old".
+    enum Ending: CaseIterable, Sendable {
+        case refused, replaced, signedOut
+
+        func end(by shim: AccessTokenService) {
+            switch self {
+            case .refused: shim.invalidate(.hour("old"))
+            case .replaced: shim.replace(with: .hour("new"))
+            case .signedOut: shim.reset()
+            }
+        }
+    }
+
+    /// A shim that holds the token "old", and whose other threads act while a call reads the clock.
+    private struct Scene {
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>(), meanwhile = Meanwhile(), time = ManualClock()
+        let shim: AccessTokenService
+
+        init(age: Duration = .zero) {
+            let clock = OddClock(time, onReading: meanwhile.read)
+            let service = TokenService(clock: clock, executor: stage) { _ in .hour("new") }
+            shim = AccessTokenService(service: service, enqueue: queue.async)
+            _ = stage.start { await service.replace(with: .hour("old")) }
+            time.advance(by: age)
+        }
+
+        func call(_ name: String) {
+            shim.retrieveToken { [log] in log.append("\(name) \(ShimScene.text($0))") }
+        }
+
+        func run(delivers: Bool = true) {
+            stage.run()
+            if delivers { queue.run() }
+        }
+    }
+
+    /// When the operation takes effect: at which reading of the clock, and whether what is ready is delivered then, too.
+    struct Moment: Sendable {
+        let reading: Int
+        let delivers: Bool
+
+        static let all = [(1, false), (1, true), (2, false), (2, true)].map { Moment(reading: $0, delivers: $1) }
+    }
+
+    /// In its soft window a token is no hit at the first look.
+    @Test("called before: it takes effect between the call's look and its place", arguments: Ending.allCases, Moment.all)
+    func calledBefore(_ ending: Ending, moment: Moment) {
+        for age in [0, 3_000] {
+            let scene = Scene(age: .seconds(age))
+            ending.end(by: scene.shim)
+            scene.meanwhile.atReading(moment.reading) { scene.run(delivers: moment.delivers) }
+            scene.call("1")
+            scene.run()
+            #expect(scene.log.entries == ["1 new"])
+        }
+    }
+
+    @Test("hits in front of it get the token, a call behind it is none of them", arguments: Ending.allCases, Moment.all)
+    func behindHits(_ ending: Ending, moment: Moment) {
+        let scene = Scene()
+        scene.call("1")
+        ending.end(by: scene.shim)
+        scene.meanwhile.atReading(moment.reading) { scene.run(delivers: moment.delivers) }
+        scene.call("2")
+        scene.run()
+        #expect(scene.log.entries == ["1 old", "2 new"])
+    }
+
+    @Test("called by another thread after the look: the call comes behind it", arguments: Ending.allCases, Moment.all)
+    func calledMeanwhile(_ ending: Ending, moment: Moment) {
+        let scene = Scene()
+        scene.meanwhile.atReading(moment.reading) {
+            ending.end(by: scene.shim)
+            scene.run(delivers: moment.delivers)
+        }
+        scene.call("1")
+        scene.run()
+        #expect(scene.log.entries == ["1 new"])
+    }
+
+    @Test("refusals on real threads: the next call of the same thread never gets the refused token", .tags(.threads))
+    func storm() async {
+        let clock = HesitantClock()
+        let service = TokenService(clock: clock) { _ in .hour("loaded") }
+        let shim = AccessTokenService(service: service)
+        let refused = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: Self.refuse(5_000, through: shim)) }
+        }
+        #expect(refused == 0)
+    }
+
+    /// Counts the calls that got the token that their thread had just refused.
+    private static func refuse(_ times: Int, through shim: AccessTokenService) -> Int {
+        let done = DispatchSemaphore(value: 0), refused = Lock(0)
+        for number in 1...times {
+            let token = AccessToken.hour("\(number)")
+            shim.replace(with: token) { done.signal() }
+            done.wait()
+            shim.invalidate(token)
+            shim.retrieveToken { result in
+                if (try? result.get()) == token { refused.withLock { $0 += 1 } }
+                done.signal()
+            }
+            done.wait()
+        }
+        return refused.withLock { $0 }
+    }
+}
+
+/// The real clock, each reading of which takes some microseconds, as long as it takes to come in to an actor.
+///
+/// So 1 in 300 calls looks at the token before the refusal in front of it takes effect, and takes its place after; with the
+/// clock alone it would be 1 in 30,000.
+private struct HesitantClock: Clock {
+    private let clock = ContinuousClock()
+
+    var minimumResolution: Duration { clock.minimumResolution }
+
+    var now: ContinuousClock.Instant {
+        let end = clock.now + .microseconds(Int.random(in: 0...20))
+        while clock.now < end {}
+        return end
+    }
+
+    func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+        try await clock.sleep(until: deadline, tolerance: tolerance)
+    }
+}
