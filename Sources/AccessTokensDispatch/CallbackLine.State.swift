@@ -8,12 +8,15 @@ extension CallbackLine {
         var first = 0
         var delivered = 0
         private var errands: [Errand] = []
+        /// The highest priority of the errands.
+        private var urgency = TaskPriority.background
+        /// The priorities of the tasks that are on their way to the actor, the highest one last.
+        private var carriers: [TaskPriority] = []
         /// Operations that have not yet taken effect, and how many have.
         private var operations = 0
         private var epoch = 0
         /// The generation that this line's last fence began: calls behind it are not from before it.
         private var lastFence = 0
-        private var isCarrying = false
         /// How many deliveries stand in the queue: those whose dispatch has returned, less those that have begun.
         var dispatches = 0
         var isDelivering = false
@@ -64,27 +67,32 @@ extension CallbackLine {
                 errands.append(.retrieve(segment: end, callers: 1, generation: generation, priority: priority))
                 segments.append(Segment(calls: [call]))
             }
+            urgency = max(urgency, priority)
         }
 
-        mutating func append(_ operation: @escaping Operation) {
+        mutating func append(_ operation: @escaping Operation, priority: TaskPriority) {
             errands.append(.perform(segment: end, operation))
             segments.append(Segment())
+            urgency = max(urgency, priority)
             operations += 1
         }
 
-        mutating func beginCarrying() -> Bool {
-            guard !isCarrying, !errands.isEmpty else { return false }
-            isCarrying = true
-            return true
+        /// The priority of a carrier that is to start now, if one is.
+        ///
+        /// A call that is more urgent than those who are on their way sends one of its own, and the first to arrive takes
+        /// along what is there. So no urgent call waits until the pool has time for a background task.
+        mutating func beginCarrying() -> TaskPriority? {
+            guard !errands.isEmpty, carriers.last.map({ $0 < urgency }) ?? true else { return nil }
+            carriers.append(urgency)
+            return urgency
         }
 
-        mutating func takeErrands() -> [Errand] {
+        /// A carrier has arrived.
+        mutating func takeErrands(by carrier: TaskPriority) -> [Errand] {
+            carriers.removeAll { $0 == carrier }
+            urgency = .background
             defer { errands = [] }
             return errands
-        }
-
-        mutating func endCarrying() {
-            isCarrying = false
         }
 
         mutating func answer(_ segment: Int, with result: Result<AccessToken, any Error>) {

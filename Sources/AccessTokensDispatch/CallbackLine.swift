@@ -43,16 +43,17 @@ final class CallbackLine: Sendable {
     }
 
     func perform(_ operation: @escaping Operation) {
-        advance { $0.append(operation) }
+        let priority = Task.currentPriority
+        advance { $0.append(operation, priority: priority) }
     }
 
     /// Changes the state, then starts what the change made necessary, outside the lock.
     @discardableResult
     private func advance<Outcome: Sendable>(_ change: (inout State) -> Outcome) -> Outcome {
-        let (outcome, carries, dispatches) = state.withLock { state in
+        let (outcome, carrier, dispatches) = state.withLock { state in
             (change(&state), state.beginCarrying(), state.beginDispatch())
         }
-        if carries { carryIn() }
+        if let carrier { carryIn(as: carrier) }
         if dispatches {
             enqueue { self.deliver() }
             state.withLock { $0.endDispatch() }
@@ -62,15 +63,15 @@ final class CallbackLine: Sendable {
 
     // MARK: In to the actor
 
-    private func carryIn() {
-        Task.detached(executorPreference: service.executor, priority: Task.currentPriority) {
-            await self.carry(to: self.service)
+    private func carryIn(as priority: TaskPriority) {
+        Task.detached(executorPreference: service.executor, priority: priority) {
+            await self.carry(to: self.service, as: priority)
         }
     }
 
     /// Takes everything called so far to the actor, in one visit and in order.
-    private func carry(to service: isolated TokenService) {
-        for errand in state.withLock({ $0.takeErrands() }) {
+    private func carry(to service: isolated TokenService, as carrier: TaskPriority) {
+        for errand in state.withLock({ $0.takeErrands(by: carrier) }) {
             switch errand {
             case .retrieve(let segment, let callers, let generation, let priority):
                 let seen = state.withLock { $0.seen(generation) }
@@ -84,7 +85,6 @@ final class CallbackLine: Sendable {
                 advance { $0.tookEffect(fence: fence) }
             }
         }
-        advance { $0.endCarrying() }
     }
 
     // MARK: Out to the queue

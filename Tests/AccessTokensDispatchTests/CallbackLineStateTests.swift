@@ -14,7 +14,7 @@ import Testing
         for number in 0..<100 {
             state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
             // Its errand has left, so that the next miss is a segment of its own; the one before it is answered.
-            _ = state.takeErrands()
+            _ = state.takeErrands(by: .medium)
             guard number > 0 else { continue }
             state.answer(number - 1, with: .failure(TokenServiceError(.reset)))
             let ready = state.beginDelivery()
@@ -47,7 +47,7 @@ import Testing
         state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
         state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
         #expect(state.segments.map(\.calls.count) == [1, 1, 2])
-        let errands = state.takeErrands()
+        let errands = state.takeErrands(by: .medium)
         #expect(errands.count == 2)
     }
 

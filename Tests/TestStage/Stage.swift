@@ -16,6 +16,17 @@ package final class Stage: TaskExecutor {
     /// How many jobs could run now.
     package var pending: Int { jobs.withLock { $0.count } }
 
+    /// The priorities of the jobs that could run now.
+    package var priorities: [TaskPriority] { jobs.withLock { $0.map { TaskPriority(rawValue: $0.priority.rawValue) } } }
+
+    /// Runs the most urgent job, as a pool does that has no time for others.
+    package func runMostUrgent() {
+        let job = jobs.withLock { jobs in
+            jobs.indices.max { jobs[$0].priority < jobs[$1].priority }.map { jobs.remove(at: $0) }
+        }
+        if let job { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
     /// Runs jobs, in the order in which they became runnable, until there are none.
     package func run() {
         while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {

@@ -1,0 +1,84 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Guarantee 15: no urgent call waits behind a background one")
+struct CallbackUrgencyTests {
+    private let scene = ShimScene(), callers = Stage()
+
+    private func call(_ name: String, as priority: TaskPriority) {
+        _ = callers.start(priority: priority) { [scene] in scene.call(name) }
+    }
+
+    /// The shim's tasks that wait for a thread.
+    private var carriers: [TaskPriority] { scene.stage.priorities }
+
+    /// A pool that has no time for background tasks.
+    private func runUrgent() {
+        while carriers.contains(where: { $0 > .background }) { scene.stage.runMostUrgent() }
+    }
+
+    @Test("a call that is more urgent than those on their way sends a carrier of its own; no other does")
+    func carriersByPriority() {
+        let calls: [(as: TaskPriority, carriers: [TaskPriority])] = [
+            (.background, [.background]), (.background, [.background]), (.medium, [.background, .medium]),
+            (.low, [.background, .medium]), (.high, [.background, .medium, .high]), (.medium, [.background, .medium, .high]),
+        ]
+        for (priority, expected) in calls {
+            call("", as: priority)
+            #expect(carriers == expected)
+        }
+    }
+
+    @Test("a carrier that has arrived is forgotten, and so is its urgency", arguments: [TaskPriority.low, .high])
+    func arrived(priority: TaskPriority) {
+        for _ in 1...2 {
+            call("", as: .medium)
+            scene.stage.run()
+            call("", as: priority)
+            #expect(carriers == [priority])
+            scene.stage.run()
+        }
+    }
+
+    @Test("the urgent carrier takes all along, in order, and the load is as urgent; the others find nothing")
+    func urgentFirst() throws {
+        call("1", as: .background)
+        _ = callers.start(priority: .background) { [scene] in scene.shim.invalidate(.hour("other")) { scene.log.append("2") } }
+        call("3", as: .high)
+        runUrgent()
+        let next = callers.start { [loader = scene.loader] in try await loader.nextCall() }
+        let load = try #require(next.value)
+        #expect(load.priority == .high)
+        // The background carrier has not run yet.
+        #expect(carriers == [.background])
+        load.succeed(with: .hour("a"))
+        runUrgent()
+        scene.queue.run()
+        #expect(scene.log.entries == ["1 a", "2", "3 a"])
+        scene.run()
+        #expect(scene.log.entries.count == 3 && scene.loader.loadCount == 1)
+    }
+
+    @Test("an urgent operation does not wait behind a background call either")
+    func urgentOperation() {
+        call("1", as: .background)
+        _ = callers.start(priority: .high) { [scene] in scene.shim.reset { _ in scene.log.append("signed out") } }
+        runUrgent()
+        scene.queue.run()
+        #expect(scene.log.entries == ["1 reset", "signed out"])
+    }
+
+    @Test("a background carrier that never gets a thread is the only one of its kind")
+    func starved() {
+        for _ in 1...100 {
+            call("", as: .background)
+            call("", as: .high)
+            // The urgent carrier, not what it starts.
+            scene.stage.runMostUrgent()
+        }
+        #expect(carriers.filter { $0 == .background }.count == 1)
+    }
+}
