@@ -1,12 +1,17 @@
 /// Limits in the order of their times: a binary heap, the earliest first.
 ///
-/// Who left earlier stays until its time comes, or until the heap is emptied.
-struct LimitHeap<Owner: Sendable>: Sendable {
-    private var entries: ContiguousArray<(time: Duration, owner: Owner)> = []
+/// Who left earlier stays until its time comes, or until the heap is emptied or purged. Inlinable for the shim, whose hits look
+/// here.
+@usableFromInline
+package struct LimitHeap<Owner: Sendable>: Sendable {
+    @usableFromInline var entries: ContiguousArray<(time: Duration, owner: Owner)> = []
 
-    var earliest: Duration? { entries.first?.time }
+    @inlinable package init() {}
 
-    mutating func insert(_ owner: Owner, at time: Duration) {
+    @inlinable package var count: Int { entries.count }
+    @inlinable package var earliest: Duration? { entries.first?.time }
+
+    @inlinable package mutating func insert(_ owner: Owner, at time: Duration) {
         entries.append((time, owner))
         var child = entries.count - 1
         while child > 0, entries[child].time < entries[(child - 1) / 2].time {
@@ -16,19 +21,27 @@ struct LimitHeap<Owner: Sendable>: Sendable {
     }
 
     /// Takes the earliest one if its time has come.
-    mutating func removeEarliest(until now: Duration) -> Owner? {
+    @inlinable package mutating func removeEarliest(until now: Duration) -> Owner? {
         guard let first = entries.first, first.time <= now else { return nil }
         entries.swapAt(0, entries.count - 1)
         entries.removeLast()
         var parent = 0
         while true {
-            let children = [2 * parent + 1, 2 * parent + 2].filter { $0 < entries.count }
-            guard let child = children.min(by: { entries[$0].time < entries[$1].time }),
-                entries[child].time < entries[parent].time
-            else { break }
-            entries.swapAt(child, parent)
-            parent = child
+            var earliest = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < entries.count && entries[child].time < entries[earliest].time {
+                earliest = child
+            }
+            guard earliest != parent else { return first.owner }
+            entries.swapAt(earliest, parent)
+            parent = earliest
         }
-        return first.owner
+    }
+
+    /// Keeps only those who have not left.
+    @inlinable package mutating func purge(_ hasLeft: (Owner) -> Bool) {
+        // What is sorted is a heap, too.
+        entries.removeAll { hasLeft($0.owner) }
+        entries.sort { $0.time < $1.time }
     }
 }

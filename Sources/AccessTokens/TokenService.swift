@@ -42,7 +42,7 @@ public actor TokenService {
     let wallClock: @Sendable () -> Date
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
     /// Who wakes the service when a time limit has passed.
-    nonisolated let alarms = Lock(Alarms())
+    nonisolated let alarms: Alarms
     var machine: Machine
     var loads: [Int: RunningLoad] = [:]
     /// What the tasks of the current flight carry.
@@ -70,15 +70,12 @@ public actor TokenService {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
         clock = ServiceClock(environment.clock)
+        alarms = Alarms(clock: clock, executor: executor)
         self.loader = loader
         self.store = store
         self.onDiscard = onDiscard
         wallClock = environment.wallClock
         machine = Machine(policy: policy, isRepeatable: loader.isRepeatable, hasStore: store != nil, seed: environment.seed)
-    }
-
-    deinit {
-        for task in alarms.withLock({ $0.removeAll() }) { task.cancel() }
     }
 
     /// The one door to the state: an event goes in, its effects are performed.
@@ -104,7 +101,7 @@ public actor TokenService {
             if case .answer = effect, let answer { answered.forEach { $0.resume(with: answer) } }
             perform(effect, at: now)
         }
-        if let deadline = machine.nextDeadline { wake(at: deadline) } else { wakeNoMore() }
+        if let deadline = machine.nextDeadline { wake(at: deadline) } else { alarms.wakeNoMore() }
         return outcome
     }
 

@@ -1,0 +1,57 @@
+/// Wakes its owner when time limits have passed: one sleeper serves them all, until an earlier limit comes.
+package final class Alarms: Sendable {
+    private let clock: ServiceClock
+    private let executor: (any TaskExecutor)?
+    /// Who sleeps until when: the earliest one last.
+    private let sleepers = Lock<[(time: Duration, task: Task<Void, Never>?)]>([])
+
+    init(clock: ServiceClock, executor: (any TaskExecutor)?) {
+        self.clock = clock
+        self.executor = executor
+    }
+
+    deinit {
+        cancelAll()
+    }
+
+    /// Makes sure that the owner looks at its time limits at this time.
+    ///
+    /// - Parameter ring: Looks at all of them. It isn't called if a sleeper wakes before, and must not keep the owner alive.
+    package func wake(at time: Duration, _ ring: @escaping @Sendable (_ now: Duration) async -> Void) {
+        let isNext = sleepers.withLock { sleepers in
+            if let next = sleepers.last?.time, next <= time { return false }
+            sleepers.append((time, nil))
+            return true
+        }
+        guard isNext else { return }
+        let task = Task.detached(executorPreference: executor) { [weak self, clock] in
+            guard await clock.hasPassed(time) else { return }
+            self?.sleepers.withLock { $0.removeAll { $0.time == time } }
+            // A clock that can't sleep counts as having passed the time.
+            await ring(max(clock.now(), time))
+        }
+        let isNeeded = sleepers.withLock { sleepers in
+            guard let index = sleepers.firstIndex(where: { $0.time == time }) else { return false }
+            sleepers[index].task = task
+            return true
+        }
+        // It woke meanwhile, or was ended before it was known.
+        if !isNeeded { task.cancel() }
+    }
+
+    /// Ends the sleepers when there is no time limit left.
+    ///
+    /// On the system's clocks a sleeper is left to find nothing to do. The runtime keeps a cancelled sleep until its time in
+    /// any case; the one that goes on serves the limits of the next load, so that a thousand loads don't leave a thousand.
+    package func wakeNoMore() {
+        if !clock.isSystemClock { cancelAll() }
+    }
+
+    private func cancelAll() {
+        let ended = sleepers.withLock { sleepers in
+            defer { sleepers = [] }
+            return sleepers
+        }
+        for sleeper in ended { sleeper.task?.cancel() }
+    }
+}
