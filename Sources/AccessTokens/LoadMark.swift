@@ -57,12 +57,6 @@ struct LoadWaits: Sendable {
 }
 
 extension TokenService {
-    /// Whether the current task is part of a load that would wait for itself if it waited for this service.
-    package nonisolated var isAwaitedByThisTask: Bool {
-        guard let mark = LoadMark.current else { return false }
-        return LoadMark.waits.withLock { $0.closesCircle(mark, waitingFor: ObjectIdentifier(self)) }
-    }
-
     /// Notes that the current task, if it is part of a load, waits for this service.
     nonisolated func beginWaiting() throws {
         guard let mark = LoadMark.current else { return }
@@ -76,5 +70,13 @@ extension TokenService {
         guard let mark = LoadMark.current else { return }
         let target = ObjectIdentifier(self)
         LoadMark.waits.withLock { $0.end(mark, waitingFor: target) }
+    }
+
+    /// The same for a callback; returns what to call when it is answered, or `nil` if the current task is part of no load.
+    package nonisolated func beginWaitingForCallback() throws -> (@Sendable () -> Void)? {
+        guard let mark = LoadMark.current else { return nil }
+        try beginWaiting()
+        let target = ObjectIdentifier(self)
+        return { LoadMark.waits.withLock { $0.end(mark, waitingFor: target) } }
     }
 }

@@ -16,15 +16,29 @@ public final class AccessTokenService: Sendable {
 
     /// The service that async callers share with this one.
     public let service: TokenService
-    private let line: CallbackLine
+    let line: CallbackLine
 
     /// Creates a service of its own for a loader with a completion handler.
     ///
     /// - Parameters:
     ///   - loader: What gets a new token.
     ///   - queue: Where handlers are called.
-    public convenience init(loader: some AccessTokenLoader, queue: DispatchQueue = .init(label: "AccessToken")) {
-        self.init(service: TokenService(loader: CallbackTokenLoader(loader)), queue: queue)
+    ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
+    ///   - store: Where the token outlives the program; `nil`: nowhere. Asked at the first miss.
+    ///   - environment: Clocks, jitter and executors; tests replace them.
+    ///   - onDiscard: Called with each token that is given up although its grant may still be good at the server, so that you
+    ///     can revoke it; see `TokenService.init`. In a task of its own, not on the queue.
+    public convenience init(
+        loader: some AccessTokenLoader,
+        queue: DispatchQueue = .init(label: "AccessToken"),
+        policy: RefreshPolicy = RefreshPolicy(),
+        store: (any TokenStore)? = nil,
+        environment: TokenService.Environment = TokenService.Environment(),
+        onDiscard: (@Sendable (DiscardedGrant) async -> Void)? = nil
+    ) {
+        let service = TokenService(
+            policy: policy, store: store, environment: environment, onDiscard: onDiscard, loader: CallbackTokenLoader(loader))
+        self.init(service: service, queue: queue)
     }
 
     /// Creates a second door to a service, so that old and new code share one token and one load.
@@ -50,53 +64,16 @@ public final class AccessTokenService: Sendable {
         line.retrieve(handler)
     }
 
-    /// Drops a token that a resource server refused, if it is still the current one; see `TokenService.invalidate(_:)`.
+    /// Hands a valid access token to `handler`, or the error `deadlineExceeded` when its own limit has passed first.
     ///
-    /// Calls of this object that follow see it done.
-    ///
-    /// - Parameters:
-    ///   - token: The token that the refused request carried.
-    ///   - handler: Called once, on the queue, in the order of the calls, when it has taken effect.
-    public func invalidate(_ token: AccessToken, then handler: @escaping @Sendable () -> Void = {}) {
-        line.perform { service, finish in
-            service.invalidate(token)
-            finish(handler)
-        }
-    }
-
-    /// Puts a new token for the same principal in place; see `TokenService.replace(with:)`.
-    ///
-    /// Calls of this object that follow see it done.
+    /// A call whose limit passes before its turn has come is answered at once, ahead of those in front of it: with its answer,
+    /// if that is there already, else with the error. Everything else keeps its order, and the load goes on for the others.
     ///
     /// - Parameters:
-    ///   - token: The new token, whose lifetime counts from now.
-    ///   - handler: Called once, on the queue, in the order of the calls, when the store has saved the token; with what was
-    ///     given up, and whether the store has the new token.
-    public func replace(with token: AccessToken, then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
-        raise(then: handler) { $0.place(token) }
-    }
-
-    /// Signs out; see `TokenService.reset()`.
-    ///
-    /// Calls of this object made before it are calls before the fence; those that follow see nothing from before.
-    ///
-    /// - Parameter handler: Called once, on the queue, in the order of the calls, when the store has removed its copy; with
-    ///   what was given up, whose refresh tokens you may want to revoke, and whether the store has removed its token.
-    public func reset(then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
-        raise(then: handler) { $0.fence() }
-    }
-
-    private func raise(
-        then handler: @escaping @Sendable (SessionChange) -> Void,
-        fence: @escaping @Sendable (isolated TokenService) -> TokenService.Fence
-    ) {
-        line.perform { service, finish in
-            let fence = fence(service)
-            // The fence is there; what is waited for is the store's part.
-            Task.detached(executorPreference: service.executor) { [service] in
-                let change = await service.end(of: fence)
-                finish { handler(change) }
-            }
-        }
+    ///   - limit: How long this call waits at most, in the service's clock; `nil`: as long as the load may take. With zero
+    ///     or less, a call that finds no valid token starts nothing.
+    ///   - handler: Called once, on the queue. An error is a `TokenServiceError`.
+    public func retrieveToken(within limit: Duration?, then handler: @escaping Handler) {
+        line.retrieve(within: limit, handler)
     }
 }

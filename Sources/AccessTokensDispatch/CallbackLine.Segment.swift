@@ -4,11 +4,16 @@ extension CallbackLine {
     /// A call, with its handler as it was given: an array of bare closures would allocate a wrapper for each.
     struct Call: Sendable {
         let handler: Handler
+
+        /// What stands for a call that has left.
+        static let gone = Call { _ in }
     }
 
     /// Handlers that are called one after the other, with one answer.
     struct Segment: Sendable {
         var calls: [Call] = []
+        /// How many of them were answered out of turn.
+        var gone = 0
         var answer: Result<AccessToken, any Error>?
         /// Of hits: the number of their token.
         var publication: Int?
@@ -50,7 +55,7 @@ extension CallbackLine {
 
     /// Something to take to the actor.
     enum Errand: Sendable {
-        case retrieve(segment: Int, callers: Int, generation: Int, priority: TaskPriority)
+        case retrieve(segment: Int, generation: Int, priority: TaskPriority)
         case perform(segment: Int, Operation)
     }
 }

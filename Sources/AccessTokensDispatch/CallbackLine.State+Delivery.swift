@@ -1,9 +1,12 @@
+import AccessTokens
+
 extension CallbackLine.State {
     typealias Segment = CallbackLine.Segment
     typealias Spare = CallbackLine.Spare
 
     mutating func beginDispatch() -> Bool {
-        guard delivered < segments.count, segments[delivered].isReady else { return false }
+        let isDue = delivered < segments.count && segments[delivered].isReady
+        guard isDue || !outOfTurn.isEmpty else { return false }
         // Who delivers is settled at the call, so that `queue.sync {}` behind it waits for either.
         if isDelivering, room > 0 {
             room -= 1
@@ -40,11 +43,19 @@ extension CallbackLine.State {
     }
 
     private mutating func takeReady() -> [Segment] {
-        // Mostly all of them: then nothing is copied, and nobody refers to their numbers any longer.
-        if delivered == 0, segments.allSatisfy(\.isReady) {
+        guard !outOfTurn.isEmpty else { return takeTurns() }
+        defer { outOfTurn = [] }
+        return outOfTurn + takeTurns()
+    }
+
+    private mutating func takeTurns() -> [Segment] {
+        // Mostly all of them: then nothing is copied.
+        if delivered == 0, isReady {
             var ready: [Segment] = []
             swap(&ready, &spare.segments)
             swap(&ready, &segments)
+            first += ready.count
+            if limits.count > 0 { limits = LimitHeap() }
             return ready
         }
         // A copy, and the originals emptied: the array stays unshared, and no handler outlives its delivery.

@@ -7,11 +7,20 @@ extension CallbackLine {
         /// The number of the first segment of the line, and how many before it in the array are done with.
         var first = 0
         var delivered = 0
+        /// How many segments are not ready.
+        private var pending = 0
+        /// Answers that wait for nobody in front.
+        var outOfTurn: [Segment] = []
+        /// The calls with a limit that may have to wait; also some that have been delivered.
+        var limits = LimitHeap<Position>()
+        var limitsUntilPurge = fewLimits
+        var isAlarmSet = false
         private var errands: [Errand] = []
+        // Raw: an optional `TaskPriority` is opaque, and handling it is half as much again as the rest of a hit.
         /// The highest priority of the errands.
-        private var urgency = TaskPriority.background
+        private var urgency = TaskPriority.background.rawValue
         /// The priorities of the tasks that are on their way to the actor, the highest one last.
-        private var carriers: [TaskPriority] = []
+        private var carriers: [UInt8] = []
         /// Operations that have not yet taken effect, and how many have.
         private var operations = 0
         private var epoch = 0
@@ -27,18 +36,24 @@ extension CallbackLine {
 
         /// What a delivery takes along at most, so that handlers that ask again leave the queue to others.
         static let room = 64
+        /// From how many limits on it is worth looking for delivered calls.
+        static let fewLimits = 64
 
         private var end: Int { first + segments.count - delivered }
+        var isReady: Bool { pending == 0 }
+
+        // MARK: Calls
 
         /// Hits in a row share one segment, and so one dispatch; otherwise returns the epoch, for a closer look at the token.
         ///
         /// The number was read before; may an operation of this line have ended that token since? Then the operation was
         /// lined up behind the segment with that number, which so is not the last one; and no call that looked at the token
         /// before the operation took effect is lined up as a hit behind it.
-        mutating func append(_ call: Call, publication: Int?) -> Int? {
+        mutating func append(_ call: Call, publication: Int?, limit: Limit? = nil) -> Int? {
             guard let last = segments.indices.last, publication != nil, segments[last].publication == publication
             else { return epoch }
             segments[last].calls.append(call)
+            if let limit { keep(limit) }
             return nil
         }
 
@@ -47,41 +62,48 @@ extension CallbackLine {
         ///
         /// - Parameter look: The epoch in which the call looked. Thread A looks at the token and is interrupted; meanwhile an
         ///   invalidation in front of its call takes effect, and is told. A's call must not get that token any more.
-        mutating func append(_ call: Call, token: AccessToken, publication: Int?, since look: Int) -> Bool {
+        mutating func append(_ call: Call, token: AccessToken, publication: Int?, limit: Limit? = nil, since look: Int) -> Bool {
             guard operations == 0, look == epoch else { return false }
-            guard append(call, publication: publication) != nil else { return true }
+            guard append(call, publication: publication, limit: limit) != nil else { return true }
             var calls: [Call] = []
             swap(&calls, &spare.calls)
             calls.append(call)
             segments.append(Segment(calls: calls, answer: .success(token), publication: publication))
+            if let limit { keep(limit) }
             return true
         }
 
-        mutating func append(_ call: Call, generation: Int, priority: TaskPriority) {
+        /// A miss, or what may be one.
+        mutating func append(_ call: Call, generation: Int, priority: TaskPriority, limit: Limit? = nil) {
             // The last segment grows as long as its errand has not left.
-            if case .retrieve(let segment, let callers, generation, let highest)? = errands.last, segment == end - 1 {
+            if case .retrieve(let segment, generation, let highest)? = errands.last, segment == end - 1 {
                 segments[segments.count - 1].calls.append(call)
                 errands[errands.count - 1] = .retrieve(
-                    segment: segment, callers: callers + 1, generation: generation, priority: max(highest, priority))
+                    segment: segment, generation: generation, priority: max(highest, priority))
             } else {
-                errands.append(.retrieve(segment: end, callers: 1, generation: generation, priority: priority))
+                errands.append(.retrieve(segment: end, generation: generation, priority: priority))
                 segments.append(Segment(calls: [call]))
+                pending += 1
             }
-            urgency = max(urgency, priority)
+            urgency = max(urgency, priority.rawValue)
+            if let limit { keep(limit) }
         }
 
         mutating func append(_ operation: @escaping Operation, priority: TaskPriority) {
             errands.append(.perform(segment: end, operation))
             segments.append(Segment())
-            urgency = max(urgency, priority)
+            pending += 1
+            urgency = max(urgency, priority.rawValue)
             operations += 1
         }
 
-        /// The priority of a carrier that is to start now, if one is.
+        // MARK: Errands
+
+        /// The priority of a carrier that is to start now, if one is to.
         ///
         /// A call that is more urgent than those who are on their way sends one of its own, and the first to arrive takes
         /// along what is there. So no urgent call waits until the pool has time for a background task.
-        mutating func beginCarrying() -> TaskPriority? {
+        mutating func beginCarrying() -> UInt8? {
             guard !errands.isEmpty, carriers.last.map({ $0 < urgency }) ?? true else { return nil }
             carriers.append(urgency)
             return urgency
@@ -89,18 +111,26 @@ extension CallbackLine {
 
         /// A carrier has arrived.
         mutating func takeErrands(by carrier: TaskPriority) -> [Errand] {
-            carriers.removeAll { $0 == carrier }
-            urgency = .background
+            carriers.removeAll { $0 == carrier.rawValue }
+            urgency = TaskPriority.background.rawValue
             defer { errands = [] }
             return errands
         }
 
+        /// How many calls of a segment still wait.
+        func callers(of segment: Int) -> Int {
+            let segment = segments[segment - first + delivered]
+            return segment.calls.count - segment.gone
+        }
+
         mutating func answer(_ segment: Int, with result: Result<AccessToken, any Error>) {
             segments[segment - first + delivered].answer = result
+            pending -= 1
         }
 
         mutating func finish(_ segment: Int, then block: @escaping @Sendable () -> Void) {
             segments[segment - first + delivered].block = block
+            pending -= 1
         }
 
         mutating func tookEffect(fence: Int?) {

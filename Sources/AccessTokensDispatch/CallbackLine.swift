@@ -15,31 +15,53 @@ final class CallbackLine: Sendable {
 
     private let service: TokenService
     private let enqueue: Enqueue
+    private let alarms: Alarms
     private let state = Lock(State())
 
     init(service: TokenService, enqueue: @escaping Enqueue) {
         self.service = service
         self.enqueue = enqueue
+        alarms = service.makeAlarms()
     }
 
-    func retrieve(_ handler: @escaping Handler) {
+    func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) {
         let call = Call(handler: handler)
+        let limit = limit.map { Limit($0, from: service.now) }
         // Mostly the token is the one that the line's last call got: then it need not be copied.
         let publication = service.calmPublication()
-        guard let epoch = advance({ $0.append(call, publication: publication) }) else { return }
+        guard let epoch = advance({ $0.append(call, publication: publication, limit: limit) }) else { return }
         // After the epoch: what an operation of this line ends from now on is no hit any more.
         let seen = service.examine()
         if let token = seen.token,
-            advance({ $0.append(call, token: token, publication: seen.publication, since: epoch) })
+            advance({ $0.append(call, token: token, publication: seen.publication, limit: limit, since: epoch) })
         {
             return
         }
-        guard !service.isAwaitedByThisTask else {
-            // Not in the line: those in front of it wait for this very load.
-            return enqueue { handler(.failure(TokenServiceError(.loaderWaitsForItself))) }
+        lineUp(handler, limit, seen: seen.generation)
+    }
+
+    /// The way of a call that is no hit.
+    private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int) {
+        // Who has no time starts nothing.
+        if let limit, limit.hasPassed { return answerOutOfTurn(handler, TokenServiceError(.deadlineExceeded)) }
+        var call = Call(handler: handler)
+        do {
+            if let endWait = try service.beginWaitingForCallback() {
+                call = Call { result in
+                    endWait()
+                    handler(result)
+                }
+            }
+        } catch {
+            // Those in front wait for this very load.
+            return answerOutOfTurn(handler, error)
         }
         let priority = Task.currentPriority
-        advance { $0.append(call, generation: seen.generation, priority: priority) }
+        advance { [call] in $0.append(call, generation: generation, priority: priority, limit: limit) }
+    }
+
+    private func answerOutOfTurn(_ handler: @escaping Handler, _ error: any Error) {
+        advance { $0.answerOutOfTurn(Call(handler: handler), with: .failure(error)) }
     }
 
     func perform(_ operation: @escaping Operation) {
@@ -50,10 +72,11 @@ final class CallbackLine: Sendable {
     /// Changes the state, then starts what the change made necessary, outside the lock.
     @discardableResult
     private func advance<Outcome: Sendable>(_ change: (inout State) -> Outcome) -> Outcome {
-        let (outcome, carrier, dispatches) = state.withLock { state in
-            (change(&state), state.beginCarrying(), state.beginDispatch())
+        let (outcome, carrier, alarm, dispatches) = state.withLock { state in
+            (change(&state), state.beginCarrying(), state.nextAlarm(), state.beginDispatch())
         }
-        if let carrier { carryIn(as: carrier) }
+        if let carrier { carryIn(as: TaskPriority(rawValue: carrier)) }
+        if let alarm { set(alarm) }
         if dispatches {
             enqueue { self.deliver() }
             state.withLock { $0.endDispatch() }
@@ -71,13 +94,16 @@ final class CallbackLine: Sendable {
 
     /// Takes everything called so far to the actor, in one visit and in order.
     private func carry(to service: isolated TokenService, as carrier: TaskPriority) {
-        for errand in state.withLock({ $0.takeErrands(by: carrier) }) {
+        let now = service.now
+        let errands = advance { state in
+            state.expire(at: now)
+            return state.takeErrands(by: carrier)
+        }
+        for errand in errands {
             switch errand {
-            case .retrieve(let segment, let callers, let generation, let priority):
-                let seen = state.withLock { $0.seen(generation) }
-                service.join(callers: callers, seen: seen, priority: priority) { result in
-                    self.advance { $0.answer(segment, with: result) }
-                }
+            case .retrieve(let segment, let generation, let priority):
+                let (callers, seen) = state.withLock { ($0.callers(of: segment), $0.seen(generation)) }
+                join(service, segment, callers: callers, seen: seen, priority: priority)
             case .perform(let segment, let operation):
                 let before = service.generation
                 operation(service) { call in self.advance { $0.finish(segment, then: call) } }
@@ -87,11 +113,34 @@ final class CallbackLine: Sendable {
         }
     }
 
+    private func join(
+        _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, priority: TaskPriority
+    ) {
+        // All of them ran out of time on the way: they start nothing.
+        guard callers > 0 else { return advance { $0.answer(segment, with: .failure(TokenServiceError(.deadlineExceeded))) } }
+        service.join(callers: callers, seen: seen, priority: priority) { result in
+            self.advance { $0.answer(segment, with: result) }
+        }
+    }
+
+    // MARK: Limits
+
+    private func set(_ alarm: Alarm) {
+        switch alarm {
+        case .ring(let time): alarms.wake(at: time) { [weak self] now in self?.advance { $0.expire(at: now) } }
+        case .never:
+            alarms.wakeNoMore()
+            // Another thread's call with a limit may have come in between.
+            if let time = state.withLock({ $0.limits.earliest }) { set(.ring(at: time)) }
+        }
+    }
+
     // MARK: Out to the queue
 
     /// Calls what is ready; on a concurrent queue a second delivery leaves its work to the one that runs.
     private func deliver() {
-        var ready = state.withLock { $0.beginDelivery() }
+        var (ready, alarm) = state.withLock { ($0.beginDelivery(), $0.nextAlarm()) }
+        if let alarm { set(alarm) }
         while var segments = ready.take() {
             for segment in segments { segment.call() }
             let spare = Spare(emptying: &segments)

@@ -48,3 +48,8 @@ func makeServices() -> [AccessTokenService] {
         AccessTokenService(loader: loader, queue: .init(label: "AccessToken")),
     ]
 }
+
+/// The method handed on as a function.
+func retrieval(of service: AccessTokenService) -> (@escaping AccessTokenService.Handler) -> Void {
+    service.retrieveToken
+}

@@ -1,11 +1,12 @@
 import AccessTokens
+import TestStage
 import Testing
 
 @testable import AccessTokensDispatch
 
 @Suite struct CallbackLineStateTests {
-    private func hit(_ state: inout CallbackLine.State) {
-        let isHit = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, since: 0)
+    private func hit(_ state: inout CallbackLine.State, limit: CallbackLine.Limit? = nil) {
+        let isHit = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, limit: limit, since: 0)
         #expect(isHit)
     }
 
@@ -49,6 +50,42 @@ import Testing
         #expect(state.segments.map(\.calls.count) == [1, 1, 2])
         let errands = state.takeErrands(by: .medium)
         #expect(errands.count == 2)
+    }
+
+    @Test func `limits of calls that have been answered are forgotten, also in a line that is never empty`() {
+        var state = CallbackLine.State()
+        // Somebody always waits at the end.
+        for number in 0..<10_000 {
+            let limit = CallbackLine.Limit(.seconds(3_600 - number % 7), from: .zero)
+            state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium, limit: limit)
+            _ = state.takeErrands(by: .medium)
+            guard number > 0 else { continue }
+            state.answer(number - 1, with: .failure(TokenServiceError(.reset)))
+            _ = state.beginDelivery()
+            _ = state.continueDelivery(CallbackLine.Spare())
+        }
+        #expect(state.limits.count <= 64)
+        #expect(state.nextAlarm() != nil)
+        state.answer(9_999, with: .failure(TokenServiceError(.reset)))
+        _ = state.beginDelivery()
+        #expect(state.limits.count == 0)
+    }
+
+    @Test func `a crowd's limits pass in the order of their times, and of the calls`() {
+        var state = CallbackLine.State(), random = SystemRandomNumberGenerator()
+        let log = Log<Int>()
+        let times = (0..<1_000).map { _ in Int.random(in: 1...50, using: &random) }
+        for (number, time) in times.enumerated() {
+            let limit = CallbackLine.Limit(.seconds(time), from: .zero)
+            state.append(CallbackLine.Call { _ in log.append(number) }, generation: 0, priority: .medium, limit: limit)
+        }
+        var expected: [Int] = []
+        for time in 1...50 {
+            state.expire(at: .seconds(time))
+            expected += times.indices.filter { times[$0] == time }
+        }
+        for segment in state.outOfTurn { segment.call() }
+        #expect(log.entries == expected && state.callers(of: 0) == 0)
     }
 
     @Test("the memory of a crowd is given back", arguments: [(64, true), (1_000, false)])

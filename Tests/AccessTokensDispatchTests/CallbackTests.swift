@@ -181,6 +181,63 @@ struct CallbackTests {
         loader.shim.withLock { $0 = nil }
     }
 
+    @Test("17: loaders that ask each other through their shims get a clear error", .timeLimit(.minutes(1)))
+    func circle() throws {
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>()
+        let loaders = [LoaderBox(), LoaderBox()]
+        let shims = loaders.map { loader in
+            let core = TokenService(
+                environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
+            return AccessTokenService(service: core, enqueue: queue.async)
+        }
+        for number in 0...1 { loaders[number].shim.withLock { $0 = shims[1 - number] } }
+        shims[0].retrieveToken { log.append("\($0)") }
+        for _ in 0..<5 {
+            stage.run()
+            queue.run()
+        }
+        #expect(log.entries.count == 1 && log.entries[0].contains("asked its own service"))
+        for loader in loaders { loader.shim.withLock { $0 = nil } }
+    }
+
+    @Test("17: a call inside a load that an operation in front of it keeps from being a hit does not wait for that load")
+    func behindAnOperationInsideALoad() throws {
+        let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>(), token = AccessToken.hour("a")
+        let box = Lock<AccessTokenService?>(nil), loads = Lock(0)
+        let core = TokenService(environment: .driven(by: stage, clock: clock)) { _ in
+            let number = loads.withLock { loads in
+                loads += 1
+                return loads
+            }
+            guard number == 2, let shim = box.withLock({ $0 }) else { return number == 1 ? token : .hour("b") }
+            return try await withCheckedThrowingContinuation { continuation in
+                shim.invalidate(token)
+                shim.retrieveToken { continuation.resume(with: $0) }
+            }
+        }
+        let shim = AccessTokenService(service: core, enqueue: queue.async)
+        box.withLock { $0 = shim }
+        shim.retrieveToken { _ in }
+        for _ in 1...3 {
+            stage.run()
+            queue.run()
+        }
+        clock.advance(by: .seconds(3_000))
+        shim.retrieveToken { log.append(ShimScene.text($0)) }
+        for _ in 1...3 {
+            stage.run()
+            queue.run()
+        }
+        shim.retrieveToken { log.append(ShimScene.text($0)) }
+        for _ in 1...3 {
+            stage.run()
+            queue.run()
+        }
+        // At once, not when the load's time is over.
+        #expect(log.entries == ["a", "loadFailed"])
+        box.withLock { $0 = nil }
+    }
+
     private final class LoaderBox: AccessTokenLoader {
         let shim = Lock<AccessTokenService?>(nil)
         func load(then handler: @escaping Handler) { shim.withLock { $0 }?.retrieveToken(then: handler) }

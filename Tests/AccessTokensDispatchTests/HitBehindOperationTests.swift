@@ -27,7 +27,7 @@ struct HitBehindOperationTests {
 
         init(age: Duration = .zero) {
             let clock = OddClock(time, onReading: meanwhile.read)
-            let service = TokenService(clock: clock, executor: stage) { _ in .hour("new") }
+            let service = TokenService(environment: .driven(by: stage, clock: clock)) { _ in .hour("new") }
             shim = AccessTokenService(service: service, enqueue: queue.async)
             _ = stage.start { await service.replace(with: .hour("old")) }
             time.advance(by: age)
@@ -90,7 +90,7 @@ struct HitBehindOperationTests {
     @Test("refusals on real threads: the next call of the same thread never gets the refused token", .tags(.threads))
     func storm() async {
         let clock = HesitantClock()
-        let service = TokenService(clock: clock) { _ in .hour("loaded") }
+        let service = TokenService(environment: .init(clock: clock)) { _ in .hour("loaded") }
         let shim = AccessTokenService(service: service)
         let refused = await withCheckedContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(returning: Self.refuse(5_000, through: shim)) }
@@ -103,7 +103,7 @@ struct HitBehindOperationTests {
         let done = DispatchSemaphore(value: 0), refused = Lock(0)
         for number in 1...times {
             let token = AccessToken.hour("\(number)")
-            shim.replace(with: token) { done.signal() }
+            shim.replace(with: token) { _ in done.signal() }
             done.wait()
             shim.invalidate(token)
             shim.retrieveToken { result in

@@ -42,6 +42,17 @@ struct ShimScene {
         }
     }
 
+    /// The same with a limit.
+    func call(_ name: String, within limit: Duration?) {
+        shim.retrieveToken(within: limit) { [log] in log.append("\(name) \(Self.text($0))") }
+    }
+
+    /// Lets time pass, and those go on who waited for it.
+    func pass(_ time: Duration) {
+        clock.advance(by: time)
+        run()
+    }
+
     /// Runs actor and queue until everybody waits.
     func run() {
         stage.run()

@@ -1,0 +1,74 @@
+import AccessTokens
+
+extension CallbackLine {
+    /// How long a call waits at most, on the service's clock.
+    struct Limit: Sendable {
+        let start: Duration
+        let end: Duration
+
+        init(_ limit: Duration, from start: Duration) {
+            self.start = start
+            end = start + min(limit, RefreshPolicy.longestLifetime)
+        }
+
+        var hasPassed: Bool { end <= start }
+    }
+
+    /// What is to be done with the alarm.
+    enum Alarm: Sendable {
+        case ring(at: Duration)
+        case never
+    }
+
+    /// A call's place in the line.
+    struct Position: Sendable {
+        let segment: Int
+        let call: Int
+    }
+}
+
+extension CallbackLine.State {
+    /// The call lined up last has a limit: it is kept, if anything in the line is waited for.
+    mutating func keep(_ limit: CallbackLine.Limit) {
+        if !isReady {
+            if limits.count >= limitsUntilPurge {
+                limits.purge { [first] in $0.segment < first }
+                limitsUntilPurge = max(Self.fewLimits, 2 * limits.count)
+            }
+            let last = segments.count - 1
+            limits.insert(.init(segment: first + last - delivered, call: segments[last].calls.count - 1), at: limit.end)
+        }
+        // Time is never trusted to an alarm: whoever brings it compares the limits.
+        expire(at: limit.start)
+    }
+
+    /// Answers the calls whose limit has passed, out of turn: with what is there for them, else with the limit's error.
+    mutating func expire(at now: Duration) {
+        var due: [CallbackLine.Position] = []
+        while let position = limits.removeEarliest(until: now) {
+            if position.segment >= first { due.append(position) }
+        }
+        guard !due.isEmpty else { return }
+        var late: [CallbackLine.Call] = []
+        for position in due.sorted(by: { ($0.segment, $0.call) < ($1.segment, $1.call) }) {
+            let index = position.segment - first + delivered
+            var leaving = CallbackLine.Call.gone
+            swap(&leaving, &segments[index].calls[position.call])
+            segments[index].gone += 1
+            if let answer = segments[index].answer { answerOutOfTurn(leaving, with: answer) } else { late.append(leaving) }
+        }
+        if !late.isEmpty { outOfTurn.append(Segment(calls: late, answer: .failure(TokenServiceError(.deadlineExceeded)))) }
+    }
+
+    /// What a change means for the alarm; `nil`: nothing.
+    mutating func nextAlarm() -> CallbackLine.Alarm? {
+        let next = limits.earliest
+        guard next != nil || isAlarmSet else { return nil }
+        isAlarmSet = next != nil
+        return next.map { .ring(at: $0) } ?? .never
+    }
+
+    mutating func answerOutOfTurn(_ call: CallbackLine.Call, with answer: Result<AccessToken, any Error>) {
+        outOfTurn.append(Segment(calls: [call], answer: answer))
+    }
+}
