@@ -19,6 +19,8 @@ struct Facts: Sendable {
         var ended: Int?
         /// The token that replaces; `nil`: a sign-out.
         let token: AccessToken?
+        /// Whether it went through the shim: callbacks that are called later are behind it.
+        var isCallback = false
     }
 
     /// An invalidation, from its call to its return.
@@ -26,6 +28,8 @@ struct Facts: Sendable {
         let token: AccessToken
         let began: Int
         var ended: Int?
+        /// Whether it went through the shim.
+        var isCallback = false
     }
 
     /// A question and its answer.
@@ -43,6 +47,18 @@ struct Facts: Sendable {
         var cancelledAt: Duration?
     }
 
+    /// From a call to its return, or to its handler's call.
+    struct Span: Sendable {
+        let began: Int
+        let ended: Int?
+        let isCallback: Bool
+
+        /// Whether this took effect before the other: it had returned, or both went through the shim, in this order.
+        func isBefore(_ other: Span) -> Bool {
+            isCallback && other.isCallback ? began < other.began : ended.map { $0 < other.began } ?? false
+        }
+    }
+
     var loads: [Load] = []
     var fences: [Fence] = []
     var invalidations: [Invalidation] = []
@@ -56,4 +72,16 @@ struct Facts: Sendable {
         moment += 1
         return moment
     }
+}
+
+extension Facts.Fence {
+    var span: Facts.Span { Facts.Span(began: began, ended: ended, isCallback: isCallback) }
+}
+
+extension Facts.Invalidation {
+    var span: Facts.Span { Facts.Span(began: began, ended: ended, isCallback: isCallback) }
+}
+
+extension Facts.Question {
+    var span: Facts.Span { Facts.Span(began: began, ended: ended, isCallback: isCallback) }
 }

@@ -64,22 +64,29 @@ struct MixedScenario: Sendable {
             guard (try? await wait()) != nil else { return }
             let limit = simulation.choose("\(name) has a deadline", 4) == 3 ? Duration.seconds(5) : nil
             let token =
-                if isCallback { await world.ask(shim, by: name) } else { await world.ask(service, by: name, within: limit) }
+                if isCallback {
+                    await world.ask(shim, by: name, within: limit)
+                } else {
+                    await world.ask(service, by: name, within: limit)
+                }
             guard let token, simulation.choose("\(name) invalidates", 3) == 2 else { continue }
-            await world.invalidate(token, in: service)
+            if isCallback { world.invalidate(token, in: shim) } else { await world.invalidate(token, in: service) }
         }
     }
 
     private func spawnDisturbers() {
         let simulation = world.simulation
         for number in 0..<simulation.choose("disturbers", 3) {
-            let kind = simulation.choose("disturber", 4)
+            let kind = simulation.choose("disturber", 7)
             simulation.spawn("disturber \(number + 1)") {
                 try await wait()
                 switch kind {
                 case 0: await world.signOut(of: service)
                 case 1: await world.replace(in: service)
                 case 2: await service.retryNow()
+                case 3: world.signOut(of: shim)
+                case 4: world.replace(in: shim)
+                case 5: shim.retryNow()
                 default: if let token = service.cachedToken { await world.invalidate(token, in: service) }
                 }
             }

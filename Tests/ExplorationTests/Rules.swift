@@ -36,14 +36,14 @@ struct Rules {
         let replacements = facts.fences.filter { $0.token == token }
         guard !loads.isEmpty || !replacements.isEmpty else { return "a token that nobody issued" }
         // It was there before the answer.
-        let origin = loads.compactMap { load in load.ended.map { (load.began, $0) } } + replacements.map { ($0.began, $0.began) }
-        guard let born = origin.first(where: { $0.1 <= ended }) else { return "a token before it was issued" }
-        for fence in facts.fences {
-            guard let fenceEnded = fence.ended, fenceEnded < question.began, fence.token != token else { continue }
-            if born.0 < fence.began { return "guarantee 6: a token from before a fence" }
+        let births = loads.compactMap(\.ended) + replacements.map(\.began)
+        guard births.contains(where: { $0 <= ended }) else { return "a token before it was issued" }
+        for fence in facts.fences where fence.token != token && fence.span.isBefore(question.span) {
+            let isOlder = loads.contains { $0.began < fence.began } || replacements.contains { $0.span.isBefore(fence.span) }
+            if isOlder { return "guarantee 6: a token from before a fence" }
         }
         for invalidation in facts.invalidations where invalidation.token == token {
-            if let done = invalidation.ended, done < question.began { return "guarantee 5: a rejected token" }
+            if invalidation.span.isBefore(question.span) { return "guarantee 5: a rejected token" }
         }
         if let load = loads.first, let lifetime = token.lifetime, let endedAt = load.endedAt {
             if load.beganAt + lifetime <= max(question.beganAt, endedAt) { return "guarantee 11: an expired token" }
@@ -109,9 +109,12 @@ struct Rules {
         return nil
     }
 
-    /// Handlers are called in the order of the calls.
+    /// Handlers are called in the order of the calls, but for those whose limits have passed.
     private var order: String? {
-        let answers = facts.questions.filter(\.isCallback).sorted { $0.began < $1.began }.compactMap(\.ended)
+        let inTurn = facts.questions.filter { question in
+            question.isCallback && question.limit.map { question.endedAt - question.beganAt < $0 } ?? true
+        }
+        let answers = inTurn.sorted { $0.began < $1.began }.compactMap(\.ended)
         return answers == answers.sorted() ? nil : "guarantee 13: handlers out of order"
     }
 }

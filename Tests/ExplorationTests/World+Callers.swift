@@ -15,10 +15,10 @@ extension World {
     }
 
     /// Asks with a handler, and waits for it.
-    func ask(_ shim: AccessTokenService, by caller: String) async -> AccessToken? {
+    func ask(_ shim: AccessTokenService, by caller: String, within limit: Duration?) async -> AccessToken? {
         let answer = Answer()
-        let question = begin(caller, isCallback: true, nil)
-        shim.retrieveToken { result in
+        let question = begin(caller, isCallback: true, limit)
+        shim.retrieveToken(within: limit) { result in
             // Noted where it is called, not where it is waited for.
             self.end(question, with: result)
             answer.give(result)
@@ -27,13 +27,15 @@ extension World {
     }
 
     func invalidate(_ token: AccessToken, in service: TokenService) async {
-        let index = facts.withLock { facts in
-            facts.invalidations.append(Facts.Invalidation(token: token, began: facts.tick()))
-            return facts.invalidations.count - 1
-        }
-        simulation.log("invalidates \(token.value)")
+        let index = begin(invalidating: token)
         await service.invalidate(token)
-        facts.withLock { $0.invalidations[index].ended = $0.tick() }
+        end(invalidation: index)
+    }
+
+    /// Doesn't wait: what is called next is behind it all the same.
+    func invalidate(_ token: AccessToken, in shim: AccessTokenService) {
+        let index = begin(invalidating: token, isCallback: true)
+        shim.invalidate(token) { self.end(invalidation: index) }
     }
 
     func signOut(of service: TokenService) async {
@@ -43,12 +45,29 @@ extension World {
         end(fence: fence)
     }
 
+    func signOut(of shim: AccessTokenService) {
+        let fence = begin(fenceWith: nil, isCallback: true)
+        simulation.log("resets")
+        shim.reset { _ in self.end(fence: fence) }
+    }
+
     func replace(in service: TokenService) async {
-        let token = AccessToken("replacement \(facts.withLock { $0.fences.count })", lifetime: .seconds(3600))
+        let token = newReplacement()
         let fence = begin(fenceWith: token)
         simulation.log("replaces")
         await service.replace(with: token)
         end(fence: fence)
+    }
+
+    func replace(in shim: AccessTokenService) {
+        let token = newReplacement()
+        let fence = begin(fenceWith: token, isCallback: true)
+        simulation.log("replaces")
+        shim.replace(with: token) { _ in self.end(fence: fence) }
+    }
+
+    private func newReplacement() -> AccessToken {
+        AccessToken("replacement \(facts.withLock { $0.fences.count })", lifetime: .seconds(3600))
     }
 
     func note(cancelled caller: String) {
@@ -84,9 +103,21 @@ extension World {
         }
     }
 
-    private func begin(fenceWith token: AccessToken?) -> Int {
+    private func begin(invalidating token: AccessToken, isCallback: Bool = false) -> Int {
+        simulation.log("invalidates \(token.value)")
+        return facts.withLock { facts in
+            facts.invalidations.append(Facts.Invalidation(token: token, began: facts.tick(), isCallback: isCallback))
+            return facts.invalidations.count - 1
+        }
+    }
+
+    private func end(invalidation: Int) {
+        facts.withLock { $0.invalidations[invalidation].ended = $0.tick() }
+    }
+
+    private func begin(fenceWith token: AccessToken?, isCallback: Bool = false) -> Int {
         facts.withLock { facts in
-            facts.fences.append(Facts.Fence(began: facts.tick(), token: token))
+            facts.fences.append(Facts.Fence(began: facts.tick(), token: token, isCallback: isCallback))
             return facts.fences.count - 1
         }
     }
