@@ -200,6 +200,43 @@ struct CallbackTests {
         for loader in loaders { loader.shim.withLock { $0 = nil } }
     }
 
+    @Test("17: a load that has its answer from another service may be waited for by that one")
+    func noCircle() {
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>(), gate = FirstAnswer<Void>()
+        let shims = Lock<[AccessTokenService]>([])
+        @Sendable func ask(_ number: Int) async throws -> AccessToken {
+            let shim = shims.withLock { $0[number] }
+            return try await withCheckedThrowingContinuation { continuation in
+                shim.retrieveToken { continuation.resume(with: $0) }
+            }
+        }
+        let first = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in
+            _ = try await ask(1)
+            try await gate.value()
+            return .hour("a")
+        }
+        let second = TokenService(environment: .driven(by: stage, clock: ManualClock())) { previous in
+            previous == nil ? .hour("b") : try await ask(0)
+        }
+        shims.withLock { $0 = [first, second].map { AccessTokenService(service: $0, enqueue: queue.async) } }
+        func run() {
+            for _ in 1...3 {
+                stage.run()
+                queue.run()
+            }
+        }
+        shims.withLock { $0[0] }.retrieveToken { log.append("1 \(ShimScene.text($0))") }
+        run()
+        shims.withLock { $0[1] }.invalidate(.hour("b"))
+        shims.withLock { $0[1] }.retrieveToken { log.append("2 \(ShimScene.text($0))") }
+        run()
+        #expect(log.entries.isEmpty)
+        gate.give(.success(()))
+        run()
+        #expect(log.entries == ["1 a", "2 a"])
+        shims.withLock { $0 = [] }
+    }
+
     @Test("17: a call inside a load that an operation in front of it keeps from being a hit does not wait for that load")
     func behindAnOperationInsideALoad() throws {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>(), token = AccessToken.hour("a")
