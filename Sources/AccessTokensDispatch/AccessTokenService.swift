@@ -5,7 +5,8 @@ public import Dispatch
 ///
 /// Every handler is called exactly once, on the queue, in the order of the calls, never on the caller's stack; also if this
 /// object is released meanwhile, if the loader never answers (time-out) or answers twice, or if the queue is concurrent.
-/// Methods may be called from any thread. A call made before a reset is a call before the fence.
+/// Methods may be called from any thread. A call made before a reset is a call before the fence. Only two things are told
+/// ahead of their turn: that a call's own limit has passed, and that a loader would wait for itself.
 ///
 /// `queue.sync {}` waits for the handlers of calls made before it that found a valid token; a miss takes as long as its load.
 /// Handlers that are ready together share a dispatch; hits called while they run join it, 64 at most, so that handlers that ask

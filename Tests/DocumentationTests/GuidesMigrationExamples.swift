@@ -107,6 +107,28 @@ private func finished(_ start: (@escaping @Sendable () -> Void) -> Void) async {
         #expect(log.lines == ["new screen a"])
     }
 
+    @Test func `a call with a limit is answered in time`() async throws {
+        let answers = log
+        let clock = ManualClock(), loader = ScriptedLoader()
+        let tokens = TokenService(environment: .init(clock: clock), loader: loader)
+        let service = AccessTokenService(service: tokens, queue: DispatchQueue(label: "test"))
+        service.retrieveToken { _ in answers.add("in its turn") }
+        let call = try await loader.nextCall()
+        service.retrieveToken(within: .seconds(2)) { result in
+            answers.add((try? result.get())?.value ?? "try again later")
+        }
+        await withCheckedContinuation { answered in
+            service.retrieveToken(within: .seconds(2)) { _ in answered.resume() }
+            clock.advance(by: .seconds(2))
+        }
+        #expect(answers.lines == ["try again later"])
+        await withCheckedContinuation { answered in
+            service.retrieveToken { _ in answered.resume() }
+            call.succeed(with: AccessToken("abc"))
+        }
+        #expect(answers.lines == ["try again later", "in its turn"])
+    }
+
     @Test func `queue.sync waits for a hit`() async {
         let answers = log
         let tokens = TokenService(loader: ScriptedLoader())
