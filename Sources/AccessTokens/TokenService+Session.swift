@@ -8,7 +8,12 @@ extension TokenService {
     /// what one call does.
     ///
     /// Source: RFC 6750 §3.1 (`invalid_token`).
-    public func invalidate(_ rejected: AccessToken) {
+    public nonisolated func invalidate(_ rejected: AccessToken) async {
+        await visit { $0.refuse(rejected) }
+    }
+
+    /// The invalidation itself, which has taken effect when this returns.
+    package func refuse(_ rejected: AccessToken) {
         step { $0.invalidate(rejected, at: $1) }
     }
 
@@ -24,8 +29,8 @@ extension TokenService {
     /// - Parameter token: The new token.
     /// - Returns: What was given up, and whether the store has the new token.
     @discardableResult
-    public func replace(with token: AccessToken) async -> SessionChange {
-        await end(of: place(token))
+    public nonisolated func replace(with token: AccessToken) async -> SessionChange {
+        await end(of: visit { $0.place(token) })
     }
 
     /// The replacement itself, which has taken effect when this returns.
@@ -46,8 +51,8 @@ extension TokenService {
     ///
     /// - Returns: What was given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
     ///   removed its token.
-    public func reset() async -> SessionChange {
-        await end(of: fence())
+    public nonisolated func reset() async -> SessionChange {
+        await end(of: visit { $0.fence() })
     }
 
     /// A fence that has taken effect, but for the store's part.
@@ -77,7 +82,7 @@ extension TokenService {
     }
 
     /// Waits for the store's part; to be called once for each fence.
-    package func end(of fence: Fence) async -> SessionChange {
+    package nonisolated func end(of fence: Fence) async -> SessionChange {
         let discarded = [fence.discarded].compactMap { $0 }
         guard let change = try? await fence.end?.value() else {
             return SessionChange(discarded: discarded, storeFailure: nil)
@@ -88,7 +93,11 @@ extension TokenService {
     /// Ends every pause after failures, also a refused grant's: the person tapped “try again”.
     ///
     /// Starts nothing itself; the next caller does. The limit on loads caused by refusals stays.
-    public func retryNow() {
+    public nonisolated func retryNow() async {
+        await visit { $0.endPauses() }
+    }
+
+    package func endPauses() {
         step { $0.retryNow(at: $1) }
     }
 

@@ -41,7 +41,7 @@ extension TokenService {
             return .place(place)
         }
         do {
-            let entrance = try await enter(seen: generation, until: deadline)
+            let entrance = try await visit { try $0.enter(seen: generation, until: deadline) }
             if case .answer = entrance { endWaiting() }
             return entrance
         } catch {

@@ -10,7 +10,7 @@ extension AccessTokenService {
     ///   - handler: Called once, on the queue, in the order of the calls, when it has taken effect.
     public func invalidate(_ token: AccessToken, then handler: @escaping @Sendable () -> Void = {}) {
         line.perform { service, finish in
-            service.invalidate(token)
+            service.refuse(token)
             finish(handler)
         }
     }
@@ -34,7 +34,7 @@ extension AccessTokenService {
     /// - Parameter handler: Called once, on the queue, in the order of the calls, when it has taken effect.
     public func retryNow(then handler: @escaping @Sendable () -> Void = {}) {
         line.perform { service, finish in
-            service.retryNow()
+            service.endPauses()
             finish(handler)
         }
     }

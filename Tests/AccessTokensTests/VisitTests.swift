@@ -1,0 +1,56 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import TestStage
+import Testing
+
+/// What a task that prefers a busy executor does to the others; on the pool, with a stage whose jobs never run by themselves.
+@Suite struct VisitTests {
+    enum Visit: CaseIterable {
+        case miss, invalidate, replace, retryNow, reset
+    }
+
+    @Test(.timeLimit(.minutes(5)), arguments: Visit.allCases)
+    func `a caller that prefers a busy executor holds nobody up`(visit: Visit) async throws {
+        let busy = Stage(), loader = ScriptedLoader(),
+            tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
+        let began = AsyncStream.makeStream(of: Void.self)
+        let visitor = Task(executorPreference: busy) {
+            began.continuation.yield()
+            switch visit {
+            case .miss: _ = try? await tokens.retrieveToken()
+            case .invalidate: await tokens.invalidate(AccessToken("a"))
+            case .replace: await tokens.replace(with: AccessToken("a", lifetime: .zero))
+            case .retryNow: await tokens.retryNow()
+            case .reset: _ = await tokens.reset()
+            }
+        }
+        // One job of the visitor: it goes in, and then its executor is busy for good.
+        busy.runOnce()
+        _ = await began.stream.first { true }
+        // Were its visit to wait there, nobody else would ever come in.
+        let caller = Task { try await tokens.retrieveToken() }
+        try await loader.nextCall().succeed(with: AccessToken("b", lifetime: .seconds(3600)))
+        #expect(try await caller.value.value == "b")
+        busy.run()
+        _ = await visitor.value
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `a loader that asks another service lends it no executor`() async throws {
+        let busy = Stage(), loader = ScriptedLoader()
+        let inner = TokenService(environment: .init(clock: ManualClock()), loader: loader)
+        let outer = TokenService(environment: .init(clock: ManualClock(), loadExecutor: busy)) { _ in
+            try await inner.retrieveToken()
+        }
+        let first = Task { try await outer.retrieveToken() }
+        while busy.pending == 0 { await Task.yield() }
+        busy.runOnce()
+        let second = Task { try await inner.retrieveToken() }
+        try await loader.nextCall().succeed(with: AccessToken("b", lifetime: .seconds(3600)))
+        #expect(try await second.value.value == "b")
+        let runner = Task { while !Task.isCancelled { busy.run(); await Task.yield() } }
+        #expect(try await first.value.value == "b")
+        runner.cancel()
+    }
+}
