@@ -11,10 +11,14 @@ import Foundation
 /// since a disk may take its time. Two stores at one path, in one process or several, never mix their tokens: the last
 /// save wins. That is no lock: two processes that refresh with the same one-time refresh token still both spend it.
 ///
-/// **What is not ours stays.** ``load()`` and ``save(_:)`` throw for a file that is not a whole token file of this version,
-/// and leave it as it is. ``save(_:)`` reads what it is about to replace, a few hundred bytes beside two waits for the disk.
-/// ``remove()`` needs only the first bytes: a damaged or newer token file is removed, as it may hold a refresh token.
-/// Between that look and the change another program can still put a file of its own there.
+/// **What is not ours stays.** All three throw for another user's file, which that user may have put there.
+/// ``load()`` and ``save(_:)`` throw for a file that is not a whole token file of this version, and leave it as it is.
+/// ``save(_:)`` reads what it is about to replace, a few hundred bytes beside two waits for the disk. ``remove()`` needs only
+/// the first bytes: a damaged or newer token file is removed, as it may hold a refresh token. Between that look and the
+/// change another program can still put a file of its own there.
+///
+/// **One name.** What else leads to the same file (a hard link) is a copy: it keeps the token that it has when ``save(_:)``
+/// replaces or ``remove()`` removes the file at ``path``. A token that was copied is only gone when the server revokes it.
 ///
 /// **Who can read it.** The file's mode is `0600` whatever the umask, and ``load()`` takes the permissions of others away
 /// from a file that has got some, in a copy or a backup. The contents are not encrypted.
@@ -27,14 +31,17 @@ public final class FileTokenStore: TokenStore {
 
     /// Creates a store and touches nothing yet.
     ///
-    /// - Parameter path: Where the token is kept. A relative path starts at the working directory of this moment; `~` is a
-    ///   name like any other. The directory must exist, and the last component must not be a symbolic link.
+    /// - Parameter path: Where the token is kept. A relative path starts at the working directory of this moment; if that
+    ///   has been deleted, every operation throws. `~` is a name like any other. The directory must exist, and the last
+    ///   component must not be a symbolic link.
     public init(path: String) {
-        let isComplete = path.isEmpty || path.utf8.starts(with: "/".utf8)
-        file = TokenFile(path: isComplete ? path : FileManager.default.currentDirectoryPath + "/" + path)
+        let start = FileManager.default.currentDirectoryPath
+        // A deleted working directory has no path: then the path stays relative, and every operation says why.
+        let isKept = path.isEmpty || path.utf8.first == UInt8(ascii: "/") || start.utf8.first != UInt8(ascii: "/")
+        file = TokenFile(path: isKept ? path : start + "/" + path)
     }
 
-    /// The complete path of the token file.
+    /// The complete path of the token file; as it was given where there was no working directory to complete it.
     public var path: String { file.path }
 
     /// Returns the token that was saved last, after making the file its owner's alone if others had permissions.
@@ -56,7 +63,8 @@ public final class FileTokenStore: TokenStore {
 
     /// Removes the token file and what killed processes left; not an error if there is none.
     ///
-    /// A file that does not begin like a token file stays, with an error. An empty one is removed: nothing is lost.
+    /// A file that does not begin like a token file stays, with an error. An empty one is removed: nothing is lost. A
+    /// left-over that can't be removed is no error once the token file is gone; later operations try it again.
     @concurrent public func remove() async throws {
         try await onQueue { try $0.remove() }
     }

@@ -36,7 +36,7 @@ struct OpenFile: ~Copyable {
         }
     }
 
-    /// The file's kind and mode.
+    /// The file's kind, owner and mode.
     func status() throws(SystemFailure) -> stat {
         var status = stat()
         _ = try systemCall { unsafe fstat(descriptor, &status) }

@@ -54,17 +54,13 @@ extension TokenFile {
         }
     }
 
-    /// Removes the temporary files that nobody is writing.
-    func removeLeftovers(in directory: borrowing OpenFile) throws(SystemFailure) {
-        // A directory that cannot be listed has still been written to.
+    /// Removes the temporary files of killed processes, as far as it can.
+    ///
+    /// Those that resist are no reason to lose a new token, or to call a removed one kept: the next operation tries again.
+    func removeLeftovers(in directory: borrowing OpenFile) {
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: self.directory)) ?? [] where isTemporary(entry) {
-            do {
-                let file = try OpenFile(entry, in: directory)
-                if (try? file.lock()) ?? false { try unlink(entry, in: directory) }
-            } catch {
-                // Meanwhile somebody else removed it, or gave it its final name.
-                if error.number != ENOENT { throw error }
-            }
+            guard let file = try? OpenFile(entry, in: directory), (try? file.lock()) ?? false else { continue }
+            try? unlink(entry, in: directory)
         }
     }
 

@@ -16,11 +16,12 @@ struct TokenFile: Sendable {
     let directory: String
     let name: String
 
+    /// - Parameter path: A complete path; one that is not, or names no file, is an error of each operation.
     init(path: String) {
         self.path = path
         let bytes = path.utf8
         let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
-        name = slash.map { String(path[bytes.index(after: $0)...]) } ?? ""
+        name = String(path[(slash.map { bytes.index(after: $0) } ?? path.startIndex)...])
         directory = slash.map { String(path[...$0]) } ?? ""
     }
 
@@ -39,8 +40,7 @@ struct TokenFile: Sendable {
         // What cannot be loaded is not replaced either: it may be all that somebody has.
         if let file = try open(in: directory) { _ = try decode(try bytes(of: file)) }
         let bytes = try encode(stored)
-        // One that cannot be removed now is no reason to lose the new token.
-        _ = try? removeLeftovers(in: directory)
+        removeLeftovers(in: directory)
         do { try replace(with: bytes, in: directory) } catch { throw failure(.writeFailed, error) }
     }
 
@@ -53,17 +53,23 @@ struct TokenFile: Sendable {
         } else {
             isThere = false
         }
+        removeLeftovers(in: directory)
         do {
             if isThere { try unlink(name, in: directory) }
-            try removeLeftovers(in: directory)
             try directory.synchronize()
         } catch { throw failure(.removeFailed, error) }
     }
 
     private func openDirectory() throws(TokenFileError) -> OpenFile {
-        // The system would take a path with a NUL for what stands before it.
-        guard !["", ".", ".."].contains(name), !path.utf8.contains(0) else {
+        // The system would take such a path for what stands before the NUL.
+        guard !path.utf8.contains(0) else {
+            throw TokenFileError(.invalidPath, path: path, detail: "it contains a NUL, where the system ends a path")
+        }
+        guard !["", ".", ".."].contains(name) else {
             throw TokenFileError(.invalidPath, path: path, detail: "it does not end in the name of a file")
+        }
+        guard path.utf8.first == UInt8(ascii: "/") else {
+            throw TokenFileError(.invalidPath, path: path, detail: "it is relative, and the working directory was deleted")
         }
         do { return try OpenFile(directory: directory) } catch { throw failure(.noDirectory, error) }
     }
@@ -86,6 +92,11 @@ struct TokenFile: Sendable {
             let status = try file.status()
             guard status.st_mode & S_IFMT == S_IFREG else {
                 throw TokenFileError(.notATokenFile, path: path, detail: "it is a directory or a device")
+            }
+            // Before a byte of it is read: another user may have put it there.
+            guard status.st_uid == geteuid() else {
+                let detail = "it belongs to user \(status.st_uid), and the program runs as user \(geteuid())"
+                throw TokenFileError(.foreignOwner, path: path, detail: detail)
             }
             let bytes = try file.read(upTo: StoredTokenFormat.largest + 1)
             guard bytes.count <= StoredTokenFormat.largest else {

@@ -4,7 +4,7 @@
 public struct TokenFileError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The path cannot be that of a file: empty, with a NUL, or ending in a slash or dots.
+        /// The path cannot be that of a file: empty, with a NUL, ending in a slash or dots, or relative to a deleted directory.
         public static let invalidPath = Code(description: "invalidPath")
         /// The directory is not there, or cannot be opened.
         public static let noDirectory = Code(description: "noDirectory")
@@ -12,6 +12,8 @@ public struct TokenFileError: Error, Sendable {
         public static let unreadable = Code(description: "unreadable")
         /// Something else is at the path: another program's file, a directory, a symbolic link.
         public static let notATokenFile = Code(description: "notATokenFile")
+        /// The file is another user's, who may have put it there; the process's effective user is what counts.
+        public static let foreignOwner = Code(description: "foreignOwner")
         /// The file begins like a token file and is not a whole one: cut off, empty or altered.
         public static let damaged = Code(description: "damaged")
         /// The file was written by a later version of this package.
@@ -20,7 +22,7 @@ public struct TokenFileError: Error, Sendable {
         public static let unprotected = Code(description: "unprotected")
         /// The token could not be written: no permission, no space, a failing disk, a token that no file can hold.
         public static let writeFailed = Code(description: "writeFailed")
-        /// The file, or what a killed process left beside it, could not be removed.
+        /// The file could not be removed, or the disk did not confirm it.
         public static let removeFailed = Code(description: "removeFailed")
 
         /// The code's name, for logs and metrics.
@@ -64,6 +66,8 @@ extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible 
         case .noDirectory: "The directory of the token file \(name) cannot be opened: \(detail). Create or mount it."
         case .unreadable: "The token file \(name) cannot be read: \(detail). Check its owner, its permissions and the disk."
         case .notATokenFile: "At \(name) is no token file: \(detail). It was left as it is; move it away or give another path."
+        case .foreignOwner:
+            "The file at \(name) is another user's: \(detail). It was left as it is; remove it, or change its owner."
         case .damaged:
             "The token file \(name) is damaged: \(detail). It was left as it is; bring it back from a backup, or remove it and "
                 + "sign in again."
@@ -73,7 +77,7 @@ extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible 
         case .unprotected:
             "The token file \(name) is open to other users and cannot be closed to them: \(detail). Make it its user's own, mode "
                 + "0600."
-        case .removeFailed: "The token file \(name) was not removed altogether: \(detail). Remove it by hand."
+        case .removeFailed: "The token file \(name) was not removed: \(detail). Remove it by hand."
         default: "The token was not written to \(name): \(detail). Check the directory's permissions and the space on the disk."
         }
     }

@@ -71,6 +71,22 @@ struct FileTokenStoreTests {
         #expect(try place.names == ["token.json"])
     }
 
+    @Test("another name of the file is a copy: it keeps its token when this one gets a new one, or is removed")
+    func hardLink() async throws {
+        let other = FileTokenStore(path: place.directory + "/other.json")
+        try await place.store.save(Place.stored(1))
+        try FileManager.default.linkItem(atPath: place.path, toPath: other.path)
+        #expect(try await place.store.load() == Place.stored(1))
+        try await place.store.save(Place.stored(2))
+        #expect(try await other.load() == Place.stored(1))
+        #expect(try await place.store.load() == Place.stored(2))
+        try FileManager.default.removeItem(atPath: place.path)
+        try FileManager.default.linkItem(atPath: other.path, toPath: place.path)
+        try await place.store.remove()
+        #expect(try await place.store.load() == nil)
+        #expect(try await other.load() == Place.stored(1))
+    }
+
     @Test("the file is its owner's alone, whatever was there before", arguments: [0o600, 0o644, 0o666, 0o777])
     func modeAfterSave(_ mode: Int) async throws {
         try await place.store.save(Place.stored(1))

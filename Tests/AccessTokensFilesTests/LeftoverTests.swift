@@ -34,6 +34,17 @@ struct LeftoverTests {
         #expect(try place.names == Self.others.sorted())
     }
 
+    @Test("one that cannot be removed is no reason to call a saved token unsaved, or a removed one kept")
+    func stubborn() async throws {
+        let name = Self.leftovers[0]
+        try FileManager.default.removeItem(atPath: place.directory + "/" + name)
+        try FileManager.default.createDirectory(atPath: place.directory + "/" + name, withIntermediateDirectories: false)
+        try place.put([1], as: name + "/file")
+        try await place.store.save(Place.stored())
+        try await place.store.remove()
+        #expect(try place.names == (Self.others + [name]).sorted())
+    }
+
     @Test("the temporary file of a save that is under way stays, until its lock is gone")
     func underWay() async throws {
         let name = Self.leftovers[0]

@@ -26,6 +26,39 @@ struct PlaceTests {
         #expect(await codes(path) == [.invalidPath, .invalidPath, .invalidPath])
     }
 
+    @Test("a NUL in a path has a reason of its own")
+    func nul() async throws {
+        let store = FileTokenStore(path: place.path + "\u{0}.json")
+        let error = try #require(await failure { try await store.save(Place.stored()) })
+        #expect("\(error)".contains("it contains a NUL"))
+        #expect(try place.names == [])
+    }
+
+    @Test("a relative path in a working directory that was deleted saves nothing, least of all in the root directory")
+    func deletedDirectory() async throws {
+        let name = "token-\(UUID().uuidString).json"
+        defer { try? FileManager.default.removeItem(atPath: "/" + name) }
+        let output = try await Rotation(in: place).saveOnceNowhere(at: name)
+        #expect(
+            output == #""\#(name)" is no path of a token file: it is relative, and the working directory was deleted. "#
+                + "Give the path of a file in an existing directory.\n")
+        #expect(!FileManager.default.fileExists(atPath: "/" + name))
+    }
+
+    @Test("another user's file is neither read, nor overwritten, nor removed, whatever it holds")
+    func foreignOwner() async throws {
+        try await place.store.save(Place.stored())
+        // Root can give a token file away; any other user looks at a file of root's.
+        let owner: uid_t = geteuid() == 0 ? 12345 : 0
+        let path = geteuid() == 0 ? place.path : "/etc/passwd"
+        if geteuid() == 0 { try #require(unsafe chown(path, owner, getgid()) == 0) }
+        #expect(await codes(path) == [.foreignOwner, .foreignOwner, .foreignOwner])
+        let store = FileTokenStore(path: path)
+        let error = try #require(await failure { _ = try await store.load() })
+        #expect("\(error)".contains("it belongs to user \(owner), and the program runs as user \(geteuid())"))
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
     @Test("a directory that is missing, or is none, is not taken for an empty store")
     func noDirectory() async throws {
         #expect(await codes(place.directory + "/missing/token.json") == [.noDirectory, .noDirectory, .noDirectory])
@@ -82,9 +115,11 @@ struct PlaceTests {
     func impossibleTokens() async throws {
         let store = place.store
         try await store.save(Place.stored(1))
-        let never = StoredToken(AccessToken("SECRET"), received: Date(timeIntervalSinceReferenceDate: .infinity))
+        let never = [Double.infinity, -.infinity, .nan].map {
+            StoredToken(AccessToken("SECRET"), received: Date(timeIntervalSinceReferenceDate: $0))
+        }
         let huge = StoredToken(AccessToken(String(repeating: "SECRET", count: 200_000)), received: Date())
-        for stored in [never, huge] {
+        for stored in never + [huge] {
             #expect(await failure { try await store.save(stored) }?.code == .writeFailed)
         }
         #expect(try await store.load() == Place.stored(1))

@@ -25,7 +25,17 @@ struct Rotation: Sendable {
 
     /// Lets a process save once, with a limit on the size of files, and returns what it says.
     func saveOnce(limit: Int, umask: String) async throws -> String {
-        try await run(["\(limit)", umask]) { output, _ in
+        try await run(Self.program, [place.path, ledger, "\(limit)", umask]) { output, _ in
+            String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
+        }
+    }
+
+    /// Lets a process save once, at a relative path, in a working directory that has been deleted; returns what it says.
+    func saveOnceNowhere(at path: String) async throws -> String {
+        let script = #"mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@""#
+        let program = try Self.program.path
+        let arguments = ["-c", script, place.directory + "/gone", program, path, ledger, "\(1 << 20)", "022"]
+        return try await run(URL(fileURLWithPath: "/bin/sh"), arguments) { output, _ in
             String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
         }
     }
@@ -34,7 +44,7 @@ struct Rotation: Sendable {
     ///
     /// - Returns: Its last lines.
     func kill(afterLines lines: Int, turns: Int) async throws -> String {
-        try await run([]) { output, process in
+        try await run(Self.program, [place.path, ledger]) { output, process in
             var text = ""
             var count = 0
             while count < lines {
@@ -52,17 +62,16 @@ struct Rotation: Sendable {
     }
 
     private func run(
-        _ arguments: [String], _ body: @escaping @Sendable (FileHandle, pid_t) -> String
+        _ program: URL, _ arguments: [String], _ body: @escaping @Sendable (FileHandle, pid_t) -> String
     ) async throws -> String {
-        let (program, paths) = (try Self.program, [place.path, ledger])
-        return try await withCheckedThrowingContinuation { continuation in
+        try await withCheckedThrowingContinuation { continuation in
             // A thread of its own: reading waits, and the pool has few threads.
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
                         let process = Process()
                         process.executableURL = program
-                        process.arguments = paths + arguments
+                        process.arguments = arguments
                         let output = Pipe()
                         process.standardOutput = output
                         try process.run()
