@@ -28,20 +28,18 @@ struct Reports {
     }
 
     func fetchReport() async throws -> Data {
-        var request = URLRequest(url: reportURL)
-        let token = try await tokens.retrieveToken()
-        request.setValue("Bearer \(token.value)", forHTTPHeaderField: "Authorization")
-        let (data, response) = try await session.data(for: request)
-        if (response as? HTTPURLResponse)?.statusCode == 401 { await tokens.invalidate(token) }
-        return data
+        for _ in 1...2 {
+            let token = try await tokens.retrieveToken()
+            var request = URLRequest(url: reportURL)
+            request.setValue("Bearer \(token.value)", forHTTPHeaderField: "Authorization")
+            let (data, response) = try await session.data(for: request)
+            let status = (response as? HTTPURLResponse)?.statusCode
+            if status == 200 { return data }
+            guard status == 401 else { break }
+            await tokens.invalidate(token)  // the second attempt gets a new one
+        }
+        throw URLError(.badServerResponse)
     }
-}
-
-func staySignedIn(_ url: URL, _ path: String) throws -> TokenService {
-    let tokens = TokenService(
-        store: FileTokenStore(path: path),
-        loader: try RefreshTokenLoader(tokenURL: url, clientID: "app"))
-    return tokens
 }
 
 func fetchToken() async throws -> AccessToken { AccessToken("fetched") }
@@ -66,11 +64,10 @@ struct App {
     func showSignIn() {}
     func showRetry(at date: Date?) {}
 
-    func closure() -> TokenService {
-        let tokens = TokenService { previous in
-            try await api.fetchToken(refreshToken: previous?.refreshToken)
-        }
-        return tokens
+    func services(_ url: URL, _ path: String) throws -> [TokenService] {
+        let tokens = TokenService { try await api.fetchToken(refreshToken: $0?.refreshToken) }
+        let kept = TokenService(store: FileTokenStore(path: path), loader: try RefreshTokenLoader(tokenURL: url, clientID: "app"))
+        return [tokens, kept]
     }
 
     func session(_ tokens: TokenService) async throws -> AccessToken? {
@@ -113,6 +110,28 @@ func logging(_ tokens: TokenService, _ logger: Logger) async {
 }
 
 @Suite struct ReadmeExampleTests {
+    @Test func `a refusal's body is never the report: a second attempt with a new token, then an error`() async throws {
+        let server = SimulatedAuthorizationServer(clock: ManualClock())
+        let tokens = TokenService(loader: server.loader)
+        let host = try StubbedHost { arrival in
+            switch (arrival.path, arrival.token) {
+            case ("/busy", _): StubbedHost.Answer(status: 503, body: "busy")
+            case ("/report", "access-2"): StubbedHost.Answer(body: "the report")
+            default: StubbedHost.Answer(status: 401, body: "refused")
+            }
+        }
+        func reports(_ path: String) -> Reports {
+            Reports(tokens: tokens, reportURL: host.url.appending(path: path), session: host.session)
+        }
+        #expect(try await reports("report").fetchReport() == Data("the report".utf8))
+        #expect(host.arrivals.map(\.token) == ["access-1", "access-2"])
+        for path in ["busy", "elsewhere"] {
+            await #expect(throws: URLError.self) { try await reports(path).fetchReport() }
+        }
+        #expect(host.arrivals.count == 5)
+        #expect(tokens.cachedToken == nil, "both tokens were refused elsewhere")
+    }
+
     @Test func `a screen that was refused asks for a new token`() async throws {
         let server = SimulatedAuthorizationServer(clock: ManualClock())
         let tokens = TokenService(loader: server.loader)

@@ -35,14 +35,30 @@ struct ReadmeTests {
     func blocks() throws {
         let code = condensed(try lines(of: "Tests/DocumentationTests/ReadmeExamples.swift")).joined(separator: "\n")
         let blocks = swiftBlocks(of: try lines(of: "README.md")).filter { !($0.first ?? "").hasPrefix(".package") }
-        #expect(blocks.count == 8)
+        #expect(blocks.count == 7)
         for block in blocks {
+            for line in block where line.hasPrefix("import ") {
+                #expect(code.contains(line.prefix { $0 != "/" }.trimmingCharacters(in: .whitespaces) + "\n"))
+            }
             // A block may show several declarations that stand apart in the program.
             for part in split(block) {
                 #expect(
                     code.contains(part.joined(separator: "\n")), "not in ReadmeExamples.swift:\n\(part.joined(separator: "\n"))")
             }
         }
+    }
+
+    @Test("the manifest's products are those that it names, and what has not been tried is said in so many words")
+    func products() throws {
+        let (readme, manifest) = (try lines(of: "README.md"), try lines(of: "Package.swift"))
+        let named = readme.flatMap { $0.matches(of: /\.product\(name: "(\w+)", package: "TokenService"\)/).map(\.1) }
+        #expect(named == ["AccessTokens"])
+        let text = readme.joined(separator: "\n")
+        for line in manifest {
+            guard let name = line.firstMatch(of: /\.library\(name: "(\w+)"/)?.1 else { continue }
+            #expect(text.contains("`\(name)`"), "\(name) is not named")
+        }
+        #expect(text.contains("Not yet built or tested on Apple platforms"))
     }
 
     @Test("every Swift block of the guide to DataLoading is code that compiles")
@@ -57,6 +73,7 @@ struct ReadmeTests {
     }
 
     private func split(_ block: [String]) -> [[String]] {
+        let block = block.filter { !$0.hasPrefix("import ") }
         guard let cut = block.firstIndex(where: { $0.hasPrefix("func fetchReport") }) else { return [block] }
         return [Array(block[..<cut]), Array(block[cut...])]
     }
