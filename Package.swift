@@ -84,7 +84,7 @@ let package = Package(
             name: "RaceGalleryTests", dependencies: ["RaceGallery", "AccessTokensTesting", "Interleavings", "TestStage"]),
         .testTarget(
             name: "RaceLabTests",
-            dependencies: ["race-lab", "AccessTokensTesting", "Interleavings", "RaceGallery", "TestStage"]),
+            dependencies: ["race-lab", "movie-screens", "AccessTokensTesting", "Interleavings", "RaceGallery", "TestStage"]),
         .testTarget(
             name: "DocumentationTests",
             dependencies: [

@@ -4,7 +4,7 @@ import AccessTokens
 ///
 /// The articles' `AccessToken.isValid`, on a clock that a test can move. Like there, it knows no leeway: a token is called
 /// valid a moment before its end, and the lifetime counts from the arrival although the server counts from the issue.
-struct KeptToken: Sendable {
+struct KeptToken: Sendable, CustomStringConvertible {
     private let elapsed: @Sendable () -> Duration
     private var kept: (token: AccessToken, arrival: Duration)?
 
@@ -19,6 +19,9 @@ struct KeptToken: Sendable {
         guard let lifetime = kept.token.lifetime else { return kept.token }
         return elapsed() - kept.arrival < lifetime ? kept.token : nil
     }
+
+    /// What a diagram shows of it: whether there is one.
+    var description: String { kept == nil ? "none" : "one" }
 
     /// Puts a token in place of the earlier one; `nil` leaves none.
     mutating func keep(_ token: AccessToken?) {

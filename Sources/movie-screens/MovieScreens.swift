@@ -1,12 +1,42 @@
 import AccessTokens
 import AccessTokensOAuth
+import Foundation
 
 /// Two screens at once, one closed while it loads: the second article's example, with the first's tokens.
 @main
 struct MovieScreens {
+    /// What `--help` prints.
+    static let help = """
+        movie-screens plays the second article's example: two screens load movies at
+        once, with one token of one service, and one is closed while it loads.
+
+        It brings its own servers, on this machine, and needs no network. Without an
+        argument it tells the story; --help, -h prints this.
+        """
+
     @MainActor
-    static func main() async throws {
-        try await play { print($0) }
+    static func main() async {
+        do {
+            switch CommandLine.arguments.dropFirst() {
+            case []: try await play(say)
+            case ["--help"], ["-h"]: say(help)
+            default: end("it takes no arguments but --help", status: 64)
+            }
+        } catch {
+            end("\(error)", status: 1)
+        }
+    }
+
+    /// Writes a line, or ends the program if nothing can be written.
+    private static func say(_ line: String) {
+        do { try FileHandle.standardOutput.write(contentsOf: Data("\(line)\n".utf8)) } catch {
+            end("standard output is full or closed", status: 1)
+        }
+    }
+
+    private static func end(_ reason: String, status: Int32) -> Never {
+        try? FileHandle.standardError.write(contentsOf: Data("movie-screens: \(reason)\n".utf8))
+        exit(status)
     }
 
     /// Plays the story, and tells it line by line.
@@ -35,7 +65,7 @@ struct MovieScreens {
 
         server.revoke()
         await comedy.reload()
-        say("The token was revoked, and it reloads with a new one: \(titles(comedy)), \(server.tokensIssued) tokens issued.")
+        say("The token was revoked. It reloads with token \(server.tokensIssued): \(titles(comedy)).")
 
         guard horror.movies.isEmpty, horror.error == nil, comedy.error == nil else { throw Surprise() }
     }

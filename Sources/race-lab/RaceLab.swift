@@ -20,6 +20,7 @@ import RaceGallery
             } else {
                 try await simulate(options)
             }
+            try Console.finish()
         } catch let error as UsageError {
             end("\(error) (--help shows all options)", status: usageStatus)
         } catch {
@@ -61,8 +62,12 @@ import RaceGallery
     }
 
     private static func end(_ reason: String, status: Int32) -> Never {
-        // A server's words may have several lines; this is one.
-        Console.note("race-lab: " + reason.split(whereSeparator: \.isNewline).joined(separator: " "))
+        Console.note(note(of: reason))
         exit(status)
+    }
+
+    /// What is said of an error: lines of the lab's own, whatever lines a server's words have.
+    static func note(of reason: String) -> String {
+        "race-lab: \(reason.split(whereSeparator: \.isNewline).joined(separator: " "))".wrapped(indent: 2)
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Interleavings
 import RaceGallery
 import Testing
@@ -27,6 +28,27 @@ import Testing
         #expect(text.hasPrefix("\(name) never fails: \(schedules) schedules explored"))
         #expect(!text.contains(".replay("))
     }
+
+    @Test(arguments: Design.all.map(\.name))
+    func `fits a terminal of 80 columns, and shows no function's type`(_ name: String) async throws {
+        let text = try await Exhibition(of: try #require(Design.all.first { $0.name == name })).description
+        #expect(text.tooLong == [])
+        #expect(!text.contains("Function"))
+    }
+
+    #if DEBUG
+    // Another build takes other steps.
+    @Test func `is what the guide shows`() async throws {
+        let guide = try String(contentsOf: root.appending(path: "Docs/Guides.docc/AvoidingRaces.md"), encoding: .utf8)
+        for design in [Design.enqueueing, .threadSafe, .reentrant] {
+            let text = try await Exhibition(of: design).description
+            let start = try #require(text.range(of: "\nSchedule ")).upperBound
+            #expect(guide.contains(text[start...]), "\(text)")
+        }
+        let stage1 = try await Exhibition(of: .unpredictable).description
+        #expect(guide.contains(try #require(stage1.firstMatch(of: /fails in \d+ of \d+ schedules/)).0))
+    }
+    #endif
 
     @Test func `draws the schedule with the fewest delays`() async throws {
         let design = Design.enqueueing

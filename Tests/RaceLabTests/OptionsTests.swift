@@ -45,7 +45,7 @@ import Testing
     func `lists the designs when there is none of that name`(_ name: String) {
         let message =
             "--show expects the name of a design, one of 'stage 1', 'stage 2', 'stage 3', 'naive actor', "
-            + "'AccessTokenService', 'TokenService', not '\(name)'"
+            + "'AccessTokenService', 'TokenService'"
         #expect(throws: UsageError(message)) { try Options(parsing: ["--show", name]) }
     }
 
@@ -59,7 +59,7 @@ import Testing
 
     @Test(arguments: ["0", "-1", "10001", "99999999999999999999", "ten", "1.5", "0x10", " 7", "1e3"])
     func `refuses numbers out of range and names the argument and the range`(_ number: String) {
-        #expect(throws: UsageError("--callers expects a whole number from 1 to 10000, not '\(number)'")) {
+        #expect(throws: UsageError("--callers expects a whole number from 1 to 10000")) {
             try Options(parsing: ["--callers", number])
         }
     }
@@ -75,9 +75,10 @@ import Testing
             (["--callers", "--json"], "--callers needs a value"),
             (["--json=yes"], "--json takes no value"),
             (["--frob=value"], "unknown option '--frob'"),
-            (["now"], "unexpected argument 'now'"),
-            ([""], "unexpected argument ''"),
-            (["--a\u{1B}[1m\nb"], "unknown option '--a[1mb'"),
+            (["-x"], "unknown option '-x'"),
+            (["now"], "unexpected argument (not repeated here: it may be a secret)"),
+            ([""], "unexpected argument (not repeated here: it may be a secret)"),
+            (["--a\u{1B}[1m\nb"], "unexpected argument (not repeated here: it may be a secret)"),
             (["--seconds", "5"], "--seconds is for a real server: give --token-url as well"),
             (["--store", "token"], "--store is for a real server: give --token-url as well"),
             (["--show"], "--show needs a value"),
@@ -87,7 +88,7 @@ import Testing
             (["--store="], "--store needs a value"),
             (
                 ["--token-url", "https://a.example/", "--client-id", "me", "--authentication", "guess"],
-                "--authentication expects 'basic' or 'post', not 'guess'"
+                "--authentication expects 'basic' or 'post'"
             ),
             (["--token-url", "https://a.example/"], "--token-url needs --client-id: the client that the server knows"),
             (
@@ -103,15 +104,18 @@ import Testing
     @Test(
         arguments: [
             ["--client-secret", "hunter2"], ["--client-secret=hunter2"], ["--refresh-token=hunter2"], ["--frob=hunter2"],
+            ["hunter2"], ["-hunter2"], ["--hunter2"], ["-phunter2"], ["--client-secret:hunter2"], ["--json", "hunter2"],
+            ["--callers", "hunter2"], ["--show", "hunter2"], ["--token-url", "hunter2", "--client-id", "me"],
+            ["--token-url", "https://a.example/", "--client-id", "me", "--authentication", "hunter2"],
         ])
-    func `takes no secret, and quotes none`(_ arguments: [String]) throws {
+    func `takes no secret, and repeats none`(_ arguments: [String]) throws {
         let error = try #require(throws: UsageError.self) { try Options(parsing: arguments) }
         #expect(!error.description.contains("hunter2"))
     }
 
-    @Test func `explains itself in a terminal of 100 columns`() throws {
+    @Test func `explains itself in a terminal of 80 columns`() throws {
         #expect(try Options(parsing: ["--help"]).wantsHelp)
         #expect(try Options(parsing: ["-h"]).wantsHelp)
-        #expect(Help.text.split(separator: "\n").allSatisfy { $0.count <= 100 })
+        #expect(Help.text.tooLong == [])
     }
 }

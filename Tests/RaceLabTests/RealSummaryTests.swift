@@ -14,6 +14,15 @@ import Testing
         #expect(callers.latencyMicroseconds["p50"] == 0.06)
     }
 
+    @Test func `fits a terminal of 80 columns, however many answers there were`() {
+        var tally = Tally(callers: 10_000)
+        for _ in 1...10_000 { tally.answered(after: .microseconds(999), isFirst: true) }
+        for _ in 1...90_000 { tally.answered(after: .seconds(90), isFirst: false) }
+        let summary = RealSummary(
+            elapsed: .milliseconds(86_399_999), watch: Watch(expiries: 1_000), asyncCallers: tally, callbackCallers: tally)
+        #expect(summary.description.tooLong == [])
+    }
+
     @Test func `says so when no answer came at all`() {
         let nobody = Tally(callers: 1)
         let summary = RealSummary(

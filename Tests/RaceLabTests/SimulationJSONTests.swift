@@ -9,13 +9,24 @@ import Testing
             let design: String
             let loads: Int
             let answersLost: Int
-            let signOutRespected: Bool
+            let signOutHolds: Bool
             let schedules: Int
-            let failingSchedules: Int
+            let failing: Int
         }
 
         let callers: Int
         let designs: [Row]
+    }
+
+    @Test func `names its figures as the table does`() async throws {
+        let report = try await SimulationReport(callers: 1)
+        let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any]
+        let keys = Set(try #require((json?["designs"] as? [[String: Any]])?.first).keys)
+        for count in SimulationReport.counts {
+            let words = count.name.split { $0 == " " || $0 == "-" }
+            let key = words[0] + words.dropFirst().map(\.capitalized).joined()
+            #expect(keys.contains(String(key)), "no \(key) for '\(count.name)'")
+        }
     }
 
     @Test func `holds the same figures as the table`() async throws {
@@ -27,9 +38,9 @@ import Testing
             #expect(row.design == findings.design)
             #expect(row.loads == findings.loads)
             #expect(row.answersLost == findings.answersLost)
-            #expect(row.signOutRespected == findings.signOutRespected)
+            #expect(row.signOutHolds == findings.signOutHolds)
             #expect(row.schedules == findings.schedules)
-            #expect(row.failingSchedules == findings.failingSchedules)
+            #expect(row.failing == findings.failing)
         }
     }
 }

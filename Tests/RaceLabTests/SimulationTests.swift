@@ -1,3 +1,4 @@
+import TestStage
 import Testing
 
 @testable import race_lab
@@ -18,17 +19,17 @@ import Testing
         #expect(row.answersOutOfOrder > 0)
         // Each waits for a load of its own: only the one whose load gets no answer is lost.
         #expect(row.answersLost == 1)
-        #expect(row.answersRepeated == (name == Design.unpredictable.name ? 10 : 0))
-        #expect(!row.signOutRespected)
+        #expect(row.answersTwice == (name == Design.unpredictable.name ? 10 : 0))
+        #expect(!row.signOutHolds)
         #expect(row.waitingAtExpiry == 10)
     }
 
     @Test(arguments: [Design.enqueueing, .threadSafe].map(\.name))
     func `stages 2 and 3 load once, in order, but lose answers, forget sign-outs and wait`(_ name: String) throws {
         let row = measure(try #require(Design.all.first { $0.name == name }))
-        #expect([row.loads, row.tokensRevokedInUse, row.answersOutOfOrder, row.answersRepeated] == [1, 0, 0, 0])
+        #expect([row.loads, row.tokensRevokedInUse, row.answersOutOfOrder, row.answersTwice] == [1, 0, 0, 0])
         #expect(row.answersLost == 20)
-        #expect(!row.signOutRespected)
+        #expect(!row.signOutHolds)
         #expect(row.waitingAtExpiry == 10)
     }
 
@@ -36,18 +37,23 @@ import Testing
     func `the shim and the token service do all of it right`(_ name: String, callers: Int) throws {
         let row = Findings(of: try #require(Design.all.first { $0.name == name }), callers: callers)
         #expect(row.loads == 1)
-        #expect([row.tokensRevokedInUse, row.answersLost, row.answersRepeated] == [0, 0, 0])
+        #expect([row.tokensRevokedInUse, row.answersLost, row.answersTwice] == [0, 0, 0])
         #expect([row.answersOutOfOrder, row.waitingAtExpiry] == [0, 0])
-        #expect(row.signOutRespected)
+        #expect(row.signOutHolds)
     }
 
     @Test func `measures the same in every run`() {
         for design in Design.all { #expect(measure(design) == measure(design)) }
     }
 
-    @Test func `prints a table and sentences that fit a terminal of 100 columns`() async throws {
-        let lines = try await SimulationReport(callers: 100).description.split(separator: "\n")
-        #expect(lines.allSatisfy { $0.count <= 100 })
-        for design in Design.all { #expect(lines.count { $0.hasPrefix(design.name) } == 2) }
+    @Test(arguments: [1, 10_000])
+    func `prints a table and sentences that fit a terminal of 80 columns`(callers: Int) async throws {
+        let progress = Log<String>()
+        let report = try await SimulationReport(callers: callers) { progress.append($0) }.description
+        #expect(report.tooLong == [])
+        #expect(progress.entries.filter { $0.count >= 80 } == [])
+        let lines = report.split(separator: "\n")
+        for design in Design.all { #expect(lines.count { $0.hasPrefix(design.title + " ") } == 1) }
+        for count in SimulationReport.counts { #expect(lines.count { $0.hasPrefix(count.name + " ") } == 2) }
     }
 }

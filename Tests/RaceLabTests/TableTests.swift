@@ -20,6 +20,7 @@ import Testing
     @Test func `wrap between words and keep the space of a column`() {
         #expect("name  one two three".wrapped(to: 12, indent: 6) == "name  one\n      two\n      three")
         #expect("unbreakable".wrapped(to: 4, indent: 2) == "unbreakable")
+        #expect("   1 s  two".wrapped(to: 8, indent: 8) == "   1 s \n        two")
     }
 
     @Test(

@@ -81,6 +81,23 @@ import Testing
         }
     }
 
+    @Test func `counts one time as one`() {
+        func forecast(_ seconds: Int) -> String {
+            Watch.forecast(lifetime: .seconds(5), refreshIn: nil, expiries: 1, seconds: seconds)
+        }
+        #expect(forecast(60).hasSuffix(": 1 time takes about 3.3 s."))
+        #expect(forecast(2).contains("; 1 time would take 3.3 s: "))
+    }
+
+    @Test func `is printed in lines that fit a terminal of 80 columns, with the time in front`() {
+        let text = "load 1 failed, the current token stays: " + String(repeating: "a server's words ", count: 20)
+        let lines = Follower.line(text, at: .milliseconds(1_234)).split(separator: "\n")
+        #expect(lines[0].hasPrefix("   1.234 s  load 1 failed,"))
+        #expect(lines.count > 4 && lines.allSatisfy { $0.count <= 80 })
+        #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("            ") && !$0.hasPrefix("             ") })
+        #expect(Follower.line("foretold") == "            foretold")
+    }
+
     @Test(
         arguments: [
             (Duration.seconds(5), "Tokens live 5.0 s and are replaced after about 3.3 s: 3 times take about 9.8 s."),

@@ -1,5 +1,5 @@
 extension Diagram {
-    /// The diagram as text, for a terminal of a hundred columns; with more than ten tasks it is as wide as it must be.
+    /// The diagram as text, for a terminal of 80 columns; with more than eight tasks it is as wide as it must be.
     var text: String { Text(self).lines.joined(separator: "\n") }
 
     /// Sets a diagram in lines.
@@ -14,7 +14,7 @@ extension Diagram {
             ("●", "● did something"), ("•", "• went on, no more is known"), ("──", "── time moved on"), ("✘", "✘ failed"),
         ]
 
-        private static let page = 100
+        private static let page = 80
         /// Between two columns.
         private static let gap = 2
         /// Columns are as wide as their texts, up to this.
@@ -62,10 +62,9 @@ extension Diagram {
             let first = max(4, numbers) + gap
             let available = page - first - gap * (widths.count - 1)
             var limit = Self.widths.upperBound
-            while limit > Self.widths.lowerBound, widths.reduce(0, { $0 + min($1, limit) }) > available { limit -= 1 }
-            return widths.reduce(into: [first]) { edges, width in
-                edges.append((edges.last ?? 0) + max(min(width, limit), Self.widths.lowerBound) + gap)
-            }
+            func given(_ width: Int) -> Int { max(min(width, limit), Self.widths.lowerBound) }
+            while limit > Self.widths.lowerBound, widths.reduce(0, { $0 + given($1) }) > available { limit -= 1 }
+            return widths.reduce(into: [first]) { edges, width in edges.append((edges.last ?? 0) + given(width) + gap) }
         }
 
         private mutating func add(_ row: Int) {

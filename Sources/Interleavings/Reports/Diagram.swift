@@ -44,7 +44,7 @@ struct Diagram: Sendable, Equatable {
     }
 
     /// What is said where nothing is marked.
-    static let usualOrder = "The usual order fails: who runs goes on while it can, then comes who has waited longest."
+    static let usualOrder = "The usual order fails: each runs while it can, then who has waited longest."
 
     /// Whether the schedule never left the usual order.
     var isUsual: Bool {

@@ -23,10 +23,13 @@ struct Recorder: Sendable {
         trace.steps[trace.steps.count - 1].events.append(Trace.Event(task: task, text: text, kind: kind))
     }
 
-    /// A value as an event shows it: an optional without its wrapping.
+    /// A value as an event shows it: an optional without its wrapping, a function as "ƒ".
     static func brief(_ value: Any) -> String {
         let mirror = Mirror(reflecting: value)
-        guard mirror.displayStyle == .optional else { return String(describing: value) }
+        guard mirror.displayStyle == .optional else {
+            // All that the language says of a function, and there may be many in a value.
+            return String(describing: value).replacing("(Function)", with: "ƒ")
+        }
         return mirror.children.first.map { brief($0.value) } ?? "nil"
     }
 }

@@ -61,7 +61,7 @@ extension Contender {
 
     /// The articles' third stage, its queue simulated.
     public static let threadSafe = Contender("stage 3") { simulation, network in
-        let queue = simulation.serialQueue("AccessToken")
+        let queue = simulation.serialQueue("queue")
         let service = ThreadSafeTokenService(loader: network, clock: simulation.clock) { queue.async($0) }
         return Service(ask: { service.retrieveToken(then: $0) }, signOut: { service.signOut() })
     }
@@ -78,7 +78,7 @@ extension Contender {
 
     /// The articles' API over `TokenService`, its queue simulated.
     public static let callbackShim = Contender("AccessTokenService") { simulation, network in
-        let queue = simulation.serialQueue("AccessToken")
+        let queue = simulation.serialQueue("queue")
         let service = AccessTokenService(service: tokenService(simulation, network)) { queue.async($0) }
         return Service(ask: { service.retrieveToken(then: $0) }, signOut: { service.reset() })
     }

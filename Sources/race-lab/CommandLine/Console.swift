@@ -1,22 +1,37 @@
+import AccessTokens
 import Foundation
 
 /// Where the lab writes: results to standard output, everything else to standard error.
 enum Console {
+    /// How many columns of a terminal a line may take.
+    static let columns = 80
+
+    /// Whether standard output could not be written to, so that the result is not all there.
+    private static let hasFailed = Lock(false)
+
     /// Writes a line of the result, at once even into a pipe.
+    ///
+    /// A failure waits for ``finish()``: a run that holds a user's grant must come to its own end.
     static func print(_ line: String) {
-        write(line + "\n", to: .standardOutput)
+        do { try write(line + "\n", to: .standardOutput) } catch { hasFailed.withLock { $0 = true } }
+    }
+
+    /// Throws if something of the result was not written.
+    static func finish() throws(OutputError) {
+        if hasFailed.withLock({ $0 }) { throw OutputError() }
     }
 
     /// Writes a line about the run.
     static func note(_ line: String) {
-        write(line + "\n", to: .standardError)
+        // Nobody is left to be told that standard error cannot be written to.
+        try? write(line + "\n", to: .standardError)
     }
 
     /// Shows what happens now, in place of what happened before; nothing if nobody watches.
     static func progress(_ text: String) {
         guard isatty(STDERR_FILENO) == 1 else { return }
         // To the line's start, erase it, write.
-        write("\r\u{1B}[K\(text)", to: .standardError)
+        try? write("\r\u{1B}[K\(text)", to: .standardError)
     }
 
     /// Writes a value as JSON.
@@ -26,8 +41,12 @@ enum Console {
         print(String(decoding: try encoder.encode(value), as: UTF8.self))
     }
 
-    private static func write(_ text: String, to file: FileHandle) {
-        // Nobody is left to be told that standard output cannot be written to.
-        try? file.write(contentsOf: Data(text.utf8))
+    private static func write(_ text: String, to file: FileHandle) throws {
+        try file.write(contentsOf: Data(text.utf8))
     }
+}
+
+/// Standard output is full or closed.
+struct OutputError: Error, CustomStringConvertible {
+    let description = "standard output is full or closed: something of the result is missing"
 }

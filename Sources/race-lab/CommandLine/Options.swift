@@ -58,13 +58,14 @@ struct Options: Equatable {
         "--callers", "--show", "--token-url", "--client-id", "--authentication", "--scope", "--store", "--expiries", "--seconds",
     ]
 
-    /// Names what was given, but never the value of an unknown option: it may be a secret.
+    /// Says what is not known; repeats it only if it looks like an option's name, as anything else may be a secret.
     private static func unknown(_ name: String) -> UsageError {
+        let isName = name.wholeMatch(of: /-[A-Za-z]|--[a-z][a-z-]{1,23}/) != nil
+        let what = isName ? "unknown option '\(name)'" : "unexpected argument (not repeated here: it may be a secret)"
         for secret in Credentials.Secret.allCases where name.contains(secret.optionPart) {
-            return UsageError("unknown option \(UsageError.quoted(name)): \(secret.advice)")
+            return UsageError("\(what): \(secret.advice)")
         }
-        return UsageError(
-            name.hasPrefix("-") ? "unknown option \(UsageError.quoted(name))" : "unexpected argument \(UsageError.quoted(name))")
+        return UsageError(what)
     }
 
     private static func number(
@@ -72,7 +73,7 @@ struct Options: Equatable {
     ) throws(UsageError) -> Int? {
         guard let text = given[name] else { return nil }
         guard let number = Int(text), (1...limit).contains(number) else {
-            throw UsageError("\(name) expects a whole number from 1 to \(limit), not \(UsageError.quoted(text))")
+            throw UsageError("\(name) expects a whole number from 1 to \(limit)")
         }
         return number
     }
@@ -86,7 +87,7 @@ struct Options: Equatable {
         let name = text.lowercased().replacing(/\*$/, with: "")
         guard let design = Design.all.first(where: { $0.name.lowercased() == name }) else {
             let designs = Design.all.map { "'\($0.name)'" }.joined(separator: ", ")
-            throw UsageError("--show expects the name of a design, one of \(designs), not \(UsageError.quoted(text))")
+            throw UsageError("--show expects the name of a design, one of \(designs)")
         }
         return design.name
     }
@@ -113,7 +114,7 @@ struct Options: Equatable {
         switch given["--authentication"] {
         case nil, "basic", "client_secret_basic": return false
         case "post", "client_secret_post": return true
-        case let text?: throw UsageError("--authentication expects 'basic' or 'post', not \(UsageError.quoted(text))")
+        default: throw UsageError("--authentication expects 'basic' or 'post'")
         }
     }
 }

@@ -32,23 +32,26 @@ final class Follower: Sendable {
             for await event in events {
                 if isDone.withLock({ $0 }) { continue }
                 let (line, isOver) = watch.withLock { ($0.note(event), $0.isOver) }
-                print("\(Self.stamp(start.duration(to: clock.now)))  \(line)")
+                print(Self.line(line, at: start.duration(to: clock.now)))
                 if !isForecast, [.loadSucceeded, .restored].contains(event.name), let token = service?.cachedToken {
                     isForecast = true
                     let forecast = Watch.forecast(
                         lifetime: token.lifetime, refreshIn: token.refreshIn, expiries: expiries, seconds: seconds)
-                    print(String(repeating: " ", count: 12) + forecast)
+                    print(Self.line(forecast))
                 }
                 if isOver { enough.give(.success(())) }
             }
         }
     }
 
-    /// The time since the start with milliseconds, in a column.
-    private static func stamp(_ elapsed: Duration) -> String {
-        let milliseconds = elapsed.nanoseconds / 1_000_000
-        let fraction = "\(1000 + milliseconds % 1000)".dropFirst()
-        let text = "\(milliseconds / 1000).\(fraction) s"
-        return String(repeating: " ", count: max(10 - text.count, 0)) + text
+    /// A line of the log: the time since the start with milliseconds, in a column, and what happened then.
+    static func line(_ text: String, at elapsed: Duration? = nil) -> String {
+        let stamp = elapsed.map { elapsed in
+            let milliseconds = elapsed.nanoseconds / 1_000_000
+            return "\(milliseconds / 1000).\("\(1000 + milliseconds % 1000)".dropFirst()) s"
+        }
+        let column = 10
+        let space = String(repeating: " ", count: max(column - (stamp ?? "").count, 0))
+        return "\(space)\(stamp ?? "")  \(text)".wrapped(indent: column + 2)
     }
 }

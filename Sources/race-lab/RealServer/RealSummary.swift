@@ -55,15 +55,15 @@ struct RealSummary: Encodable, CustomStringConvertible {
     var description: String {
         let table = Table(
             headings: [
-                ["callers"], ["number"], ["served"], ["answers"], ["failures"], ["p50"], ["p90"], ["p99"], ["max"],
+                ["kind"], ["callers"], ["served"], ["answers"], ["failures"], ["p50"], ["p90"], ["p99"], ["max"],
             ],
             rows: [async.row(named: "async"), callbacks.row(named: "callback")])
         let total = """
             \(async.served + callbacks.served) of \(counted(async.callers + callbacks.callers, "caller")) served with \
             \(counted(loads, "load")) (\(failedLoads) failed) in \(seconds) s; \
-            \(expiries == 0 ? "no token was replaced" : "the token was replaced \(counted(expiries, "time"))").
+            \(expiries == 0 ? "no token was replaced" : "the token was replaced \(counted(expiries, "time"))"). \
             Latencies include each caller's first answer, for which there was no token yet.
             """
-        return (table.lines + ["", total]).joined(separator: "\n")
+        return (table.lines + ["", total.wrapped(indent: 0)]).joined(separator: "\n")
     }
 }

@@ -83,10 +83,11 @@ struct Watch: Sendable {
         let renewal = start ?? policy.hardExpiry(forLifetime: lifetime)
         let life = "Tokens live \(lifetime.short) and are replaced after about \(renewal.short)"
         let total = renewal * expiries
+        let times = counted(expiries, "time")
         guard total <= .seconds(seconds) else {
-            return "\(life); \(expiries) times would take \(total.short): the run ends after \(seconds) s (--seconds)."
+            return "\(life); \(times) would take \(total.short): the run ends after \(seconds) s (--seconds)."
         }
-        return "\(life): \(expiries) times take about \(total.short)."
+        return "\(life): \(times) \(expiries == 1 ? "takes" : "take") about \(total.short)."
     }
 }
 

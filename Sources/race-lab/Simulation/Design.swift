@@ -22,6 +22,12 @@ struct Design: Sendable {
 
     var name: String { contender.name }
 
+    /// The name, marked where the design is for one thread only.
+    var title: String { isThreadSafe ? name : name + "*" }
+
+    /// The title in short lines, for the head of a column.
+    var heading: [String] { title.replacing("Service", with: " Service").split(separator: " ").map(String.init) }
+
     static let all = [unpredictable, enqueueing, threadSafe, reentrant, callbackShim, tokenService]
 
     static let unpredictable = Design(
@@ -62,7 +68,7 @@ struct Design: Sendable {
 
     static let callbackShim = Design(
         contender: .callbackShim,
-        reason: "The articles' API over TokenService: handlers wait in the actor, in order, and every load has a limit."
+        reason: "The articles' API over TokenService: handlers wait in one line, in order, and every load has a limit."
     ) { world, loader in
         let service = AccessTokenService(service: world.tokenService(loader), queue: world.queue)
         return Service(ask: service.retrieveToken, signOut: { service.reset() })

@@ -1,3 +1,4 @@
+import Foundation
 import Interleavings
 import RaceGallery
 
@@ -34,7 +35,10 @@ struct Exhibition: CustomStringConvertible {
     var description: String {
         let rows = contrast.trials.map { [$0.trial.name, "\($0.summary.schedules)", "\($0.summary.failures)"] }
         let table = Table(headings: [["trial"], ["schedules"], ["failing"]], rows: rows)
-        return [heading, table.lines.joined(separator: "\n"), picture].joined(separator: "\n\n")
+        let text = [heading, table.lines.joined(separator: "\n"), picture].joined(separator: "\n\n")
+        // The diagram fits already; what is too long is a sentence, or the line that replays.
+        return text.components(separatedBy: "\n").map { $0.wrapped(indent: $0.hasPrefix(" ") ? 8 : 0) }
+            .joined(separator: "\n")
     }
 
     private var heading: String {

@@ -2,19 +2,19 @@ import AccessTokens
 import AccessTokensTesting
 import TestStage
 
-/// A row of the table: what one design did, all of it measured.
+/// A column of the table: what one design did, all of it measured; its properties are named as the table's rows.
 struct Findings: Encodable, Equatable {
     let design: String
     let callers: Int
     private(set) var loads = 0
     private(set) var tokensRevokedInUse = 0
     private(set) var answersLost = 0
-    private(set) var answersRepeated = 0
+    private(set) var answersTwice = 0
     private(set) var answersOutOfOrder = 0
-    private(set) var signOutRespected = false
+    private(set) var signOutHolds = false
     private(set) var waitingAtExpiry = 0
     private(set) var schedules = 0
-    private(set) var failingSchedules = 0
+    private(set) var failing = 0
     let isThreadSafe: Bool
     let reason: String
 
@@ -43,7 +43,7 @@ struct Findings: Encodable, Equatable {
     /// Adds what the explorer found.
     mutating func add(_ contrast: Contrast) {
         schedules = contrast.schedules
-        failingSchedules = contrast.failures
+        failing = contrast.failures
     }
 
     /// All callers ask while nothing is cached, of a server that keeps one token valid.
@@ -83,7 +83,7 @@ struct Findings: Encodable, Equatable {
         var scenario = Scenario(design, answersTwice: true)
         scenario.ask(callers)
         scenario.world.pass(Network.slowest)
-        answersRepeated = scenario.answersPerCaller.count { $0 > 1 }
+        answersTwice = scenario.answersPerCaller.count { $0 > 1 }
     }
 
     /// One caller asks, somebody signs out during the load, the load ends, and the next caller asks.
@@ -95,7 +95,7 @@ struct Findings: Encodable, Equatable {
         scenario.ask(1)
         scenario.world.pass(Network.slowest)
         // The server numbers its tokens, so that this one is known: it was on its way when the sign-out came.
-        signOutRespected = scenario.lastToken.map { $0.value != "access-1" } ?? false
+        signOutHolds = scenario.lastToken.map { $0.value != "access-1" } ?? false
     }
 
     /// All callers ask once a minute for eleven minutes, of a server whose tokens live for ten.

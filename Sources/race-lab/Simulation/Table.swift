@@ -34,14 +34,16 @@ struct Table {
 }
 
 extension String {
-    /// The text in lines of at most `width` characters, all but the first one indented.
-    func wrapped(to width: Int, indent: Int) -> String {
-        var lines = [""]
-        for word in split(separator: " ", omittingEmptySubsequences: false) {
-            if !lines[lines.count - 1].isEmpty, lines[lines.count - 1].count + 1 + word.count > width {
+    /// The text in lines that fit the lab's page, all but the first one indented; a word that is longer stays whole.
+    func wrapped(to width: Int = Console.columns, indent: Int) -> String {
+        var words = split(separator: " ", omittingEmptySubsequences: false)[...]
+        var lines = [String(words.popFirst() ?? "")]
+        for word in words {
+            let line = lines[lines.count - 1]
+            if line.count + 1 + word.count > width, line.contains(where: { $0 != " " }) {
                 lines.append(String(repeating: " ", count: indent) + word)
             } else {
-                lines[lines.count - 1] += (lines.count == 1 && lines[0].isEmpty ? "" : " ") + word
+                lines[lines.count - 1] = "\(line) \(word)"
             }
         }
         return lines.joined(separator: "\n")

@@ -49,8 +49,9 @@ import Testing
                       ✘ never goes on               │
                       │                             ✘ never goes on
 
-                ✘ Deadlock: nothing can run and no timer is pending, but these have not ended: 'reader', 'writer'.
-                  'writer' waits for the lock 'cache'. 'reader' waits for the lock 'store'.
+                ✘ Deadlock: nothing can run and no timer is pending, but these have not ended:
+                  'reader', 'writer'. 'writer' waits for the lock 'cache'. 'reader' waits for
+                  the lock 'store'.
 
                 ● did something   ✘ failed
                 ► the schedule left the usual order here, in which ○ would have run
@@ -72,8 +73,9 @@ import Testing
                    9  ● on mailbox
                       ✘ never goes on
 
-                ✘ Deadlock: nothing can run and no timer is pending, but these have not ended: 'waiter'. Or one of
-                  them awaits something outside that takes long, such as Task.sleep: use simulation.clock.
+                ✘ Deadlock: nothing can run and no timer is pending, but these have not ended:
+                  'waiter'. Or one of them awaits something outside that takes long, such as
+                  Task.sleep: use simulation.clock.
 
                 ● did something   • went on, no more is known   ✘ failed
                 ► the schedule left the usual order here, in which ○ would have run
@@ -103,7 +105,7 @@ import Testing
                 ✘ one load for all
 
                 ● did something   • went on, no more is known   ── time moved on   ✘ failed
-                The usual order fails: who runs goes on while it can, then comes who has waited longest.
+                The usual order fails: each runs while it can, then who has waited longest.
                 """)
     }
 
@@ -123,7 +125,7 @@ import Testing
                 ✘ the account is not overdrawn
 
                 ● did something   ✘ failed
-                The usual order fails: who runs goes on while it can, then comes who has waited longest.
+                The usual order fails: each runs while it can, then who has waited longest.
                 """)
     }
 
@@ -154,6 +156,19 @@ import Testing
             try simulation.require(false, "as it must")
         }
         #expect(diagram.hasPrefix("step  scenario  caller         caller (2)\n"), "\(diagram)")
+    }
+
+    @Test func `names a function by a letter, inside a value too`() async throws {
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(granularity: .accesses) { simulation in
+                let desk = Desk()
+                desk.handlers.append { _ in }
+                desk.handlers.append { _ in }
+                try simulation.require(desk.handlers.isEmpty, "as it must")
+            }
+        }
+        let diagram = try #require(failure).diagram
+        #expect(diagram.contains("writes handlers: [ƒ, ƒ]") && !diagram.contains("Function"), "\(diagram)")
     }
 
     @Test func `makes its texts without being a step of its own`() async throws {

@@ -84,6 +84,11 @@ final class Account: @unchecked Sendable {
     var final: Int { $balance }
 }
 
+/// Keeps handlers that nothing protects.
+final class Desk {
+    @Interleaved("handlers") var handlers: [(Int) -> Void] = []
+}
+
 /// Forgets a message that nobody waits for.
 actor Mailbox {
     private var waiter: CheckedContinuation<Void, Never>?

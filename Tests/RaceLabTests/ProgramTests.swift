@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+@testable import race_lab
+
+/// The programs as a shell starts them.
+@Suite struct `The programs` {
+    /// Runs a line of a shell in which `$0` is the program; returns its status and what it wrote to standard error.
+    private func run(_ line: String, _ program: String) async throws -> (status: Int32, notes: String) {
+        let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        let place = (tests ?? URL(filePath: CommandLine.arguments[0])).deletingLastPathComponent()
+        return try await withCheckedThrowingContinuation { continuation in
+            // A thread of its own: reading waits, and the pool has few threads.
+            Thread.detachNewThread {
+                continuation.resume(
+                    with: Result {
+                        let process = Process()
+                        process.executableURL = URL(filePath: "/bin/sh")
+                        process.arguments = ["-c", line, place.appending(path: program).path]
+                        let notes = Pipe()
+                        process.standardError = notes
+                        try process.run()
+                        let text = String(decoding: notes.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+                        process.waitUntilExit()
+                        return (process.terminationStatus, text)
+                    })
+            }
+        }
+    }
+
+    #if os(Linux)
+    @Test(arguments: ["race-lab", "movie-screens"])
+    func `fail when nothing can be written`(_ program: String) async throws {
+        for file in ["> /dev/full", ">&-"] {
+            let (status, notes) = try await run(#""$0" --help \#(file)"#, program)
+            #expect(status == 1)
+            #expect(notes.hasPrefix("\(program): standard output is full or closed"), "\(notes)")
+            #expect(notes.tooLong == [])
+        }
+    }
+    #endif
+
+    @Test(arguments: ["race-lab", "movie-screens"])
+    func `explain themselves in 80 columns, and repeat no stray argument`(_ program: String) async throws {
+        let help = try await run(#""$0" --help >&2"#, program)
+        #expect(help.status == 0)
+        #expect(help.notes.hasPrefix("\(program) ") && help.notes.tooLong == [], "\(help.notes)")
+        let stray = try await run(#""$0" hunter2"#, program)
+        #expect(stray.status == 64)
+        #expect(stray.notes.hasPrefix("\(program): ") && !stray.notes.contains("hunter2"), "\(stray.notes)")
+        #expect(stray.notes.tooLong == [])
+    }
+
+    @Test func `tell an error in lines that fit, whatever lines it has`() {
+        let note = RaceLab.note(of: "The server said:\n" + String(repeating: "something ", count: 30))
+        #expect(note.hasPrefix("race-lab: The server said: something something"))
+        #expect(note.tooLong == [])
+    }
+}

@@ -1,0 +1,9 @@
+import Foundation
+
+/// Where the package is.
+let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+extension String {
+    /// The lines that a terminal of 80 columns breaks.
+    var tooLong: [Substring] { split(separator: "\n").filter { $0.count > 80 } }
+}
