@@ -59,6 +59,17 @@ import Testing
         }
     }
 
+    @Test func `who was passed over for long is picked from then on, not once in a hundred steps`() async throws {
+        try await explore(.pct(schedules: 60), stepLimit: 5_000) { simulation in
+            let flag = Tally()
+            simulation.spawn("waiter") { while flag.value == 0 { await Task.yield() } }
+            simulation.spawn("worker") {
+                for _ in 1...200 { await Task.yield() }
+                flag.next()
+            }
+        }
+    }
+
     @Test func `who yields for ever is a livelock, and named`() async throws {
         let found = try await failure(.mixed(schedules: 10), stepLimit: 500) { simulation in
             simulation.spawn("spinner") { while !Task.isCancelled { await Task.yield() } }

@@ -53,6 +53,19 @@ import Testing
         #expect(found.problem?.detail.contains("only the first") == true)
     }
 
+    @Test func `of a failing execution is found, though it fails for the same reason each time`() async throws {
+        let runs = Tally()
+        let found = try await failure(.random(schedules: 5)) { simulation in
+            let run = runs.next()
+            // The first schedule passes, and passes again.
+            guard run > 2 else { return }
+            for number in 0...run % 2 { simulation.spawn("task \(number)") {} }
+            await Task.yield()
+            throw Stop()
+        }
+        #expect(found.problem?.code == .nondeterminism)
+    }
+
     @Test func `of a later failing execution is found`() async throws {
         let runs = Tally()
         let found = try await failure(.random(schedules: 100)) { simulation in

@@ -48,6 +48,14 @@ import Testing
         }
     }
 
+    @Test func `of two reasons in one step the first counts`() async throws {
+        let found = try await failure(.replay("")) { simulation in
+            try? simulation.require(false, "the first")
+            try? simulation.require(false, "the second")
+        }
+        #expect(found.problem?.detail == "the first")
+    }
+
     @Test func `the first failure has the number and the seed of its schedule`() async throws {
         let found = try await failure(.random(schedules: 500, seed: 7), naiveCallers)
         let seed = try #require(found.seed)

@@ -23,10 +23,7 @@ extension Diagram {
     ///
     /// - Parameter error: Why it failed; who waits for ever, by a deadlock, is marked.
     static func moments(of trace: Trace, error: any Error) -> [Moment] {
-        var moments: [Moment] = []
-        for step in trace.steps where moments.last?.mark != .failure {
-            moments += Self.moments(of: step, named: trace.names)
-        }
+        let moments = trace.steps.flatMap { Self.moments(of: $0, named: trace.names) }
         guard let problem = error as? ExplorationProblem, let last = trace.steps.last else { return moments }
         guard let text = lastWords[problem.code] else { return moments }
         return moments + problem.tasks.map { Moment(step: nil, name: $0, time: last.time, mark: .failure, texts: [text]) }

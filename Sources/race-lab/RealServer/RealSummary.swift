@@ -57,7 +57,7 @@ struct RealSummary: Encodable, CustomStringConvertible {
             headings: [
                 ["kind"], ["callers"], ["served"], ["answers"], ["failures"], ["p50"], ["p90"], ["p99"], ["max"],
             ],
-            rows: [async.row(named: "async"), callbacks.row(named: "callback")])
+            rows: [async.row(named: "async"), callbacks.row(named: "callbacks")])
         let total = """
             \(async.served + callbacks.served) of \(counted(async.callers + callbacks.callers, "caller")) served with \
             \(counted(loads, "load")) (\(failedLoads) failed) in \(seconds) s; \
