@@ -45,6 +45,8 @@ import Testing
             let start = try #require(text.range(of: "\nSchedule ")).upperBound
             #expect(guide.contains(text[start...]), "\(text)")
         }
+        let schedules = try await Contrast(of: .tokenService).schedules
+        #expect(guide.contains("--show TokenService` tries \(schedules) schedules"), "\(schedules)")
         let stage1 = try await Exhibition(of: .unpredictable).description
         #expect(guide.contains(try #require(stage1.firstMatch(of: /fails in \d+ of \d+ schedules/)).0))
     }
