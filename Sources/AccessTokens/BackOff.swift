@@ -28,10 +28,17 @@ struct BackOff: Sendable {
             return error
         }
         let pause =
-            RefreshPolicy.honoured(retryAfter: retryAfter)
-            ?? (isCostly || error.remedy != .retry
-                ? RefreshPolicy.longestPause : RefreshPolicy.pause(afterFailures: failures, jitter: jitter))
-        return hold(error, until: now + pause)
+            isCostly || error.remedy != .retry
+            ? RefreshPolicy.longestPause : RefreshPolicy.pause(afterFailures: failures, jitter: jitter)
+        let wish = RefreshPolicy.honoured(retryAfter: retryAfter) ?? pause
+        return hold(error, until: now + (isCostly ? max(wish, pause) : wish))
+    }
+
+    /// Ends every pause. What a server has refused it has refused: a person who taps “try again” each time learns it, too.
+    mutating func reopen() {
+        let refusals = unclearRefusals
+        self = BackOff()
+        unclearRefusals = refusals
     }
 
     /// A server that goes on refusing without saying what is taken at its word: the grant is dead.

@@ -53,7 +53,10 @@ struct LoadWaits: Sendable {
         if let index = waits.firstIndex(where: { $0.mark === mark && $0.target == target }) { waits.remove(at: index) }
     }
 
-    var count: Int { waits.count }
+    /// Whether a load of one of these services waits, or one waits for one of them.
+    func contains(anyOf services: Set<ObjectIdentifier>) -> Bool {
+        waits.contains { services.contains($0.mark.service) || services.contains($0.target) }
+    }
 }
 
 extension TokenService {

@@ -13,7 +13,17 @@ enum LogText {
         return text.unicodeScalars.count > limit ? line + "…" : line
     }
 
-    /// The same without spaces, as the value of a field.
+    /// Returns the text, in any language and length, with those characters escaped that could begin another line.
+    static func sentence(_ text: String) -> String {
+        text.unicodeScalars.reduce(into: "") { sentence, scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: sentence += scalar.escaped(asASCII: true)
+            default: sentence.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
+    /// The same as ``line(_:)`` without spaces, as the value of a field.
     static func field(_ text: String) -> String {
         String(line(text).map { $0 == " " || $0 == "=" ? "_" : $0 })
     }

@@ -17,7 +17,8 @@ public struct SalvagedGrant: TokenLoadFailure {
     ///   - reason: Why there is no access token.
     public init(_ grant: AccessToken, reason: any Error) {
         self.grant = grant
-        self.reason = reason
+        // Wrapped twice it would leave the service inside the error.
+        self.reason = (reason as? SalvagedGrant)?.reason ?? reason
     }
 
     /// The reason's own remedy.

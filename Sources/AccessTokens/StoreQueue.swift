@@ -23,9 +23,7 @@ struct StoreQueue: Sendable {
         var fences: [Int] = []
         /// Whether it first reads what is there: the service doesn't know it, and it is to be revoked.
         var handsOver = false
-        /// What has been handed over already.
-        var handedOver: [AccessToken] = []
-        /// Whether its deadline has passed; it goes on all the same, and those behind it wait.
+        /// Whether nothing waits for it any longer: its deadline has passed, or that of one before it.
         var isLate = false
     }
 
@@ -35,22 +33,21 @@ struct StoreQueue: Sendable {
     /// Whether the operation that runs has exceeded its limit: then nothing else waits for the store either.
     var isLate: Bool { operations.first?.isLate ?? false }
 
-    /// When the next operation exceeds its limit.
-    var nextDeadline: Duration? { operations.lazy.filter { !$0.isLate }.map(\.deadline).min() }
+    /// When the operation that runs exceeds its limit; those behind it were added later and have theirs later.
+    var nextDeadline: Duration? { isLate ? nil : operations.first?.deadline }
 
     /// Adds an operation at the end; returns those that it makes pointless, which have not begun.
     mutating func add(
-        _ kind: Kind, generation: Int, deadline: Duration, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false,
-        handedOver: [AccessToken] = []
+        _ kind: Kind, generation: Int, deadline: Duration, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
     ) -> [Operation] {
         let dropped = dropPending(before: kind)
         count += 1
+        // A fence that waits for this one instead waits no longer for that.
+        let deadlines = dropped.filter { !$0.fences.isEmpty }.map(\.deadline) + [deadline]
         var operation = Operation(
-            id: count, kind: kind, generation: generation, deadline: deadline, flight: flight,
+            id: count, kind: kind, generation: generation, deadline: deadlines.min() ?? deadline, flight: flight,
             handsOver: handsOver || dropped.contains(where: \.handsOver))
         operation.fences = dropped.flatMap(\.fences) + [fence].compactMap { $0 }
-        // Of many that follow each other quickly the last ones are enough: what is handed over twice does no harm.
-        operation.handedOver = (dropped.flatMap(\.handedOver) + handedOver).suffix(8)
         // Behind one that is late, nothing waits.
         operation.isLate = isLate
         operations.append(operation)
@@ -62,15 +59,15 @@ struct StoreQueue: Sendable {
         operations.isEmpty ? nil : operations.removeFirst()
     }
 
-    /// Marks those whose time is over, and returns them as they were.
+    /// When the time of the one that runs is over nothing waits any longer for it or behind it; returns all as they were.
     mutating func elapse(to now: Duration) -> [Operation] {
-        var late: [Operation] = []
-        for index in operations.indices where !operations[index].isLate && operations[index].deadline <= now {
-            late.append(operations[index])
+        guard let deadline = nextDeadline, deadline <= now else { return [] }
+        let late = operations
+        for index in operations.indices {
             operations[index].isLate = true
             operations[index].fences = []
             // What was to be restored is welcome later; what was to be saved is published without.
-            if case .save = late[late.count - 1].kind { operations[index].flight = nil }
+            if case .save = operations[index].kind { operations[index].flight = nil }
         }
         return late
     }

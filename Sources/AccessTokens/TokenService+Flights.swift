@@ -3,16 +3,14 @@ extension TokenService {
     ///
     /// Detached: no caller's task-locals or cancellation reach it. Registered before anything suspends: a second caller
     /// finds it. Only the loader runs on its executor, so that nothing else ever waits behind it.
-    func start(_ flight: Machine.Flight, replacing previous: AccessToken?) {
+    func start(_ flight: Machine.Flight) {
         let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
-        let mark = self.mark(of: flight.id)
+        let mark = self.mark(of: .flight(flight.id))
         let task = Task.detached(executorPreference: executor, priority: priority) { [loader, loadExecutor] in
             let result = await LoadMark.$current.withValue(mark) {
                 await Result {
-                    // Fenced off before it began: the old grant must not be used any more.
-                    guard !mark.hasEnded else { throw CancellationError() }
-                    return try await withTaskExecutorPreference(loadExecutor) {
-                        try await loader.loadToken(replacing: previous)
+                    try await withTaskExecutorPreference(loadExecutor) {
+                        try await loader.loadToken(replacing: flight.previous, unlessEnded: mark)
                     }
                 }
             }
@@ -37,20 +35,21 @@ extension TokenService {
         }
     }
 
-    /// The mark that the tasks of a flight carry while callers may wait for it.
-    func mark(of flight: Int) -> LoadMark {
-        let mark = marks[flight] ?? LoadMark(of: self)
-        marks[flight] = mark
+    /// The mark that the tasks of a flight or an operation carry while something may wait for it.
+    func mark(of work: Work) -> LoadMark {
+        let mark = marks[work] ?? LoadMark(of: self)
+        marks[work] = mark
         return mark
     }
 
-    /// Nobody waits any longer for flights that are not the current one, or that have stalled.
+    /// Nothing waits any longer for flights that are not the current one, or that have stalled, nor for a store that is late.
     func endMarks() {
         guard !marks.isEmpty else { return }
-        let current = machine.state.runningFlight?.id
-        for (flight, mark) in marks where flight != current {
+        let flight = machine.state.runningFlight.map { Work.flight($0.id) }
+        let operation = machine.storage.isLate ? nil : machine.storage.operations.first.map { Work.operation($0.id) }
+        for (work, mark) in marks where work != flight && work != operation {
             mark.end()
-            marks[flight] = nil
+            marks[work] = nil
         }
     }
 
@@ -79,6 +78,16 @@ extension TokenService {
             // Whoever awaits a task lends it its priority; this one ends with the load.
             Task.detached(executorPreference: executor, priority: priority) { await load.task.value }
         }
+    }
+}
+
+extension TokenLoader {
+    /// Loads, unless the load was given up before its turn came on its executor: an old grant must not be used any more.
+    @concurrent fileprivate func loadToken(
+        replacing previous: AccessToken?, unlessEnded mark: LoadMark
+    ) async throws -> AccessToken {
+        guard !mark.hasEnded else { throw CancellationError() }
+        return try await loadToken(replacing: previous)
     }
 }
 

@@ -35,9 +35,7 @@ extension TokenService {
 
     /// The replacement itself, which has taken effect when this returns.
     package func place(_ token: AccessToken) -> Fence {
-        // Without a refresh token there is nothing to revoke.
-        let previous = machine.grant.flatMap { $0.refreshToken == nil || $0.isSameGrant(as: token) ? nil : $0 }
-        return fence(discarding: previous) { $0.replace(with: token, at: $1) }
+        fence { $0.replace(with: token, at: $1) }
     }
 
     /// Signs out: drops token and grant, and fences off everything that began before.
@@ -63,14 +61,13 @@ extension TokenService {
 
     /// The reset itself, which has taken effect when this returns.
     package func fence() -> Fence {
-        fence(discarding: machine.grant) { $0.reset(at: $1) }
+        fence { $0.reset(at: $1) }
     }
 
-    private func fence(discarding token: AccessToken?, _ event: (inout Machine, Duration) -> Void) -> Fence {
+    private func fence(_ event: (inout Machine, Duration) -> AccessToken?) -> Fence {
         let number = machine.generation + 1, end = FirstAnswer<SessionChange>()
         if store != nil { fences[number] = end }
-        step(event)
-        return Fence(discarded: token, end: store == nil ? nil : end)
+        return Fence(discarded: step(event), end: store == nil ? nil : end)
     }
 
     /// The store has done its part of these fences, or failed to in time.

@@ -11,7 +11,7 @@ extension TokenService {
     /// Runs an operation of the store in a task that nobody cancels; the machine lets one run at a time.
     func perform(_ operation: StoreQueue.Operation, at now: Duration) {
         guard let store else { return }
-        let mark = operation.flight.map { self.mark(of: $0) } ?? LoadMark(of: self)
+        let mark = self.mark(of: operation.flight.map { .flight($0) } ?? .operation(operation.id))
         let stored = stored(by: operation, at: now)
         Task.detached(executorPreference: executor) { [loadExecutor] in
             let outcome = await LoadMark.$current.withValue(mark) {
@@ -44,7 +44,8 @@ extension TokenService {
         if let stored = outcome.found {
             let age = wallTime?.timeIntervalSince(stored.received)
             if case .load = operation.kind, age?.isFinite == false {
-                error = TokenServiceError(.storeFailed, underlying: UnusableDate())
+                // Time won't mend it, and asked again the store would say the same.
+                error = TokenServiceError(.storeFailed, underlying: UnusableDate(), remedy: .signIn)
             }
             found = (stored.token, Self.bounded(age))
         }

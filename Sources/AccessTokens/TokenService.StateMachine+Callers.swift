@@ -88,7 +88,8 @@ extension TokenService.StateMachine {
         flight.phase = .loading
         flight.start = now
         flight.deadline = flight.limit
-        add(.start(flight, replacing: grant))
+        flight.previous = grant
+        add(.start(flight))
         announce(name, flight)
         return flight
     }

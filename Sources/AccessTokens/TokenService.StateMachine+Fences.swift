@@ -11,27 +11,32 @@ extension TokenService.StateMachine {
     }
 
     /// Signed out: nothing from before is seen by calls that start after this.
-    mutating func reset(at now: Duration) {
-        let fenced = fence(.signedOut)
+    ///
+    /// - Returns: What was given up.
+    @discardableResult
+    mutating func reset(at now: Duration) -> AccessToken? {
+        elapse(to: now)
+        let fenced = fence()
         lastReset = generation
-        let dropped = grant
-        grant = nil
-        if let dropped { discard(dropped, .signedOut) }
+        let dropped = put(nil, .signedOut)
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
         if hasStore {
-            enqueue(.remove, fence: generation, handsOver: true, handedOver: [dropped].compactMap { $0 }, at: now)
+            enqueue(.remove, fence: generation, handsOver: true, at: now)
         }
         cancel(fenced)
+        return dropped
     }
 
     /// A new token for the same principal.
-    mutating func replace(with token: AccessToken, at now: Duration) {
+    ///
+    /// - Returns: What was given up.
+    @discardableResult
+    mutating func replace(with token: AccessToken, at now: Duration) -> AccessToken? {
+        elapse(to: now)
         let isStoreUnknown = isRestorePending
-        let fenced = fence(.replaced)
-        let dropped = grant
-        grant = token
-        if let dropped { discard(dropped, .replaced) }
+        let fenced = fence()
+        let dropped = put(token, .replaced)
         announce(.replaced)
         let isExpired = token.isUnusable || token.lifetime.map { $0 <= .zero } ?? false
         var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
@@ -41,7 +46,7 @@ extension TokenService.StateMachine {
         if hasStore {
             enqueue(
                 .save(token, start: now), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown,
-                handedOver: [dropped, token].compactMap { $0 }, at: now)
+                at: now)
         }
         if isSaved {
             state = .loading(flight)
@@ -54,12 +59,13 @@ extension TokenService.StateMachine {
             state = .loading(startLoad(of: flight, .loadStarted, at: now))
         }
         cancel(fenced)
+        return dropped
     }
 
     /// A person asked to try again: no pause, and no refusal of the grant, holds any longer.
     mutating func retryNow(at now: Duration) {
         elapse(to: now)
-        backOff = BackOff()
+        backOff.reopen()
         guard var servable = state.servable else { return }
         servable.failedRefreshes = 0
         servable.refreshFrom = servable.refreshStart
@@ -67,20 +73,25 @@ extension TokenService.StateMachine {
     }
 
     /// Cuts off everything that began before; returns the flight that this ended.
-    private mutating func fence(_ reason: DiscardedGrant.Reason) -> Flight? {
+    private mutating func fence() -> Flight? {
         generation += 1
         publications += 1
         isRestorePending = false
         backOff = BackOff()
         rejections = Rejections()
         let flight = state.flight
-        for case .saving(let token, _) in (abandoned + [flight].compactMap { $0 }).map(\.phase)
-        where !(grant.map { $0.isSameGrant(as: token) } ?? false) { discard(token, reason) }
         // Only what asks the server is worth counting; what asks the store is forgotten.
         if let flight { abandoned.append(flight) }
         abandoned.removeAll { !$0.isLoading }
         state = .empty
         return flight
+    }
+
+    /// Gives the grant up for another one, or for none; returns what reached the program.
+    private mutating func put(_ token: AccessToken?, _ reason: DiscardedGrant.Reason) -> AccessToken? {
+        let last = grant
+        grant = token
+        return last.flatMap { discard($0, reason) }
     }
 
     private mutating func cancel(_ flight: Flight?) {

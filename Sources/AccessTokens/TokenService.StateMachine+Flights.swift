@@ -2,15 +2,35 @@ extension TokenService.StateMachine {
     /// A load returned a token.
     mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
         expireToken(at: now)
+        // What has come is judged before any limit of its own; the others are compared afterwards.
+        defer { elapse(to: now) }
         guard case (var flight, let isCurrent)? = endLoad(id, bringing: token) else { return }
-        flight.isCostly = token.refreshToken != nil && token.refreshToken != grant?.refreshToken
+        flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
         // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
-        if !token.isUnusable || token.refreshToken != nil { grant = token }
-        if hasStore {
+        let isGrant = !token.isUnusable || token.refreshToken != nil
+        if isGrant, keep(token, isServable: isServable(token, of: flight, at: now), of: flight), hasStore {
             save(token, of: flight, isCurrent: isCurrent, at: now)
         } else {
             accept(token, of: flight, isCurrent: isCurrent, at: now)
         }
+    }
+
+    /// Keeps a load's new grant, if it can.
+    ///
+    /// The grant that the load has used is used up. Another one came meanwhile, from an older load, and one of the two is given
+    /// up: the new one, if it brings nothing to hand out while the other's token is handed out.
+    private mutating func keep(_ token: AccessToken, isServable: Bool, of flight: Flight) -> Bool {
+        guard let last = grant, !(flight.previous.map { $0.isSameGrant(as: last) } ?? false) else {
+            grant = token
+            return true
+        }
+        guard isServable || !(state.servable?.token.isSameGrant(as: last) ?? false) else {
+            discard(token, .superseded)
+            return false
+        }
+        grant = token
+        discard(last, .superseded)
+        return true
     }
 
     /// A token is in hand: it answers those who wait and is handed out from now on, if it is good for that.
@@ -39,12 +59,12 @@ extension TokenService.StateMachine {
         _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, by id: Int, at now: Duration
     ) {
         expireToken(at: now)
+        defer { elapse(to: now) }
         let wasStalled = state.isStalled
         guard case (var flight, let isCurrent)? = endLoad(id, bringing: salvaged) else { return }
         if let salvaged {
             flight.isCostly = true
-            grant = salvaged
-            if hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
+            if keep(salvaged, isServable: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
         }
         guard isCurrent else { return }
         // The time-out has counted as the failure; only news that time cannot mend, or the server's wish, is added to it.
@@ -95,17 +115,28 @@ extension TokenService.StateMachine {
     private mutating func judge(
         _ token: AccessToken, of flight: Flight, at now: Duration
     ) -> Result<Servable?, TokenServiceError> {
-        if rejections.contains(token, at: now) { return .failure(TokenServiceError(.tokenRejectedBefore)) }
-        if let lifetime = token.lifetime, flight.start + min(lifetime, RefreshPolicy.longestLifetime) <= now {
-            return .failure(TokenServiceError(.tokenExpiredOnArrival))
-        }
-        if token.isUnusable { return .failure(TokenServiceError(.loadFailed, underlying: EmptyAccessToken())) }
+        if let flaw = flaw(of: token, from: flight, at: now) { return .failure(flaw) }
         let servable = Servable(token, from: flight.start, at: now, policy: policy, jitter: jitter())
         if let expiry = servable.expiry, expiry <= now {
             // Nobody's answer, and a good token is there: that is a refresh that gained nothing.
             return state.servable == nil ? .success(nil) : .failure(TokenServiceError(.tokenExpiredOnArrival))
         }
         return .success(servable)
+    }
+
+    /// Why an arriving token is good for nothing.
+    private func flaw(of token: AccessToken, from flight: Flight, at now: Duration) -> TokenServiceError? {
+        if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
+        if let lifetime = token.lifetime, flight.start + min(lifetime, RefreshPolicy.longestLifetime) <= now {
+            return TokenServiceError(.tokenExpiredOnArrival)
+        }
+        return token.isUnusable ? TokenServiceError(.loadFailed, underlying: EmptyAccessToken()) : nil
+    }
+
+    /// Whether an arriving token can be handed out from now on.
+    private func isServable(_ token: AccessToken, of flight: Flight, at now: Duration) -> Bool {
+        flaw(of: token, from: flight, at: now) == nil
+            && token.lifetime.map { now < flight.start + policy.hardExpiry(forLifetime: $0) } ?? true
     }
 
     /// Counts a failure of the flight that just ended: softly while a token is good, else towards the back-off.
@@ -120,12 +151,13 @@ extension TokenService.StateMachine {
         guard flight.publications == publications else { return }
         servable.failedRefreshes += 1
         let error = backOff.judge(error)
-        if let wish = RefreshPolicy.honoured(retryAfter: retryAfter) {
+        let wish = RefreshPolicy.honoured(retryAfter: retryAfter)
+        if error.remedy == .signIn {
+            servable.refreshFrom = nil
+        } else if let wish, !flight.isCostly || wish > RefreshPolicy.longestRefreshPause {
             // The server's own wish holds beyond hard expiry, for callers too; our pauses never do.
             servable.refreshFrom = now + wish
             backOff.hold(error, until: now + wish)
-        } else if error.remedy == .signIn {
-            servable.refreshFrom = nil
         } else {
             let failures = flight.isCostly || error.remedy != .retry ? .max : servable.failedRefreshes
             servable.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: failures, jitter: jitter())

@@ -37,12 +37,12 @@ extension TokenService.StateMachine {
 
     /// Puts an operation behind the earlier ones; nothing waits for it if the store is late.
     mutating func enqueue(
-        _ kind: StoreQueue.Kind, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false,
-        handedOver: [AccessToken] = [], deadline: Duration? = nil, at now: Duration
+        _ kind: StoreQueue.Kind, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false, deadline: Duration? = nil,
+        at now: Duration
     ) {
         let dropped = storage.add(
             kind, generation: generation, deadline: deadline ?? now + RefreshPolicy.storeTimeout, flight: flight,
-            fence: storage.isLate ? nil : fence, handsOver: handsOver, handedOver: handedOver)
+            fence: storage.isLate ? nil : fence, handsOver: handsOver)
         if storage.isLate {
             announce(.storeFailed, error: .storeIsLate)
             if let fence { add(.endFences([fence], found: nil, .storeIsLate)) }
@@ -58,7 +58,10 @@ extension TokenService.StateMachine {
     ///   - error: Why it failed.
     mutating func storeEnded(found: Found?, error: TokenServiceError?, at now: Duration) {
         expireToken(at: now)
+        defer { elapse(to: now) }
         guard let operation = storage.removeFirst() else { return }
+        let unknown = found.flatMap { found in stored.contains { $0.isSameGrant(as: found.token) } ? nil : found.token }
+        noteStored(found, error: error, by: operation)
         if let next = storage.operations.first { add(.perform(next)) }
         switch operation.kind {
         case .load: restored(found, error: error, by: operation, at: now)
@@ -72,10 +75,20 @@ extension TokenService.StateMachine {
             if let error { announce(.storeFailed, generation: operation.generation, error: error) }
         }
         guard operation.handsOver else { return endFences(operation.fences, found: nil, error: error) }
-        let isNew = found.map { found in !operation.handedOver.contains { $0.isSameGrant(as: found.token) } } ?? false
-        let handedOver = isNew ? found?.token : nil
-        if let handedOver { discard(handedOver, operation.isRemoval ? .signedOut : .replaced) }
+        // What the service knows it has handed over, or used up.
+        let handedOver = unknown.flatMap { discard($0, operation.isRemoval ? .signedOut : .replaced) }
         endFences(operation.fences, found: handedOver, error: error)
+    }
+
+    private mutating func noteStored(_ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation) {
+        if operation.handsOver, let found { stored = [found.token] }
+        switch operation.kind {
+        case .load: break
+        // Bounded for a store that always fails: what it really has comes first.
+        case .save(let token, _):
+            stored = error == nil ? [token] : stored.prefix(1) + stored.dropFirst().suffix(6) + [token]
+        case .remove: if error == nil { stored = [] }
+        }
     }
 
     /// Compares the limits of the store's operations with the time.
@@ -120,6 +133,7 @@ extension TokenService.StateMachine {
         isRestorePending = false
         if let found {
             grant = found.token
+            stored = [found.token]
             let lifetime = found.token.lifetime ?? .zero
             // The wall clock may have been moved: the token is never older than its life, nor younger than new.
             let start = now - min(max(found.age, .zero), max(lifetime, .zero))
@@ -134,6 +148,8 @@ extension TokenService.StateMachine {
             }
         }
         guard isCurrent, isAwaited else { return }
+        // The computer slept meanwhile: a load would be late before it began.
+        guard now < flight.limit else { return fail(.storeIsLate, of: flight, retryAfter: nil, at: now) }
         // Nothing has come into a load's way since the restore began: what does, ends it.
         state = .loading(startLoad(of: flight, .loadStarted, at: now))
     }
@@ -141,7 +157,7 @@ extension TokenService.StateMachine {
     /// A save ended, or took too long, which is an event and not the callers' failure.
     private mutating func saved(by id: Int, error: TokenServiceError?, at now: Duration) {
         guard let (flight, isCurrent) = remove(id), case .saving(let token, let isGiven) = flight.phase else { return }
-        guard isCurrent || flight.publications == publications else { return discard(token, .superseded) }
+        guard isCurrent || flight.publications == publications else { return }
         if let error { announce(.storeFailed, flight, error: error) }
         accept(token, of: flight, isCurrent: isCurrent, isGiven: isGiven, at: now)
     }

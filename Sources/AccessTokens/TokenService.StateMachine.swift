@@ -38,6 +38,8 @@ extension TokenService {
             var publications: Int
             /// The number of its load, counted from 1; `nil`: it has none yet.
             var load: Int?
+            /// The grant that its load uses.
+            var previous: AccessToken?
             /// How many callers have joined it.
             var callers = 0
             /// Whether it has spent a refresh token: to try it again spends another.
@@ -85,6 +87,8 @@ extension TokenService {
         var loads = 0
         /// What the store does and has yet to do.
         var storage = StoreQueue()
+        /// What the store may have that this service knows: what it found or wrote there last, and what it failed to write since.
+        var stored: [AccessToken] = []
         var random: SplitMix64
         private var effects: [Effect] = []
 
@@ -98,7 +102,7 @@ extension TokenService {
 
         /// What the actor must do, in this order.
         enum Effect: Sendable {
-            case start(Flight, replacing: AccessToken?)
+            case start(Flight)
             case cancel(flight: Int)
             /// The store's turn: one operation at a time.
             case perform(StoreQueue.Operation)
@@ -137,12 +141,14 @@ extension TokenService {
             effects.append(.answer(result))
         }
 
-        /// Hands a grant to the program, unless the service goes on with the same refresh token.
-        mutating func discard(_ token: AccessToken, _ reason: DiscardedGrant.Reason) {
-            if let refreshToken = token.refreshToken, refreshToken == grant?.refreshToken { return }
+        /// Hands a grant to the program, unless the service goes on with the same refresh token; returns what it handed over.
+        @discardableResult
+        mutating func discard(_ token: AccessToken, _ reason: DiscardedGrant.Reason) -> AccessToken? {
+            if let refreshToken = token.refreshToken, refreshToken == grant?.refreshToken { return nil }
             // Without a refresh token there is nothing to revoke, but that a sign-out may want to revoke the token itself.
-            guard token.refreshToken != nil || reason == .signedOut else { return }
+            guard token.refreshToken != nil || reason == .signedOut else { return nil }
             effects.append(.discard(DiscardedGrant(token: token, reason: reason)))
+            return token
         }
 
         /// What happened in the lobby since the last event: callers joined the flight of `loading`, some may have left.

@@ -23,6 +23,12 @@ public actor TokenService {
         case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
     }
 
+    /// What has tasks that may ask a service.
+    enum Work: Hashable {
+        case flight(Int)
+        case operation(Int)
+    }
+
     /// A load that has not ended.
     struct RunningLoad {
         let task: Task<Void, Never>
@@ -45,8 +51,8 @@ public actor TokenService {
     nonisolated let alarms: Alarms
     var machine: Machine
     var loads: [Int: RunningLoad] = [:]
-    /// What the tasks of the current flight carry.
-    var marks: [Int: LoadMark] = [:]
+    /// What the tasks of the current flight carry, and those of a store's operation that no flight waits for.
+    var marks: [Work: LoadMark] = [:]
     /// The callers of fences that wait for the store.
     var fences: [Int: FirstAnswer<SessionChange>] = [:]
 
@@ -92,8 +98,8 @@ public actor TokenService {
         var answer: Lobby<Waiter>.Answer?
         for case .answer(let result) in effects { answer = result.mapError { dated($0, at: now) } }
         // The snapshot first: whoever is resumed below, and asks again, must see what this event decided.
-        let (answered, outcome) = lobby.withLock { [answer, snapshot = machine.snapshot] lobby in
-            (lobby.open(snapshot, answering: answer), admission(decision, &lobby))
+        let (answered, outcome, late) = lobby.withLock { [answer, snapshot = machine.snapshot] lobby in
+            (lobby.open(snapshot, answering: answer), admission(decision, &lobby), lobby.expire(at: now))
         }
         endMarks()
         for effect in effects {
@@ -101,13 +107,14 @@ public actor TokenService {
             if case .answer = effect, let answer { answered.forEach { $0.resume(with: answer) } }
             perform(effect, at: now)
         }
+        for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
         if let deadline = machine.nextDeadline { wake(at: deadline) } else { alarms.wakeNoMore() }
         return outcome
     }
 
     private func perform(_ effect: Machine.Effect, at now: Duration) {
         switch effect {
-        case .start(let flight, let previous): start(flight, replacing: previous)
+        case .start(let flight): start(flight)
         case .cancel(let flight): cancel(flight)
         case .perform(let operation): perform(operation, at: now)
         case .endFences(let numbers, let found, let error): end(numbers, found: found, error: error)

@@ -59,4 +59,34 @@ struct OddClockTests {
         #expect(patient.code == .loadTimedOut)
         #expect(loader.loadCount == 2)
     }
+
+    @Test func `a clock whose sleep returns at once is asked a hundred times, not without end, and not after the end`() throws {
+        let stage = Stage(), clock = SleeplessClock(), loader = ScriptedLoader()
+        weak let released = try {
+            let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)
+            let caller = stage.start { try await service.retrieveToken() }
+            let hasty = stage.start { try await service.retrieveToken(within: .seconds(10)) }
+            #expect(!caller.isDone && !hasty.isDone)
+            // Two sleepers; more would be real time's.
+            #expect((100...300).contains(clock.sleeps.entries.count))
+            try #require(stage.start { try await loader.nextCall() }.value).succeed(with: .hour("a"))
+            stage.run()
+            #expect(caller.value?.value == "a" && hasty.value?.value == "a")
+            return service
+        }()
+        stage.run()
+        let count = clock.sleeps.entries.count
+        stage.run()
+        #expect(clock.sleeps.entries.count == count && released == nil)
+    }
+
+    /// What some tests replace a clock with: time moves, or not, and nobody sleeps.
+    private struct SleeplessClock: Clock {
+        let sleeps = Log<Void>()
+        private let clock = ManualClock()
+
+        var now: ManualClock.Instant { clock.now }
+        var minimumResolution: Duration { .zero }
+        func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws { sleeps.append(()) }
+    }
 }

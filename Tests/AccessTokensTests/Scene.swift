@@ -13,20 +13,29 @@ struct Scene {
     let clock = ManualClock()
     let loader: ScriptedLoader
     let service: TokenService
+    private let discarded = Log<DiscardedGrant>()
 
+    /// - Parameters:
+    ///   - loadStage: Where loader and store run; `nil`: with all the rest.
+    ///   - clock: What the service gets instead of the scene's clock, made of it.
     init(
         isRepeatable: Bool = false, endsWhenCancelled: Bool = false, policy: RefreshPolicy = RefreshPolicy(),
-        store: (any TokenStore)? = nil, seed: UInt64 = 1
+        store: (any TokenStore)? = nil, seed: UInt64 = 1, loadStage: Stage? = nil, clock odd: OddClock.Fault? = nil
     ) {
         loader = ScriptedLoader(isRepeatable: isRepeatable, endsWhenCancelled: endsWhenCancelled)
         let start = clock.now
+        var environment = TokenService.Environment.driven(
+            by: stage, clock: clock,
+            wallClock: { [clock] in Date(timeIntervalSince1970: start.duration(to: clock.now) / .seconds(1)) }, seed: seed)
+        if let loadStage { environment.loadExecutor = loadStage }
+        if let odd { environment.clock = OddClock(clock, fault: odd) }
         service = TokenService(
-            policy: policy, store: store,
-            environment: .driven(
-                by: stage, clock: clock,
-                wallClock: { [clock] in Date(timeIntervalSince1970: start.duration(to: clock.now) / .seconds(1)) }, seed: seed),
+            policy: policy, store: store, environment: environment, onDiscard: { [discarded] in discarded.append($0) },
             loader: loader)
     }
+
+    /// What the service has given up until now: each token's string and why.
+    var discards: [String] { discarded.entries.map { "\($0.token.value) \($0.reason)" } }
 
     /// A caller, run until it has its answer or waits.
     func call(within limit: Duration? = nil) -> Caller {
@@ -84,6 +93,22 @@ struct Scene {
         return log.entries
     }
 
+    /// A sign-out, run until it has ended or waits for the store.
+    func signOut() -> Stage.Player<SessionChange> {
+        stage.start { [service] in await service.reset() }
+    }
+
+    /// A sign-in, run likewise.
+    func signIn(with token: AccessToken) -> Stage.Player<SessionChange> {
+        stage.start { [service] in await service.replace(with: token) }
+    }
+
+    /// Lets the operations of a store that is held go on.
+    func release(_ store: ScriptedStore) {
+        store.release()
+        stage.run()
+    }
+
     func invalidate(_ token: AccessToken) { perform { await $0.invalidate(token) } }
     func replace(with token: AccessToken) { perform { await $0.replace(with: token) } }
     func reset() { perform { _ = await $0.reset() } }
@@ -113,4 +138,9 @@ extension Stage.Player {
 
 extension AccessToken {
     static func hour(_ name: String) -> AccessToken { AccessToken(name, lifetime: .seconds(3600)) }
+
+    /// The same with a refresh token.
+    static func granted(_ name: String, by grant: String? = nil) -> AccessToken {
+        AccessToken(name, lifetime: .seconds(3600), refreshToken: grant ?? "\(name)'s grant")
+    }
 }

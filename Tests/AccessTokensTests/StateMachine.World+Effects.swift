@@ -12,12 +12,12 @@ extension World {
         let answered = lobby.open(machine.snapshot, answering: answer)
         for effect in effects {
             switch effect {
-            case .start(let flight, let previous):
+            case .start(let flight):
                 check(loads.count <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
                 check(
                     machine.isRepeatable || !loads.contains { $0.generation == machine.generation },
                     "an unrepeatable load is not repeated while it runs")
-                if let previous {
+                if let previous = flight.previous {
                     check((born[previous.value]?.generation ?? 0) >= machine.lastReset, "no grant crosses a reset")
                 }
                 loads.append(Load(id: flight.id, start: flight.start, generation: machine.generation))
@@ -34,6 +34,7 @@ extension World {
             case .endFences(let numbers, _, _):
                 for number in numbers { check(fences.remove(number) != nil, "a fence ends once") }
             case .discard(let grant):
+                check(!discarded.contains(grant.token.value), "a grant is handed over once")
                 discarded.append(grant.token.value)
                 check(grant.token.value != machine.grant?.value, "the grant is not given up")
             case .announce(let event):
@@ -57,6 +58,7 @@ extension World {
             check(saving.value != token.value, "a token is saved before it is served")
         }
         if !isArrival { check(now < hardEnd, "nor one inside its leeway") }
+        check(!discarded.contains(token.value), "nor one whose grant was given up")
         check(generation >= machine.lastReset, "no token crosses a reset")
         check(refused?.token.value != token.value, "a refused token is not served")
     }

@@ -149,9 +149,11 @@ extension World {
             born[token.value]?.generation = load.generation
         }
         let isOutdated = isOutdated(id)
+        let meanwhile = grantFromMeanwhile(for: id)
         machine.loaded(token, by: id, at: now)
         check(machine.generation == generation, "a load is no fence")
         if isOutdated { givenUp.append(token.value) }
+        if let meanwhile, !isOutdated, meanwhile != token { givenUp.append(machine.grant == token ? meanwhile.value : token.value) }
     }
 
     private mutating func fail(_ id: Int, remedy: TokenServiceError.Remedy, retryAfter: Duration?) {
@@ -166,8 +168,21 @@ extension World {
         let grant = newToken(lifetime: .zero, from: now)
         born[grant.value]?.generation = load?.generation ?? machine.generation
         let isOutdated = isOutdated(id)
+        let meanwhile = grantFromMeanwhile(for: id)
         machine.failed(TokenServiceError(.loadFailed), salvaged: grant, by: id, at: now)
-        if isOutdated { givenUp.append(grant.value) } else { check(machine.grant == grant, "a salvaged grant is kept") }
+        if isOutdated {
+            givenUp.append(grant.value)
+        } else if let meanwhile {
+            givenUp.append(machine.grant == grant ? meanwhile.value : grant.value)
+        } else {
+            check(machine.grant == grant, "a salvaged grant is kept")
+        }
+    }
+
+    /// A grant that came while this load ran, and that the load did not use up: it is given up for the load's own, or that is.
+    private func grantFromMeanwhile(for id: Int) -> AccessToken? {
+        let flight = (machine.abandoned + [machine.state.flight].compactMap { $0 }).first { $0.id == id }
+        return flight?.previous == machine.grant ? nil : machine.grant
     }
 
     private func isOutdated(_ id: Int) -> Bool {

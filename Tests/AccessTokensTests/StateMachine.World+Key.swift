@@ -13,6 +13,7 @@ extension World {
         func age(_ start: Duration) -> Int { min(Int((now - start) / Self.step), 5) }
         func add(_ flight: Machine.Flight) {
             key += [age(flight.start), flight.publications == machine.publications ? 1 : 0]
+            key.append(flight.previous == machine.grant ? 1 : 0)
             switch flight.phase {
             case .loading: break
             case .restoring: key.append(-6)

@@ -1,0 +1,150 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import TestStage
+import Testing
+
+@Suite("Each grant that is given up reaches the program, which may revoke it")
+struct DiscardTests {
+    private static var fullStore: ScriptedStore {
+        ScriptedStore(StoredToken(.granted("stored"), received: Date(timeIntervalSince1970: 0)))
+    }
+
+    @Test func `a sign-out before the first miss hands over what the store has, and removes it`() {
+        let store = Self.fullStore, scene = Scene(store: store)
+        let change = scene.signOut().value
+        #expect(change?.discarded.map(\.refreshToken) == ["stored's grant"] && change?.storeFailure == nil)
+        #expect(scene.discards == ["stored signedOut"])
+        #expect(store.contents == nil && store.log.entries == ["load", "remove"])
+        #expect(scene.signOut().value?.discarded.isEmpty == true && scene.discards.count == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func `a store that cannot be read is removed or written over all the same`(byReset: Bool) {
+        let store = Self.fullStore, scene = Scene(store: store)
+        store.fail("load")
+        let change = byReset ? scene.signOut().value : scene.signIn(with: .granted("new")).value
+        #expect(change?.discarded.isEmpty == true && change?.storeFailure == nil && scene.discards.isEmpty)
+        #expect(store.contents?.value == (byReset ? nil : "new"))
+    }
+
+    @Test func `a replacement before the first miss hands over the stored grant, once`() {
+        let store = Self.fullStore, scene = Scene(store: store)
+        let change = scene.signIn(with: .granted("new")).value
+        #expect(change?.discarded.map(\.value) == ["stored"] && scene.discards == ["stored replaced"])
+        #expect(store.contents?.value == "new")
+        scene.reset()
+        #expect(scene.discards == ["stored replaced", "new signedOut"])
+    }
+
+    @Test func `a replacement that goes on with the stored grant gives nothing up`() {
+        let scene = Scene(store: Self.fullStore)
+        let change = scene.signIn(with: .granted("new", by: "stored's grant")).value
+        #expect(change?.discarded.isEmpty == true && scene.discards.isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func `a fence that comes while the store is asked hands over what it has, once`(byReset: Bool) {
+        let store = Self.fullStore, scene = Scene(store: store)
+        store.hold()
+        _ = scene.call()
+        let fence = byReset ? scene.signOut() : scene.signIn(with: .granted("new"))
+        #expect(!fence.isDone && scene.discards.isEmpty)
+        scene.release(store)
+        #expect(scene.discards == [byReset ? "stored signedOut" : "stored replaced"])
+        #expect(fence.value?.discarded.map(\.value) == ["stored"])
+    }
+
+    @Test func `fences that follow each other quickly hand over what the store has, once`() {
+        let store = Self.fullStore, scene = Scene(store: store)
+        store.hold()
+        _ = scene.call()
+        let fences = [scene.signIn(with: .granted("new")), scene.signOut(), scene.signOut()]
+        scene.release(store)
+        #expect(fences.allSatisfy { $0.isDone } && store.contents == nil)
+        #expect(scene.discards == ["new signedOut", "stored signedOut"])
+    }
+
+    @Test func `what a removal finds after its limit has passed is handed over all the same, once`() {
+        let store = Self.fullStore, scene = Scene(store: store)
+        store.hold()
+        let signOut = scene.signOut()
+        scene.advance(by: .seconds(5))
+        #expect(signOut.value?.storeFailure?.code == .storeFailed && signOut.value?.discarded.isEmpty == true)
+        #expect(scene.discards.isEmpty)
+        scene.release(store)
+        #expect(scene.discards == ["stored signedOut"] && store.contents == nil)
+        scene.reset()
+        #expect(scene.discards.count == 1)
+    }
+
+    @Test(arguments: [
+        (["reset"], "signedOut"), (["replace"], "replaced"), (["replace", "reset"], "signedOut"),
+        (["reset", "replace"], "signedOut"),
+    ])
+    func `a load that a fence cuts off may still succeed, and its grant is handed over`(
+        fences: [String], reason: String
+    ) throws {
+        for store in [nil, ScriptedStore()] {
+            let scene = Scene(store: store)
+            _ = scene.call()
+            let load = try scene.load()
+            for fence in fences { if fence == "reset" { scene.reset() } else { scene.replace(with: .granted("given")) } }
+            let before = scene.discards
+            scene.succeed(load, with: .granted("late"))
+            #expect(scene.discards == before + ["late \(reason)"])
+            #expect(scene.service.cachedToken?.value == (fences.last == "reset" ? nil : "given"))
+            #expect(store == nil || store?.contents == scene.service.cachedToken)
+        }
+    }
+
+    @Test func `a load that was cut off and brings the grant with which the service goes on gives nothing up`() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let load = try scene.load()
+        scene.replace(with: .granted("given", by: "shared"))
+        scene.succeed(load, with: .granted("late", by: "shared"))
+        #expect(scene.discards.isEmpty)
+    }
+
+    @Test func `an access token alone is handed over at a sign-out only`() throws {
+        let scene = try Scene.holding(.hour("a"))
+        #expect(scene.signIn(with: .hour("b")).value?.discarded.isEmpty == true)
+        #expect(scene.discards.isEmpty)
+        #expect(scene.signOut().value?.discarded.map(\.value) == ["b"])
+        #expect(scene.discards == ["b signedOut"])
+    }
+
+    @Test(arguments: [true, false])
+    func `a token that is being saved is given up by a fence, once`(byReset: Bool) throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        _ = scene.call()
+        store.hold()
+        try scene.deliver(.granted("saving"))
+        let fence = byReset ? scene.signOut() : scene.signIn(with: .granted("new"))
+        scene.release(store)
+        #expect(fence.value?.discarded.map(\.value) == ["saving"])
+        #expect(scene.discards == [byReset ? "saving signedOut" : "saving replaced"])
+        #expect(store.contents?.value == (byReset ? nil : "new"))
+    }
+
+    @Test func `a slow program delays nothing when it is handed a grant, and may ask the service`() {
+        let stage = Stage(), clock = ManualClock(), never = FirstAnswer<Void>(), box = Lock<TokenService?>(nil)
+        let answers = Log<String?>()
+        let service = TokenService(
+            environment: .driven(by: stage, clock: clock),
+            onDiscard: { _ in
+                answers.append(try? await box.withLock { $0 }?.retrieveToken().value)
+                try? await never.value()
+            }
+        ) { _ in .granted("a") }
+        box.withLock { $0 = service }
+        _ = stage.start { try await service.retrieveToken() }
+        for _ in 1...3 { #expect(stage.start { await service.reset() }.isDone) }
+        #expect(answers.entries == ["a", "a", "a"])
+        #expect(stage.start { try await service.retrieveToken() }.value?.value == "a")
+        box.withLock { $0 = nil }
+        never.give(.success(()))
+        stage.run()
+    }
+}

@@ -1,0 +1,116 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import TestStage
+import Testing
+
+@Suite("Guarantee 9: the sum of a caller's limits, and executors that never get to the load")
+struct LimitTests {
+    @Test func `restore and load share one limit, the save has its own: 35 s at most`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        let caller = scene.call()
+        scene.advance(by: .seconds(4))
+        scene.release(store)
+        let load = try scene.load()
+        scene.advance(by: .seconds(26) - .milliseconds(1))
+        #expect(!caller.isDone)
+        store.hold()
+        scene.succeed(load, with: .hour("a"))
+        scene.advance(by: .seconds(5) - .milliseconds(1))
+        #expect(!caller.isDone)
+        scene.advance(by: .milliseconds(1))
+        #expect(caller.value?.value == "a")
+    }
+
+    @Test func `a load after a slow restore has only what is left`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        let caller = scene.call()
+        scene.advance(by: .seconds(4))
+        scene.release(store)
+        _ = try scene.load()
+        scene.advance(by: .seconds(26) - .milliseconds(1))
+        #expect(!caller.isDone)
+        scene.advance(by: .milliseconds(1))
+        #expect(caller.code == .loadTimedOut)
+    }
+
+    @Test func `a limit shorter than the store's is the restore's, too, and its error names the store`() {
+        let store = ScriptedStore(), scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(2)), store: store)
+        store.hold()
+        let caller = scene.call()
+        scene.advance(by: .seconds(2))
+        #expect(caller.code == .storeFailed)
+    }
+
+    // A machine that slept: the clock has gone on, and the restore ends before any timer.
+    @Test func `a restore that outlasts the whole limit starts no load that is late from the start`() {
+        let store = ScriptedStore(), scene = Scene(store: store, clock: .neverWakes)
+        store.hold()
+        let caller = scene.call()
+        scene.advance(by: .seconds(30))
+        scene.release(store)
+        #expect(caller.code == .storeFailed && scene.loader.loadCount == 0)
+        #expect(!scene.call().isDone && scene.loader.loadCount == 1)
+    }
+
+    // MARK: An executor that is busy with something else, without end
+
+    @Test func `a load that never gets its turn holds up no limit and no fence`() {
+        let frozen = Stage(), scene = Scene(loadStage: frozen)
+        let patient = scene.call(), hasty = scene.call(within: .seconds(1))
+        scene.advance(by: .seconds(1))
+        #expect(hasty.code == .deadlineExceeded && !patient.isDone)
+        scene.advance(by: .seconds(29))
+        #expect(patient.code == .loadTimedOut)
+        #expect(scene.call().code == .loadTimedOut)
+        #expect(scene.signOut().isDone)
+        let after = scene.call()
+        scene.replace(with: .hour("given"))
+        #expect(after.value?.value == "given")
+    }
+
+    @Test func `a store that never gets its turn holds up no fence for longer than 5 s`() {
+        let frozen = Stage(), store = ScriptedStore(), scene = Scene(store: store, loadStage: frozen)
+        let caller = scene.call(), signIn = scene.signIn(with: .hour("given"))
+        #expect(!caller.isDone && !signIn.isDone)
+        scene.advance(by: .seconds(5))
+        #expect(caller.value?.value == "given" && signIn.value?.storeFailure?.code == .storeFailed)
+        #expect(scene.signOut().value?.storeFailure?.code == .storeFailed)
+        frozen.run()
+        scene.stage.run()
+        frozen.run()
+        #expect(store.contents == nil)
+    }
+
+    @Test(arguments: ["reset", "replace", "time-out"])
+    func `a load that was given up before its turn came does not begin: the old grant is not used`(by end: String) throws {
+        let frozen = Stage(), scene = Scene(isRepeatable: true, loadStage: frozen)
+        scene.replace(with: AccessToken("expired", lifetime: .zero, refreshToken: "old"))
+        switch end {
+        case "reset": scene.reset()
+        case "replace": scene.replace(with: .hour("given"))
+        default: scene.advance(by: .seconds(30))
+        }
+        for _ in 1...3 {
+            frozen.run()
+            scene.stage.run()
+        }
+        #expect(scene.loader.loadCount == 0)
+        let next = scene.call()
+        frozen.run()
+        #expect(next.isDone == (end == "replace") && scene.loader.loadCount == (end == "replace" ? 0 : 1))
+    }
+
+    @Test func `a store operation that was fenced off in its turn still ends before the fence's own`() {
+        let frozen = Stage(), store = ScriptedStore(), scene = Scene(store: store, loadStage: frozen)
+        _ = scene.signIn(with: .hour("given"))
+        let signOut = scene.signOut()
+        for _ in 1...4 {
+            frozen.run()
+            scene.stage.run()
+        }
+        #expect(signOut.isDone && store.log.entries == ["load", "save given", "load", "remove"])
+    }
+}

@@ -1,0 +1,124 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import TestStage
+import Testing
+
+@Suite("A load that fails after the server has replaced the refresh token")
+struct SalvageTests {
+    private static func salvage(_ reason: any Error = ScriptedFailure.transient) -> SalvagedGrant {
+        SalvagedGrant(AccessToken("", lifetime: .zero, refreshToken: "SECRET new"), reason: reason)
+    }
+
+    @Test func `the grant is kept, saved and handed to the next load; callers and events get the reason alone`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: Self.salvage())
+        #expect((caller.error as? TokenServiceError)?.underlying as? ScriptedFailure == .transient)
+        let told = scene.told(by: events)
+        #expect(told.map(\.name) == [.loadStarted, .loadFailed])
+        #expect(secrets(in: [caller.error as Any, told, scene.call().error as Any]).isEmpty)
+        #expect(store.contents?.refreshToken == "SECRET new")
+        scene.advance(by: .seconds(60))
+        _ = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "SECRET new")
+    }
+
+    @Test("each attempt spends a refresh token, so the pause is the longest, or the server's if that is longer")
+    func pause() throws {
+        for (wish, pause) in [(nil, 60.0), (Duration.seconds(1), 60), (.seconds(600), 600)] {
+            let scene = Scene(), caller = scene.call()
+            scene.fail(try scene.load(), with: Self.salvage(ScriptedFailure(retryAfter: wish)))
+            #expect(caller.retryAt == pause)
+            scene.retryNow()
+            _ = scene.call()
+            #expect(scene.loader.loadCount == 2)
+        }
+    }
+
+    @Test("in the soft window, too", arguments: [(nil, 300), (Duration.seconds(1), 300), (.seconds(400), 400)])
+    func softPause(wish: Duration?, pause: Int) throws {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(2_800))
+        _ = scene.call()
+        scene.fail(try scene.load(), with: Self.salvage(ScriptedFailure(retryAfter: wish)))
+        scene.advance(by: .seconds(pause - 1))
+        _ = scene.call()
+        #expect(scene.loader.loadCount == 2)
+        scene.advance(by: .seconds(76))
+        _ = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "SECRET new")
+    }
+
+    @Test func `a refused grant's reason is a refused grant, and a sign-out hands over what was salvaged`() throws {
+        let scene = Scene(), caller = scene.call()
+        scene.fail(try scene.load(), with: Self.salvage(ScriptedFailure.grantRefused))
+        #expect((caller.error as? TokenServiceError)?.remedy == .signIn)
+        scene.advance(by: .seconds(10_000))
+        #expect(scene.call().code == .loadFailed && scene.loader.loadCount == 1)
+        #expect(scene.signOut().value?.discarded.map(\.refreshToken) == ["SECRET new"])
+    }
+
+    @Test func `after a sign-out it is handed over, and nothing remembers it`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        _ = scene.call()
+        let load = try scene.load()
+        scene.reset()
+        scene.fail(load, with: Self.salvage())
+        #expect(scene.discards == [" signedOut"] && store.contents == nil)
+        _ = scene.call()
+        #expect(try scene.load().previous == nil)
+    }
+
+    @Test func `after a time-out it is kept, and paces what follows`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(31))
+        scene.fail(stuck, with: Self.salvage())
+        #expect(store.contents?.refreshToken == "SECRET new")
+        #expect(scene.call().retryAt == 91)
+        scene.advance(by: .seconds(60))
+        _ = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "SECRET new")
+    }
+
+    @Test(arguments: [true, false])
+    func `beside a younger load it is kept if that fails, else handed over`(youngerFails: Bool) throws {
+        let store = ScriptedStore(), scene = Scene(isRepeatable: true, store: store)
+        _ = scene.call()
+        let old = try scene.load()
+        scene.advance(by: .seconds(30))
+        _ = scene.call()
+        let young = try scene.load()
+        scene.fail(old, with: SalvagedGrant(.granted("salvaged"), reason: ScriptedFailure.transient))
+        if youngerFails {
+            scene.fail(young)
+            scene.retryNow()
+            _ = scene.call()
+            #expect(try scene.load().previous?.value == "salvaged")
+            #expect(scene.discards.isEmpty && store.contents?.value == "salvaged")
+        } else {
+            scene.succeed(young, with: .granted("young"))
+            #expect(scene.discards == ["salvaged superseded"] && store.contents?.value == "young")
+        }
+    }
+
+    @Test func `what was saved so is restored as a grant, never served`() throws {
+        let stored = StoredToken(Self.salvage().grant, received: Date(timeIntervalSince1970: 0))
+        let scene = Scene(store: ScriptedStore(stored))
+        let caller = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "SECRET new" && !caller.isDone)
+    }
+
+    @Test func `inside another one the reason is still found, and no text shows the grant`() throws {
+        let nested = SalvagedGrant(.secret("outer"), reason: Self.salvage())
+        let scene = Scene(), caller = scene.call()
+        scene.fail(try scene.load(), with: nested)
+        #expect((caller.error as? TokenServiceError)?.underlying is ScriptedFailure)
+        var dumped = ""
+        dump(nested, to: &dumped)
+        for text in ["\(nested)", String(reflecting: nested), dumped] { #expect(!text.contains("SECRET")) }
+        #expect(nested.remedy == .retry && nested.logCode == ScriptedFailure.transient.message && nested.retryAfter == nil)
+    }
+}

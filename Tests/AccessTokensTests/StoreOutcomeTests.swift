@@ -1,0 +1,151 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("What callers and fences wait for when a store is slow, and what they are told")
+struct StoreOutcomeTests {
+    /// A service with a token whose store hangs in a save that is late.
+    private func late() throws -> (Scene, ScriptedStore) {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        _ = scene.call()
+        scene.release(store)
+        store.hold()
+        try scene.deliver(.granted("a"))
+        scene.advance(by: .seconds(5))
+        return (scene, store)
+    }
+
+    @Test func `while the store is late no load's callers wait for it`() throws {
+        let (scene, store) = try late()
+        for name in ["b", "c", "d"] {
+            scene.invalidate(try #require(scene.service.cachedToken))
+            let caller = scene.call()
+            try scene.deliver(.granted(name))
+            #expect(caller.value?.value == name, "at once")
+        }
+        scene.release(store)
+        #expect(store.log.entries == ["load", "save a", "save d"], "what came between is not written any more")
+        store.hold()
+        scene.invalidate(.granted("d"))
+        let caller = scene.call()
+        try scene.deliver(.granted("e"))
+        #expect(!caller.isDone, "the store has caught up: saved before published, as ever")
+        scene.release(store)
+        #expect(caller.value?.value == "e" && store.contents?.value == "e")
+    }
+
+    @Test(arguments: [true, false])
+    func `while the store is late a fence says so at once, and is done later`(byReset: Bool) throws {
+        let (scene, store) = try late()
+        let fence = byReset ? scene.signOut() : scene.signIn(with: .granted("new"))
+        #expect(fence.value?.storeFailure?.code == .storeFailed)
+        #expect(fence.value?.discarded.map(\.value) == ["a"])
+        #expect(scene.service.cachedToken?.value == (byReset ? nil : "new"))
+        scene.release(store)
+        #expect(store.contents?.value == (byReset ? nil : "new"))
+    }
+
+    @Test(arguments: [true, false])
+    func `a fence says in one value what was given up and whether the store did its part`(byReset: Bool) throws {
+        for isFailing in [false, true] {
+            let store = ScriptedStore(), scene = Scene(store: store)
+            _ = scene.call()
+            try scene.deliver(.granted("a"))
+            if isFailing { store.fail("save", "remove") }
+            let change = (byReset ? scene.signOut() : scene.signIn(with: .granted("b"))).value
+            #expect(change?.discarded.map(\.refreshToken) == ["a's grant"])
+            #expect((change?.storeFailure?.underlying is ScriptedStore.Failure) == isFailing)
+            #expect(scene.service.cachedToken?.value == (byReset ? nil : "b"), "it took effect all the same")
+        }
+    }
+
+    @Test func `no fence waits longer than 5 s, whatever comes behind a store that hangs`() {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        var fences = [scene.signIn(with: .granted("a"))]
+        var ends = [5]
+        for second in 1...12 {
+            scene.advance(by: .seconds(1))
+            fences.append(second.isMultiple(of: 3) ? scene.signOut() : scene.signIn(with: .granted("\(second)")))
+            ends.append(second < 5 ? 5 : second)
+            for (fence, end) in zip(fences, ends) { #expect(fence.isDone == (end <= second)) }
+        }
+        scene.release(store)
+        #expect(store.contents == nil && store.log.entries == ["load", "save a", "load", "remove"])
+    }
+
+    @Test func `callers and a fence behind an operation that has become late wait no longer either`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        _ = scene.signOut()
+        scene.advance(by: .seconds(3))
+        let caller = scene.call()
+        try scene.deliver(.granted("a"))
+        #expect(!caller.isDone)
+        scene.advance(by: .seconds(2))
+        #expect(caller.value?.value == "a")
+        scene.release(store)
+        #expect(store.contents?.value == "a")
+    }
+
+    @Test func `a sign-out that a second one overtakes in the store is told what the second one did`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        _ = scene.call()
+        store.hold()
+        try scene.deliver(.granted("a"))
+        let fences = [scene.signOut(), scene.signOut(), scene.signOut()]
+        #expect(!fences.contains { $0.isDone })
+        store.fail("remove")
+        scene.release(store)
+        #expect(fences.allSatisfy { $0.value?.storeFailure?.underlying is ScriptedStore.Failure })
+        #expect(store.log.entries == ["load", "save a", "load", "remove"])
+    }
+
+    // MARK: A clock that wakes nobody
+
+    @Test(arguments: ["caller", "refusal", "retry", "reset", "replace", "a load's end"])
+    func `a save's limit is compared at every event, also when the clock wakes nobody`(event: String) throws {
+        let store = ScriptedStore(), scene = Scene(isRepeatable: true, store: store, clock: .neverWakes)
+        _ = scene.call()
+        let stuck = try scene.load()
+        scene.advance(by: .seconds(30))
+        let waiting = scene.calls(2)
+        store.hold()
+        try scene.deliver(.granted("a"))
+        scene.advance(by: .seconds(5))
+        #expect(!waiting.contains { $0.isDone })
+        switch event {
+        case "caller": #expect(scene.call().value?.value == "a")
+        case "refusal": scene.invalidate(.hour("other"))
+        case "retry": scene.retryNow()
+        case "reset": scene.reset()
+        case "replace": scene.replace(with: .hour("b"))
+        default: scene.fail(stuck)
+        }
+        #expect(waiting.allSatisfy { $0.value?.value == "a" })
+    }
+
+    @Test func `a fence's limit is compared at the next fence, also when the clock wakes nobody`() {
+        let store = ScriptedStore(), scene = Scene(store: store, clock: .neverWakes)
+        store.hold()
+        let first = scene.signOut()
+        scene.advance(by: .seconds(5))
+        #expect(!first.isDone)
+        #expect(scene.signOut().value?.storeFailure?.code == .storeFailed)
+        #expect(first.value?.storeFailure?.code == .storeFailed)
+    }
+
+    @Test func `a caller's own limit is compared at every event, also when the clock wakes nobody`() throws {
+        let scene = Scene(clock: .neverWakes)
+        let hasty = scene.call(within: .seconds(3)), patient = scene.call(within: .seconds(9))
+        let load = try scene.load()
+        scene.advance(by: .seconds(3))
+        scene.retryNow()
+        #expect(hasty.code == .deadlineExceeded && !patient.isDone)
+        scene.advance(by: .seconds(6))
+        scene.succeed(load, with: .hour("a"))
+        #expect(patient.value?.value == "a", "a token that is here is no reason for an error")
+    }
+}

@@ -1,0 +1,141 @@
+import TestStage
+import Testing
+
+@testable import AccessTokens
+
+@Suite struct StoreQueueTests {
+    private static let token = AccessToken("a", refreshToken: "r")
+    private static let save = StoreQueue.Kind.save(token, start: .zero)
+
+    @Test func `what a later operation makes pointless is dropped, but not what has begun`() {
+        var queue = StoreQueue()
+        for kind in [Self.save, Self.save, .remove, Self.save] { queue.add(kind) }
+        #expect(queue.names == ["save", "remove", "save"])
+        let ids = queue.operations.map(\.id)
+        #expect(queue.add(Self.save).map(\.id) == [ids[2]], "of two saves the later one is enough")
+        #expect(queue.names == ["save", "remove", "save"], "a removal before a save still has to be done")
+        queue.add(.remove)
+        #expect(queue.names == ["save", "remove"], "a removal makes all before it pointless")
+        queue.add(.remove)
+        #expect(queue.names == ["save", "remove"] && queue.operations[0].id == ids[0])
+    }
+
+    @Test func `a load makes nothing pointless, and a save makes it so`() {
+        var queue = StoreQueue()
+        for kind in [StoreQueue.Kind.remove, .load, .load] { queue.add(kind) }
+        #expect(queue.names == ["remove", "load", "load"])
+        queue.add(Self.save)
+        #expect(queue.names == ["remove", "save"])
+    }
+
+    @Test func `whoever waited for what is dropped waits for what makes it pointless, and what was to be handed over still is`() {
+        var queue = StoreQueue()
+        queue.add(.load)
+        queue.add(Self.save, fence: 1, handsOver: true)
+        queue.add(.remove, fence: 2)
+        queue.add(.remove, fence: 3)
+        #expect(queue.operations[1].fences == [1, 2, 3] && queue.operations[1].handsOver)
+        queue.add(Self.save, fence: 4)
+        #expect(!queue.operations[2].handsOver && queue.operations[2].fences == [4])
+    }
+
+    @Test func `a fence that waits for a later operation instead keeps its limit, a flight's save gives it none`() {
+        var queue = StoreQueue()
+        queue.add(.remove, deadline: 4)
+        queue.add(Self.save, deadline: 5, flight: 1)
+        queue.add(Self.save, deadline: 6, fence: 1)
+        #expect(queue.operations.last?.deadline == .seconds(6))
+        queue.add(.remove, deadline: 7, fence: 2)
+        #expect(queue.operations.last?.deadline == .seconds(6))
+    }
+
+    @Test func `an operation is late at its deadline, once, and then nothing waits for it or behind it`() {
+        var queue = StoreQueue()
+        queue.add(Self.save, deadline: 5, flight: 1, fence: 1)
+        queue.add(.remove, deadline: 7, fence: 2)
+        #expect(queue.nextDeadline == .seconds(5))
+        #expect(queue.elapse(to: .seconds(4)).isEmpty && !queue.isLate)
+        let late = queue.elapse(to: .seconds(5))
+        #expect(late.map(\.fences) == [[1], [2]] && late.map(\.flight) == [1, nil])
+        #expect(queue.isLate && queue.nextDeadline == nil)
+        #expect(queue.operations.allSatisfy { $0.fences.isEmpty && $0.flight == nil && $0.isLate })
+        #expect(queue.elapse(to: .seconds(100)).isEmpty)
+        queue.add(Self.save, deadline: 200, fence: 3)
+        #expect(queue.operations.last?.isLate == true && queue.nextDeadline == nil)
+    }
+
+    @Test func `a load that is late still belongs to its flight: what it finds is welcome`() {
+        var queue = StoreQueue()
+        queue.add(.load, deadline: 5, flight: 1)
+        #expect(queue.elapse(to: .seconds(5)).map(\.flight) == [1] && queue.operations[0].flight == 1)
+    }
+
+    @Test func `the next one's limit counts once the late one has ended`() {
+        var queue = StoreQueue()
+        queue.add(Self.save, deadline: 5)
+        _ = queue.elapse(to: .seconds(5))
+        #expect(queue.removeFirst() != nil && queue.removeFirst() == nil)
+        queue.add(.remove, deadline: 15)
+        #expect(!queue.isLate && queue.nextDeadline == .seconds(15))
+    }
+
+    /// Every fence ends once, in time; the queue stays short; the last word is the last one's.
+    @Test(arguments: 1...20) func `random operations, ends and time keep every promise`(seed: UInt64) {
+        var random = SplitMix64(seed: seed), queue = StoreQueue(), now = Duration.zero
+        var waiting: [Int: Duration] = [:], fence = 0, begun: Int?, hasFailed = false
+        func check(_ condition: Bool, _ promise: Comment) {
+            #expect(condition, promise)
+            if !condition { hasFailed = true }
+        }
+        func end(_ fences: [Int], at moment: Duration) {
+            for fence in fences {
+                let limit = waiting.removeValue(forKey: fence)
+                check(limit.map { moment <= $0 } == true, "a fence ends once, in time")
+            }
+        }
+        for _ in 1...2_000 where !hasFailed {
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0...2:
+                fence += 1
+                let kind = [StoreQueue.Kind.load, Self.save, .remove][Int.random(in: 0..<3, using: &random)]
+                if case .load = kind, !queue.operations.isEmpty { continue }
+                let isLate = queue.isLate
+                if !isLate { waiting[fence] = now + .seconds(5) }
+                _ = queue.add(
+                    kind, generation: fence, deadline: now + .seconds(5), fence: isLate ? nil : fence, handsOver: true)
+                if case .remove = kind { check(queue.operations.count <= 2, "nothing is done before a removal for nothing") }
+                check(queue.operations.last?.kind.name == kind.name, "the last word is the last one's")
+            case 3: if let ended = queue.removeFirst() { end(ended.fences, at: now) }
+            default:
+                now += .seconds(1)
+                queue.elapse(to: now).forEach { end($0.fences, at: now) }
+            }
+            check(queue.operations.count <= 3, "a store that hangs collects nothing")
+            if let begun, let first = queue.operations.first { check(first.id >= begun, "what has begun is not dropped") }
+            begun = queue.operations.first?.id
+            check(Set(queue.operations.flatMap(\.fences)) == Set(waiting.keys), "no fence is lost")
+            if queue.isLate { check(waiting.isEmpty, "nothing waits for a store that is late") }
+        }
+    }
+}
+
+extension StoreQueue {
+    fileprivate var names: [String] { operations.map(\.kind.name) }
+
+    @discardableResult
+    fileprivate mutating func add(
+        _ kind: Kind, deadline: Int = 5, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
+    ) -> [Operation] {
+        add(kind, generation: 0, deadline: .seconds(deadline), flight: flight, fence: fence, handsOver: handsOver)
+    }
+}
+
+extension StoreQueue.Kind {
+    fileprivate var name: String {
+        switch self {
+        case .load: "load"
+        case .save: "save"
+        case .remove: "remove"
+        }
+    }
+}

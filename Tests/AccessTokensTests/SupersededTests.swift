@@ -1,0 +1,103 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+/// A repeatable loader whose first load has taken too long, and whose second one runs: both may bring a grant.
+@Suite("Of two loads that both succeed the younger one's grant stays, and the other is handed over")
+struct SupersededTests {
+    private static func twoLoads(_ store: ScriptedStore?) throws -> (Scene, old: ScriptedLoader.Call, young: ScriptedLoader.Call) {
+        let scene = Scene(isRepeatable: true, store: store)
+        _ = scene.call()
+        let old = try scene.load()
+        scene.advance(by: .seconds(30))
+        _ = scene.call()
+        return (scene, old, try scene.load())
+    }
+
+    private func expectYoung(_ scene: Scene, _ store: ScriptedStore?) {
+        #expect(scene.discards == ["old superseded"])
+        #expect(scene.call().value?.value == "young")
+        if let store { #expect(store.contents?.value == "young") }
+        #expect(scene.signOut().value?.discarded.map(\.value) == ["young"])
+        #expect(scene.discards == ["old superseded", "young signedOut"])
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `whichever comes first`(isOldFirst: Bool, hasStore: Bool) throws {
+        let store = hasStore ? ScriptedStore() : nil
+        let (scene, old, young) = try Self.twoLoads(store)
+        if isOldFirst { scene.succeed(old, with: .granted("old")) }
+        scene.succeed(young, with: .granted("young"))
+        if !isOldFirst { scene.succeed(old, with: .granted("old")) }
+        expectYoung(scene, store)
+    }
+
+    @Test(arguments: [true, false])
+    func `while the first of the two is being saved`(isOldFirst: Bool) throws {
+        let store = ScriptedStore()
+        let (scene, old, young) = try Self.twoLoads(store)
+        store.hold()
+        let (first, second) = isOldFirst ? (old, young) : (young, old)
+        scene.succeed(first, with: .granted(isOldFirst ? "old" : "young"))
+        scene.succeed(second, with: .granted(isOldFirst ? "young" : "old"))
+        scene.release(store)
+        expectYoung(scene, store)
+    }
+
+    @Test(arguments: [true, false])
+    func `while the first of the two has been saved for too long`(isOldFirst: Bool) throws {
+        let store = ScriptedStore()
+        let (scene, old, young) = try Self.twoLoads(store)
+        store.hold()
+        let (first, second) = isOldFirst ? (old, young) : (young, old)
+        scene.succeed(first, with: .granted(isOldFirst ? "old" : "young"))
+        scene.advance(by: .seconds(5))
+        scene.succeed(second, with: .granted(isOldFirst ? "young" : "old"))
+        scene.release(store)
+        expectYoung(scene, store)
+    }
+
+    @Test func `a save that another one makes pointless before it begins loses no grant either`() throws {
+        let store = ScriptedStore()
+        let (scene, oldest, older) = try Self.twoLoads(store)
+        scene.advance(by: .seconds(30))
+        scene.retryNow()
+        let caller = scene.call(), young = try scene.load()
+        store.hold()
+        scene.fail(oldest, with: SalvagedGrant(.granted("salvaged"), reason: ScriptedFailure.transient))
+        scene.succeed(older, with: .granted("older"))
+        scene.succeed(young, with: .granted("young"))
+        scene.release(store)
+        #expect(caller.value?.value == "young" && store.contents?.value == "young")
+        #expect(store.log.entries == ["load", "save salvaged", "save young"])
+        #expect(scene.discards == ["salvaged superseded", "older superseded"])
+    }
+
+    @Test(arguments: ["salvages", "expired", "inside its leeway"])
+    func `a grant whose token is handed out is not given up for one that brings nothing to hand out`(young kind: String) throws {
+        let store = ScriptedStore()
+        let (scene, old, young) = try Self.twoLoads(store)
+        scene.succeed(old, with: .granted("old"))
+        switch kind {
+        case "salvages": scene.fail(young, with: SalvagedGrant(.granted("young"), reason: ScriptedFailure.transient))
+        case "expired": scene.succeed(young, with: AccessToken("young", lifetime: .zero, refreshToken: "young's grant"))
+        default:
+            scene.advance(by: .seconds(9.5))
+            scene.succeed(young, with: AccessToken("young", lifetime: .seconds(10), refreshToken: "young's grant"))
+        }
+        #expect(scene.discards == ["young superseded"])
+        #expect(scene.call().value?.value == "old" && store.contents?.value == "old")
+        #expect(scene.signOut().value?.discarded.map(\.value) == ["old"])
+    }
+
+    @Test func `a refresh replaces the token it was for: that grant is used up, not given up`() throws {
+        let scene = try Scene.holding(.granted("a"))
+        for name in ["b", "c"] {
+            scene.advance(by: .seconds(3_540))
+            _ = scene.call()
+            try scene.deliver(.granted(name))
+        }
+        #expect(scene.discards.isEmpty)
+    }
+}

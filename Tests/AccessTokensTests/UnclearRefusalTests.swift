@@ -1,0 +1,107 @@
+import AccessTokens
+import AccessTokensTesting
+import TestStage
+import Testing
+
+@Suite("Refusals that do not say whether they mean the grant or the client")
+struct UnclearRefusalTests {
+    private static let unclear = ScriptedFailure(.signInOrRegistration, message: "bare 400")
+
+    private func refuse(_ scene: Scene, after pause: Duration = .seconds(60)) throws -> TokenServiceError? {
+        scene.advance(by: pause)
+        let caller = scene.call()
+        scene.fail(try scene.load(), with: Self.unclear)
+        return caller.error as? TokenServiceError
+    }
+
+    @Test func `the third one counts as a refused grant, with its headline, and the server is asked no more`() throws {
+        let scene = Scene()
+        for _ in 1...2 {
+            let error = try refuse(scene)
+            #expect(error?.remedy == .signInOrRegistration && error?.retryAt != nil)
+            #expect(error?.description.contains("does not say which") == true)
+        }
+        let third = try refuse(scene)
+        #expect(third?.remedy == .signIn && third?.retryAt == nil && third?.underlying as? ScriptedFailure == Self.unclear)
+        #expect(third?.description.contains("sign in again") == true)
+        scene.advance(by: .seconds(1_000_000))
+        #expect((scene.call().error as? TokenServiceError)?.remedy == .signIn && scene.loader.loadCount == 3)
+    }
+
+    @Test func `each waits for the longest pause`() throws {
+        let scene = Scene()
+        for _ in 1...2 {
+            _ = try refuse(scene)
+            scene.advance(by: .seconds(59))
+            _ = scene.call()
+        }
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test func `in the soft window likewise: the good token stays, and after the third no refresh is tried`() throws {
+        let policy = RefreshPolicy(maximumRefreshWindow: .seconds(9_000))
+        let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(36_000)), policy: policy)
+        let events = scene.service.events()
+        scene.advance(by: .seconds(28_000))
+        for _ in 1...3 {
+            _ = scene.call()
+            scene.fail(try scene.load(), with: Self.unclear)
+            scene.advance(by: .seconds(375))
+        }
+        scene.advance(by: .seconds(1_000))
+        #expect(scene.call().value?.value == "a" && scene.loader.loadCount == 4)
+        let failures = scene.told(by: events).filter { $0.name == .refreshFailed }
+        #expect(failures.map { $0.error?.remedy } == [.signInOrRegistration, .signInOrRegistration, .signIn])
+    }
+
+    @Test func `a refused grant in the soft window is refused for good, whatever pause the server asks for`() throws {
+        let scene = try Scene.holding(.hour("a")), events = scene.service.events()
+        scene.advance(by: .seconds(3_000))
+        _ = scene.call()
+        scene.fail(try scene.load(), with: ScriptedFailure(.signIn, retryAfter: .seconds(10)))
+        scene.advance(by: .seconds(500))
+        #expect(scene.call().value?.value == "a" && scene.loader.loadCount == 2)
+        #expect(scene.told(by: events).last?.error?.retryAt == nil)
+    }
+
+    @Test(arguments: ["success", "reset", "replace"])
+    func `a success or a fence begins the count anew`(cure: String) throws {
+        let scene = Scene()
+        for _ in 1...2 { _ = try refuse(scene) }
+        switch cure {
+        case "success":
+            scene.advance(by: .seconds(60))
+            _ = scene.call()
+            scene.invalidate(try scene.deliver(.hour("a")))
+        case "reset": scene.reset()
+        default: scene.replace(with: AccessToken("grant", lifetime: .zero))
+        }
+        if cure == "replace" {
+            scene.fail(try scene.load(), with: Self.unclear)
+        } else {
+            #expect(try refuse(scene)?.remedy == .signInOrRegistration)
+        }
+        #expect(try refuse(scene)?.remedy == .signInOrRegistration)
+        #expect(try refuse(scene)?.remedy == .signIn)
+    }
+
+    @Test func `a person who taps "try again" each time hears of a dead session all the same`() throws {
+        let scene = Scene()
+        for number in 1...3 {
+            scene.retryNow()
+            #expect(try refuse(scene, after: .zero)?.remedy == (number < 3 ? .signInOrRegistration : .signIn))
+        }
+        scene.retryNow()
+        #expect(try refuse(scene, after: .zero)?.remedy == .signIn, "asked again because of the tap, and as dead as before")
+    }
+
+    @Test func `failures of another kind between them neither count nor help`() throws {
+        let scene = Scene()
+        for number in 1...3 {
+            scene.advance(by: .seconds(100))
+            _ = scene.call()
+            scene.fail(try scene.load())
+            #expect(try refuse(scene, after: .seconds(100))?.remedy == (number < 3 ? .signInOrRegistration : .signIn))
+        }
+    }
+}
