@@ -31,7 +31,9 @@ public final class DataLoader: Sendable {
     ///
     /// The current token is attached where it belongs (``OriginTokens``). If the server refuses it with a 401, it is invalidated
     /// and the request sent once more with a new one; however many requests are refused at a time, there is one load.
-    /// Redirects are followed, without the token when they lead to another origin. Nothing else is ever repeated.
+    /// Redirects are followed, without the token when they lead to another origin. Nothing else is repeated, but for what
+    /// `URLSession` does by itself: if a connection that was used before ends without an answer, a `GET` or `HEAD` may be sent
+    /// again on the next one.
     ///
     /// - Throws: ``DataLoadingError``; `TokenServiceError` if there is no token; `CancellationError` at once when the calling
     ///   task, or the performance, is cancelled.

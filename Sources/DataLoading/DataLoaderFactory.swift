@@ -14,6 +14,11 @@ public import Foundation
 /// ```
 ///
 /// Hand the factory from screen to screen, and let each make a loader of its own. A value: copies share the same session.
+///
+/// On Linux some answers end the process inside Foundation (Swift 6.3): a connection closed between two lines of the header, a
+/// chunked answer with a trailer, a redirect to `//[::1]/` or to a host with percent-encoded characters, a `Content-Length` near
+/// 2⁶³. One with tens of thousands of header lines holds up all sessions of the process for seconds. Send requests to servers that
+/// may do that with an HTTP client of your own, which takes its tokens from the `TokenService`.
 public struct DataLoaderFactory: Sendable {
     let performance: Performance
 

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensOAuth
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -7,26 +8,48 @@ import FoundationNetworking
 
 /// One message and its answer: what the session says about one of its tasks.
 ///
-/// The first end wins: the session's, the cancellation of the caller's task, or too long a body.
+/// The first end wins: the session's, a time limit, the cancellation of the caller's task, or too long a body.
 final class Exchange: Sendable {
     private struct Received {
         var body = Data()
         var progress = StatefulRequest.Progress()
     }
 
-    let answer = FirstAnswer<Response>()
+    let transfer = Transfer()
+    private let answer = FirstAnswer<Response>()
     private let url: URL
     private let limit: Int
     private let report: @Sendable (StatefulRequest.Progress) -> Void
     private let received = Lock(Received())
+    private let watch: SessionLimits.Watch
 
-    init(url: URL, limit: Int, report: @escaping @Sendable (StatefulRequest.Progress) -> Void) {
+    /// Creates an exchange, whose time begins to count.
+    init(
+        url: URL, limit: Int, limits: SessionLimits, report: @escaping @Sendable (StatefulRequest.Progress) -> Void
+    ) {
         self.url = url
         self.limit = limit
         self.report = report
+        watch = limits.watch { [answer] in answer.give(.failure(DataLoadingError(.timedOut))) }
+    }
+
+    /// Waits for the answer; to be called once.
+    func response() async throws -> Response {
+        defer { watch.end() }
+        do {
+            return try await withTaskCancellationHandler {
+                try await answer.value()
+            } onCancel: {
+                answer.give(.failure(CancellationError()))
+            }
+        } catch {
+            transfer.end()
+            throw error
+        }
     }
 
     func receive(_ data: Data, of expected: Int64?) {
+        watch.heard()
         let progress: StatefulRequest.Progress? = received.withLock { received in
             guard data.count <= limit - received.body.count else { return nil }
             received.body += data
@@ -38,6 +61,7 @@ final class Exchange: Sendable {
     }
 
     func sent(_ count: Int64, of expected: Int64) {
+        watch.heard()
         let progress = received.withLock { received in
             received.progress.bytesSent = max(received.progress.bytesSent, count)
             received.progress.bytesToSend = Self.known(expected)

@@ -1,27 +1,38 @@
 import AccessTokens
+import AccessTokensOAuth
 import Foundation
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
 
-/// The delegate of a shared session: passes on what the session says about a task to the exchange that the task belongs to.
-///
-/// Nobody is told of a task that was given up.
+/// The delegate of a session: passes on what the session says about a task to the exchange that the task belongs to.
 final class Exchanges: NSObject, Sendable {
     private let current = Lock<[Int: Exchange]>([:])
     /// The delegate of the session that the user gave, which is asked whom to trust.
     private let delegate: (any URLSessionDelegate)?
+    /// What is given back when the session has ended and lets go of its delegate.
+    private let place: ConnectionLine.Place?
 
-    init(trusting delegate: (any URLSessionDelegate)?) {
+    init(trusting delegate: (any URLSessionDelegate)?, at place: ConnectionLine.Place? = nil) {
         self.delegate = delegate
+        self.place = place
     }
 
-    func add(_ exchange: Exchange, for task: URLSessionTask) { current.withLock { $0[task.taskIdentifier] = exchange } }
+    /// Sends the request of an exchange in the session whose delegate this is.
+    func send(_ request: URLRequest, for exchange: Exchange, in session: NetworkSession) {
+        session.send(request, as: exchange.transfer) { [self] task in
+            current.withLock { $0[task.taskIdentifier] = exchange }
+        }
+    }
 
-    func remove(_ task: URLSessionTask) { _ = current.withLock { $0.removeValue(forKey: task.taskIdentifier) } }
+    private func remove(_ task: URLSessionTask) { _ = current.withLock { $0.removeValue(forKey: task.taskIdentifier) } }
 
-    private func exchange(of task: URLSessionTask) -> Exchange? { current.withLock { $0[task.taskIdentifier] } }
+    /// The exchange of a task, unless it was given up.
+    private func exchange(of task: URLSessionTask) -> Exchange? {
+        let exchange = current.withLock { $0[task.taskIdentifier] }
+        return exchange?.transfer.isOver == false ? exchange : nil
+    }
 }
 
 extension Exchanges: URLSessionDataDelegate {
@@ -30,7 +41,6 @@ extension Exchanges: URLSessionDataDelegate {
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
         #if canImport(FoundationNetworking)
-        // On Linux to answer for a task that was cancelled meanwhile ends the process.
         guard exchange(of: task) != nil else { return }
         #endif
         // The redirect is the answer; `Message.redirected(by:)` says what becomes of it.
@@ -50,6 +60,7 @@ extension Exchanges: URLSessionDataDelegate {
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let exchange = exchange(of: task)
+        remove(task)
         if let error { exchange?.fail(with: error) } else { exchange?.finish(with: task.response) }
     }
 
@@ -58,8 +69,9 @@ extension Exchanges: URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
+        guard let exchange = exchange(of: task) else { return }
         // A 401. On Linux the challenge follows the complete answer, and the default handling would wait for ever.
-        exchange(of: task)?.finish(with: task.response)
+        exchange.finish(with: task.response)
         completionHandler(.cancelAuthenticationChallenge, nil)
     }
     #else

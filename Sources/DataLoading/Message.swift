@@ -19,6 +19,19 @@ struct Message: Sendable {
     /// Whether the caller authenticates it himself.
     var hasAuthorization: Bool { headers.keys.contains { $0.lowercased() == "authorization" } }
 
+    /// Whether it must not be sent on a connection that was used before.
+    ///
+    /// On Linux, if the server closes such a connection after reading a request of whatever method, libcurl sends the request
+    /// again, up to five times, and hangs until the time limit if it has a body. On Apple platforms that is left to reads and
+    /// other idempotent requests (RFC 9110 §9.2.2).
+    var needsOwnConnection: Bool {
+        #if canImport(FoundationNetworking)
+        ![.get, .head].contains(method)
+        #else
+        false
+        #endif
+    }
+
     /// Makes a message of a request, or throws what is wrong with it, before anything is sent.
     init(_ request: Request) throws(DataLoadingError) {
         func require(_ condition: Bool, _ problem: String) throws(DataLoadingError) {

@@ -24,7 +24,7 @@ extension URLSessionConfiguration {
             configuration.httpShouldSetCookies = false
         }
         #if canImport(FoundationNetworking)
-        // It would be asked in vain, and not at once: see `SharedSession.abandon(_:)`.
+        // It would be asked in vain, and not at once: see `Transfer.end()`.
         configuration.urlCache = nil
         #else
         if let cache { configuration.urlCache = cache }

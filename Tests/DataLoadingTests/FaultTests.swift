@@ -51,6 +51,14 @@ struct Fault: Sendable, CustomTestStringConvertible {
 
 @Suite(.timeLimit(.minutes(10)))
 struct FaultTests {
+    /// A loader whose session has these limits, in seconds.
+    static func loader(_ server: ResourceServer, silence: TimeInterval, whole: TimeInterval = 600) throws -> DataLoader {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = silence
+        configuration.timeoutIntervalForResource = whole
+        return try server.factory(session: URLSession(configuration: configuration)).makeLoader()
+    }
+
     @Test(arguments: Fault.all)
     func `Whatever a server does, its requests end with a clear error, and the next one is unharmed`(fault: Fault) async throws {
         let server = try ResourceServer { arrival in
@@ -74,14 +82,23 @@ struct FaultTests {
         #expect(error?.code == .responseTooLong)
     }
 
-    @Test func `The session's time limit holds`() async throws {
-        let server = try ResourceServer { _ in .unfinished("") }
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = 1
-        let loader = try server.factory(session: URLSession(configuration: configuration)).makeLoader()
+    @Test(arguments: [(silence: 1.0, whole: 600.0), (silence: 30, whole: 2)])
+    func `The session's time limits hold, and its connection ends`(silence: TimeInterval, whole: TimeInterval) async throws {
+        // The first limit meets a silent server, the second one that drips.
+        let server = try ResourceServer { _ in
+            silence < whole ? .unfinished("") : .dripping("HTTP/1.1 200 OK\r\n\r\n", String(repeating: "x", count: 90))
+        }
+        let loader = try Self.loader(server, silence: silence, whole: whole)
         let error = await #expect(throws: DataLoadingError.self) { try await loader.perform(Request(url: server.url)) }
         #expect(error?.code == .timedOut)
-        #expect(await server.departures.first { true } != nil)
+        // On a busy machine the limit may pass before the request has left.
+        if !server.arrivals.all.isEmpty { #expect(await server.departures.first { true } != nil) }
+    }
+
+    @Test func `The limit for silence begins anew with each byte`() async throws {
+        let server = try ResourceServer { _ in .dripping("HTTP/1.1 200 OK\r\n\r\n", "dripping") }
+        let response = try await Self.loader(server, silence: 5).perform(Request(url: server.url))
+        #expect(String(decoding: response.body, as: UTF8.self) == "dripping")
     }
 
     @Test func `A server that is not there is an error of the network`() async throws {

@@ -1,9 +1,10 @@
 import AccessTokens
 import AccessTokensTesting
-import DataLoading
 import Foundation
 import LoopbackServers
 import Testing
+
+@testable import DataLoading
 
 /// All on the session of this platform, with servers that really redirect.
 @Suite(.timeLimit(.minutes(10)))
@@ -101,6 +102,18 @@ struct RedirectTests {
         }
         #expect(error?.code == .redirectRefused && error?.response?.status == 302)
         #expect(server.arrivals.all.count == 1)
+    }
+
+    @Test func `A redirect from https to http is refused`() throws {
+        let url = try #require(URL(string: "https://api.example/a"))
+        let message = try Message(Request(url: url))
+        func redirected(to location: String) throws -> Message? {
+            try message.redirected(by: Response(url: url, status: 302, headers: ["Location": location]))
+        }
+        let error = #expect(throws: DataLoadingError.self) { try redirected(to: "http://api.example/b") }
+        #expect(error?.code == .redirectRefused)
+        #expect(try redirected(to: "https://api.example/b")?.hasLeftOrigin == false)
+        #expect(try redirected(to: "//api.example/b")?.origin == message.origin)
     }
 
     @Test func `A body that can't be sent twice does not follow a redirect that asks for it`() async throws {

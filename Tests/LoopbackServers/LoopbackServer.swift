@@ -9,6 +9,8 @@ package final class LoopbackServer: Sendable {
     package enum Reply: Sendable {
         /// Send this text, then close the connection.
         case bytes(String)
+        /// Send this text, then wait for the next request of the same connection.
+        case kept(String)
         /// Send these bytes, text or not, then close the connection.
         case raw([UInt8])
         /// Send this text, then say nothing until the client closes the connection.
@@ -43,9 +45,10 @@ package final class LoopbackServer: Sendable {
         Thread.detachNewThread {
             while let connection = Socket.accept(listener) {
                 Thread.detachNewThread {
-                    let request = Socket.readRequest(connection)
-                    arrived.yield(request)
-                    Self.perform(reply(request), on: connection)
+                    while let request = Socket.readRequest(connection) {
+                        arrived.yield(request)
+                        guard Self.perform(reply(request), on: connection) else { break }
+                    }
                     _ = close(connection)
                     left.yield()
                 }
@@ -59,8 +62,12 @@ package final class LoopbackServer: Sendable {
         try self.init { _ in .bytes(text) }
     }
 
-    private static func perform(_ reply: Reply, on connection: Int32) {
+    /// Does what the reply says; returns whether the connection is kept.
+    private static func perform(_ reply: Reply, on connection: Int32) -> Bool {
         switch reply {
+        case .kept(let text):
+            Socket.write(Array(text.utf8), to: connection)
+            return true
         case .bytes(let text): Socket.write(Array(text.utf8), to: connection)
         case .raw(let bytes): Socket.write(bytes, to: connection)
         case .unfinished(let text):
@@ -70,12 +77,13 @@ package final class LoopbackServer: Sendable {
             Socket.write(Array(text.utf8), to: connection)
             for byte in rest.utf8 {
                 Socket.write([byte], to: connection)
-                guard !Socket.isEnded(connection, afterSeconds: 1) else { return }
+                guard !Socket.isEnded(connection, afterSeconds: 1) else { return false }
             }
         case .reset(let text):
             Socket.write(Array(text.utf8), to: connection)
             Socket.resetAtClose(connection)
         }
+        return false
     }
 
     deinit {

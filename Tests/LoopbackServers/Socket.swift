@@ -72,8 +72,8 @@ enum Socket {
         _ = unsafe setsockopt(connection, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Reads headers, and as many bytes after them as they announce.
-    static func readRequest(_ connection: Int32) -> String {
+    /// Reads headers, and as many bytes after them as they announce; `nil` if the client has closed the connection.
+    static func readRequest(_ connection: Int32) -> String? {
         var text = ""
         while let part = read(connection) {
             text += part
@@ -85,7 +85,7 @@ enum Socket {
             let length = text[..<headers.lowerBound].lowercased().components(separatedBy: "content-length: ").dropFirst().first
             if text[headers.upperBound...].utf8.count >= Int(length?.prefix(while: \.isNumber) ?? "0") ?? 0 { break }
         }
-        return text
+        return text.isEmpty ? nil : text
     }
 
     static func waitForEnd(_ connection: Int32) {

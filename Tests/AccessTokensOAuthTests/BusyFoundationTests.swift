@@ -1,0 +1,32 @@
+#if canImport(FoundationNetworking)
+import AccessTokensOAuth
+import Foundation
+import LoopbackServers
+import Testing
+
+/// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
+@Suite(.timeLimit(.minutes(5)))
+struct BusyFoundationTests {
+    @Test func `The time limit and a cancellation hold while Foundation reads a header for seconds`() async {
+        await #expect(processExitsWith: .success) {
+            let silent = try LoopbackServer { _ in .unfinished("") }
+            let patient = Task {
+                try await URLSessionTransport().send(TokenRequest(url: silent.url, headers: [:], body: Data()))
+            }
+            _ = await silent.requests.first { _ in true }
+            let hostile = try LoopbackServer { _ in LongHeader.reply }
+            let impatient = Task {
+                try await URLSessionTransport(timeLimit: .seconds(1)).send(
+                    TokenRequest(url: hostile.url, headers: [:], body: Data()))
+            }
+            await LongHeader.untilFoundationIsBusy()
+            patient.cancel()
+            await #expect(throws: CancellationError.self) { try await patient.value }
+            let error = await #expect(throws: OAuthError.self) { try await impatient.value }
+            #expect(error?.code == .timedOut)
+            #expect(await LongHeader.remainingTime() > .milliseconds(100), "both ended before Foundation had read it")
+            #expect(await silent.departures.first { true } != nil)
+        }
+    }
+}
+#endif

@@ -1,0 +1,32 @@
+#if canImport(FoundationNetworking)
+import AccessTokens
+import DataLoading
+import Foundation
+import LoopbackServers
+import Testing
+
+/// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
+@Suite(.timeLimit(.minutes(5)))
+struct BusyFoundationTests {
+    @Test func `While Foundation reads a header for seconds limits hold, tasks run, and what is given up is never sent`() async {
+        await #expect(processExitsWith: .success) {
+            let server = try ResourceServer()
+            let hostile = try ResourceServer(needsToken: false) { _ in LongHeader.reply }
+            let loader = try FaultTests.loader(server, silence: 1)
+            let stuck = loader.start(Request(url: hostile.url))
+            await LongHeader.untilFoundationIsBusy()
+            // More than the pool has threads, of both kinds: on the shared connections and on their own.
+            let others = (0..<2 * ProcessInfo.processInfo.activeProcessorCount).flatMap { _ in
+                [loader.start(Request(url: server.url)), loader.start(Request(url: server.url, method: .post))]
+            }
+            for performance in others + [stuck] {
+                let error = await #expect(throws: DataLoadingError.self) { try await performance.response() }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(await LongHeader.remainingTime() > .milliseconds(100), "all ended before Foundation had read it")
+            #expect(try await server.loader().perform(Request(url: server.url("later"))).status == 200)
+            #expect(server.arrivals.all.map(\.path) == ["/later"])
+        }
+    }
+}
+#endif

@@ -1,0 +1,72 @@
+import AccessTokens
+import Foundation
+import Testing
+
+@testable import DataLoading
+
+struct ConnectionLineTests {
+    let line = ConnectionLine(limit: 2)
+    /// Shared with the closures that wait in line.
+    final class Places: Sendable {
+        let taken = Lock<[Int: ConnectionLine.Place]>([:])
+    }
+
+    let places = Places()
+    let here: Origin
+    let elsewhere: Origin
+
+    init() throws {
+        here = try #require(URL(string: "https://here.example").flatMap(Origin.init))
+        elsewhere = try #require(URL(string: "https://elsewhere.example").flatMap(Origin.init))
+    }
+
+    /// Lets one in, who is known by a name of his own, and returns under which number he waits.
+    @discardableResult func enter(_ name: Int, for origin: Origin) -> Int {
+        line.enter(for: origin) { [places] place in places.taken.withLock { $0[name] = place } }
+    }
+
+    /// Lets go of a place, outside the lock: that calls the next in line.
+    func end(_ name: Int) {
+        let place = places.taken.withLock { $0.removeValue(forKey: name) }
+        #expect(place != nil)
+    }
+
+    var present: [Int] { places.taken.withLock { $0.keys.sorted() } }
+
+    @Test func `So many at a time, the others in the order of their coming`() {
+        for name in 1...4 { enter(name, for: here) }
+        #expect(present == [1, 2])
+        end(2)
+        #expect(present == [1, 3])
+        end(1)
+        #expect(present == [3, 4])
+        end(3)
+        end(4)
+        for name in 5...7 { enter(name, for: here) }
+        #expect(present == [5, 6], "an empty line is like a new one")
+    }
+
+    @Test func `Origins don't wait for each other`() {
+        for name in 1...3 { enter(name, for: here) }
+        enter(4, for: elsewhere)
+        #expect(present == [1, 2, 4])
+        end(4)
+        #expect(present == [1, 2])
+    }
+
+    @Test func `Leaving the line is leaving for good, and costs the others nothing`() {
+        let numbers = (1...4).map { enter($0, for: here) }
+        line.leave(numbers[2], for: here)
+        line.leave(numbers[2], for: here)
+        end(1)
+        #expect(present == [2, 4])
+        line.leave(numbers[1], for: here)
+        #expect(present == [2, 4], "a place that is taken is kept")
+    }
+
+    @Test(arguments: [0, -3]) func `One at a time is the least`(limit: Int) {
+        let line = ConnectionLine(limit: limit)
+        _ = line.enter(for: here) { [places] place in places.taken.withLock { $0[1] = place } }
+        #expect(present == [1])
+    }
+}

@@ -1,0 +1,47 @@
+import AccessTokens
+import DataLoading
+import Foundation
+import LoopbackServers
+import Testing
+
+/// What happens on a connection that was used before and that the server closes after reading the next request.
+@Suite(.timeLimit(.minutes(10)))
+struct RepetitionTests {
+    /// A server that keeps its connections after a `GET /first`, and ends them after reading anything else but once more.
+    static func server() throws -> ResourceServer {
+        let refused = Lock<Set<String>>([])
+        return try ResourceServer { arrival in
+            if arrival.path == "/first" { return .kept("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
+            return refused.withLock { $0.insert(arrival.line).inserted } ? .bytes("") : ResourceServer.ok("again")
+        }
+    }
+
+    @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT"], [nil, "body", "stream"])
+    func `A request that may change something reaches the server once`(method: String, body: String?) async throws {
+        let server = try Self.server()
+        let loader = try FaultTests.loader(server, silence: 10)
+        let bodies: [String: Request.Body] = [
+            "body": .data(Data("body".utf8)), "stream": .stream(isReplayable: true) { InputStream(data: Data("stream".utf8)) },
+        ]
+        _ = try await loader.perform(Request(url: server.url("first")))
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader.perform(
+                Request(url: server.url("act"), method: .init(rawValue: method), body: body.flatMap { bodies[$0] }))
+        }
+        #expect(error?.code == .connectionFailed)
+        #expect(server.arrivals.all.map(\.path) == ["/first", "/act"])
+        #expect(body.map { server.arrivals.all.last?.body.contains($0) == true } != false)
+    }
+
+    #if canImport(FoundationNetworking)
+    /// What the guide says of Linux; if this fails there, `URLSession` repeats nothing any more: rejoice, and correct the guide.
+    @Test(arguments: [Request.Method.get, .head])
+    func `A request that only reads is sent again by the session itself`(method: Request.Method) async throws {
+        let server = try Self.server()
+        let loader = try FaultTests.loader(server, silence: 10)
+        _ = try await loader.perform(Request(url: server.url("first")))
+        #expect(try await loader.perform(Request(url: server.url("read"), method: method)).status == 200)
+        #expect(server.arrivals.all.map(\.path) == ["/first", "/read", "/read"])
+    }
+    #endif
+}
