@@ -34,7 +34,9 @@ struct BackOff: Sendable {
         return hold(error, until: now + (isCostly ? max(wish, pause) : wish))
     }
 
-    /// Ends every pause. What a server has refused it has refused: a person who taps “try again” each time learns it, too.
+    /// Ends every pause.
+    ///
+    /// What a server has refused it has refused: a person who taps “try again” each time learns it, too.
     mutating func reopen() {
         let refusals = unclearRefusals
         self = BackOff()

@@ -21,6 +21,7 @@ struct EmptyTokenTests {
         _ = scene.call()
         try scene.deliver(AccessToken("", lifetime: .seconds(3_600), refreshToken: "new"))
         #expect(store.contents?.refreshToken == "new")
+        scene.advance(by: RefreshPolicy.longestPause)
         _ = scene.call()
         #expect(try scene.load().previous?.refreshToken == "new")
     }

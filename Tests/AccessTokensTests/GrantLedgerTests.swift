@@ -148,7 +148,9 @@ struct GrantLedgerTests {
             check()
             for one in waiting { problems.append("\(one.name) was never answered") }
             let known = scene.service.cachedToken
-            if let store, let known, !hasFailed, store.contents?.value != known.value { problems.append("stored: \(store.contents as Any)") }
+            if let store, let known, !hasFailed, store.contents?.value != known.value {
+                problems.append("stored: \(store.contents as Any)")
+            }
             scene.reset()
             check()
             if let store, store.contents != nil { problems.append("not removed") }

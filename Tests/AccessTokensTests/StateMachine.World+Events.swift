@@ -153,7 +153,9 @@ extension World {
         machine.loaded(token, by: id, at: now)
         check(machine.generation == generation, "a load is no fence")
         if isOutdated { givenUp.append(token.value) }
-        if let meanwhile, !isOutdated, meanwhile != token { givenUp.append(machine.grant == token ? meanwhile.value : token.value) }
+        if let meanwhile, !isOutdated, meanwhile != token {
+            givenUp.append(machine.grant == token ? meanwhile.value : token.value)
+        }
     }
 
     private mutating func fail(_ id: Int, remedy: TokenServiceError.Remedy, retryAfter: Duration?) {

@@ -70,9 +70,10 @@ struct StoreEventTests {
         _ = scene.call()
         try scene.deliver(.hour("c"))
         let told = scene.told(by: events)
-        #expect(told.map(\.name) == [
-            .storeFailed, .loadStarted, .loadSucceeded, .invalidated, .replaced, .invalidated, .loadStarted, .loadSucceeded,
-        ])
+        #expect(
+            told.map(\.name) == [
+                .storeFailed, .loadStarted, .loadSucceeded, .invalidated, .replaced, .invalidated, .loadStarted, .loadSucceeded,
+            ])
         #expect(told.map(\.load) == [nil, 1, 1, nil, nil, nil, 2, 2])
     }
 

@@ -6,7 +6,8 @@ import Testing
 /// A repeatable loader whose first load has taken too long, and whose second one runs: both may bring a grant.
 @Suite("Of two loads that both succeed the younger one's grant stays, and the other is handed over")
 struct SupersededTests {
-    private static func twoLoads(_ store: ScriptedStore?) throws -> (Scene, old: ScriptedLoader.Call, young: ScriptedLoader.Call) {
+    private static func twoLoads(_ store: ScriptedStore?) throws -> (Scene, old: ScriptedLoader.Call, young: ScriptedLoader.Call)
+    {
         let scene = Scene(isRepeatable: true, store: store)
         _ = scene.call()
         let old = try scene.load()
