@@ -18,13 +18,14 @@ extension TokenService.StateMachine {
     /// Keeps a load's new grant, if it can.
     ///
     /// The grant that the load has used is used up. Another one came meanwhile, from an older load, and one of the two is given
-    /// up: the new one, if it brings nothing to hand out while the other's token is handed out.
+    /// up: the new one, if it brings nothing to hand out while the other's token is handed out, or is about to be.
     private mutating func keep(_ token: AccessToken, isServable: Bool, of flight: Flight) -> Bool {
         guard let last = grant, !(flight.previous.map { $0.isSameGrant(as: last) } ?? false) else {
             grant = token
             return true
         }
-        guard isServable || !(state.servable?.token.isSameGrant(as: last) ?? false) else {
+        let saving = abandoned.map(\.savedToken) + [state.servable?.token]
+        guard isServable || !saving.contains(where: { $0?.isSameGrant(as: last) ?? false }) else {
             discard(token, .superseded)
             return false
         }
@@ -133,10 +134,10 @@ extension TokenService.StateMachine {
         return token.isUnusable ? TokenServiceError(.loadFailed, underlying: EmptyAccessToken()) : nil
     }
 
-    /// Whether an arriving token can be handed out from now on.
+    /// Whether an arriving token will be handed out, be it only to those who wait.
     private func isServable(_ token: AccessToken, of flight: Flight, at now: Duration) -> Bool {
-        flaw(of: token, from: flight, at: now) == nil
-            && token.lifetime.map { now < flight.start + policy.hardExpiry(forLifetime: $0) } ?? true
+        let expiry = token.lifetime.map { flight.start + policy.hardExpiry(forLifetime: $0) }
+        return flaw(of: token, from: flight, at: now) == nil && (state.servable == nil || expiry.map { now < $0 } ?? true)
     }
 
     /// Counts a failure of the flight that just ended: softly while a token is good, else towards the back-off.

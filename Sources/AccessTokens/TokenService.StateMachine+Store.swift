@@ -168,8 +168,9 @@ extension TokenService.StateMachine.Flight {
         if case .loading = phase { true } else { false }
     }
 
-    var isRestoring: Bool {
-        if case .restoring = phase { true } else { false }
+    /// The token that is being saved.
+    var savedToken: AccessToken? {
+        if case .saving(let token, _) = phase { token } else { nil }
     }
 }
 

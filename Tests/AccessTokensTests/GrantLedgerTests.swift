@@ -10,7 +10,7 @@ import Testing
 struct GrantLedgerTests {
     @Test(arguments: [true, false], [true, false])
     func `random lives`(isRepeatable: Bool, hasStore: Bool) throws {
-        for seed in 1...3000 as ClosedRange<UInt64> {
+        for seed in 1...60 as ClosedRange<UInt64> {
             var life = Life(isRepeatable: isRepeatable, hasStore: hasStore, seed: seed)
             for _ in 1...60 { try life.step() }
             try life.end()
@@ -148,9 +148,7 @@ struct GrantLedgerTests {
             check()
             for one in waiting { problems.append("\(one.name) was never answered") }
             let known = scene.service.cachedToken
-            if let store, let known, !hasFailed, store.contents?.value != known.value {
-                problems.append("stored: \(store.contents as Any)")
-            }
+            if let store, let known, !hasFailed, store.contents?.value != known.value { problems.append("not stored") }
             scene.reset()
             check()
             if let store, store.contents != nil { problems.append("not removed") }

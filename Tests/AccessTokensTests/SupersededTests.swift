@@ -75,21 +75,39 @@ struct SupersededTests {
         #expect(scene.discards == ["salvaged superseded", "older superseded"])
     }
 
-    @Test(arguments: ["salvages", "expired", "inside its leeway"])
-    func `a grant whose token is handed out is not given up for one that brings nothing to hand out`(young kind: String) throws {
+    @Test(arguments: [("salvages", true), ("salvages", false), ("expired", true), ("expired", false), ("barely", false)])
+    func `a grant whose token is handed out, or is about to be, is not given up for one that brings nothing to hand out`(
+        young kind: String, isSaving: Bool
+    ) throws {
         let store = ScriptedStore()
         let (scene, old, young) = try Self.twoLoads(store)
+        if isSaving { store.hold() }
         scene.succeed(old, with: .granted("old"))
         switch kind {
         case "salvages": scene.fail(young, with: SalvagedGrant(.granted("young"), reason: ScriptedFailure.transient))
         case "expired": scene.succeed(young, with: AccessToken("young", lifetime: .zero, refreshToken: "young's grant"))
         default:
-            scene.advance(by: .seconds(9.5))
-            scene.succeed(young, with: AccessToken("young", lifetime: .seconds(10), refreshToken: "young's grant"))
+            scene.advance(by: .seconds(4))
+            scene.succeed(young, with: AccessToken("young", lifetime: .seconds(4.1), refreshToken: "young's grant"))
         }
+        if isSaving { scene.release(store) }
         #expect(scene.discards == ["young superseded"])
         #expect(scene.call().value?.value == "old" && store.contents?.value == "old")
         #expect(scene.signOut().value?.discarded.map(\.value) == ["old"])
+    }
+
+    @Test func `a token that is good for those who wait alone is handed out: the other one, not yet published, gives way`() throws
+    {
+        let store = ScriptedStore()
+        let (scene, old, young) = try Self.twoLoads(store)
+        let waiting = scene.call()
+        store.hold()
+        scene.succeed(old, with: .granted("old"))
+        scene.advance(by: .seconds(4))
+        scene.succeed(young, with: AccessToken("young", lifetime: .seconds(4.1), refreshToken: "young's grant"))
+        scene.release(store)
+        #expect(waiting.value?.value == "young" && scene.discards == ["old superseded"])
+        #expect(scene.service.cachedToken == nil && store.contents?.value == "young")
     }
 
     @Test func `a refresh replaces the token it was for: that grant is used up, not given up`() throws {
