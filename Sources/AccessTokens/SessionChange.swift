@@ -8,7 +8,8 @@ public struct SessionChange: Sendable {
 
     /// Why the store may not have done its part; `nil`: it has.
     ///
-    /// After a reset: the next run of the program may find the old token. After a replacement: it may not find the new one.
+    /// After a reset: the next run of the program may find the old token, or the store has removed what it could not read,
+    /// which then can't be revoked. After a replacement: the next run may not find the new token.
     /// An operation that took longer than 5 s goes on, and may still succeed.
     public let storeFailure: TokenServiceError?
 }

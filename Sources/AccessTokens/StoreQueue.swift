@@ -16,7 +16,7 @@ struct StoreQueue: Sendable {
         /// How many fences there were when the service decided on it.
         let generation: Int
         /// From then on nothing waits for it.
-        let deadline: Duration
+        var deadline: Duration
         /// The flight that goes on when it ends.
         var flight: Int?
         /// The fences whose callers wait for its end.
@@ -57,6 +57,16 @@ struct StoreQueue: Sendable {
     /// The first operation has ended.
     mutating func removeFirst() -> Operation? {
         operations.isEmpty ? nil : operations.removeFirst()
+    }
+
+    /// The operation whose turn it is begins; one that waited behind a late one has a limit again: the store answers.
+    mutating func begin(at now: Duration) -> Operation? {
+        guard !operations.isEmpty else { return nil }
+        if operations[0].isLate {
+            operations[0].isLate = false
+            operations[0].deadline = now + RefreshPolicy.storeTimeout
+        }
+        return operations[0]
     }
 
     /// When the time of the one that runs is over nothing waits any longer for it or behind it; returns all as they were.

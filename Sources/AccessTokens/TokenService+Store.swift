@@ -25,12 +25,19 @@ extension TokenService {
         _ operation: StoreQueue.Operation, _ stored: StoredToken?, in store: any TokenStore
     ) async -> Outcome {
         // What cannot be read can't be handed over; it is removed or written over all the same.
-        let found = operation.handsOver ? try? await store.load() : nil
+        var found: StoredToken?
+        var unread: (any Error)?
+        if operation.handsOver {
+            do { found = try await store.load() } catch { unread = error }
+        }
         do {
             switch operation.kind {
             case .load: return (try await store.load(), nil)
             case .save: if let stored { try await store.save(stored) }
-            case .remove: try await store.remove()
+            case .remove:
+                try await store.remove()
+                // It is gone, but the program must not be told that there was nothing to revoke.
+                return (found, unread)
             }
             return (found, nil)
         } catch {

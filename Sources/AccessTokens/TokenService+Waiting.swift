@@ -19,7 +19,7 @@ extension TokenService {
     /// The same with a limit, which counts from here.
     @usableFromInline
     nonisolated(nonsending) func join(seen generation: Int, within limit: Duration) async throws -> AccessToken {
-        let deadline = clock.now() + min(limit, RefreshPolicy.longestLifetime)
+        let deadline = clock.now() + min(max(limit, .zero), RefreshPolicy.longestLifetime)
         switch try await find(seen: generation, until: deadline) {
         case .answer(let token): return token
         case .place(let place):

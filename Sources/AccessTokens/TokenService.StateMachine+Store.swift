@@ -62,7 +62,7 @@ extension TokenService.StateMachine {
         guard let operation = storage.removeFirst() else { return }
         let unknown = found.flatMap { found in stored.contains { $0.isSameGrant(as: found.token) } ? nil : found.token }
         noteStored(found, error: error, by: operation)
-        if let next = storage.operations.first { add(.perform(next)) }
+        if let next = storage.begin(at: now) { add(.perform(next)) }
         switch operation.kind {
         case .load: restored(found, error: error, by: operation, at: now)
         case .save:
@@ -141,7 +141,8 @@ extension TokenService.StateMachine {
             let isGood = servable.expiry.map { now < $0 } ?? true
             if isGood, !found.token.isUnusable, !rejections.contains(found.token, at: now) {
                 publications += 1
-                // A late restore after failed ones: the pause is over, since there is a token.
+                // After failed attempts the pause is over, since there is a token.
+                backOff = BackOff()
                 state.install(servable)
                 announce(.restored, flight)
                 return answerWaiters(.success(found.token))

@@ -54,7 +54,7 @@ extension World {
     mutating func checkServed(_ token: AccessToken, since seen: Int, isArrival: Bool) {
         guard let (generation, end, hardEnd) = born[token.value] else { return check(false, "a token from nowhere") }
         check(now < end, "an expired token is not served")
-        for case .save(let saving, _) in machine.storage.operations.filter({ !$0.isLate }).map(\.kind) {
+        for case .save(let saving, _) in machine.storage.operations.filter({ $0.flight != nil && !$0.isLate }).map(\.kind) {
             check(saving.value != token.value, "a token is saved before it is served")
         }
         if !isArrival { check(now < hardEnd, "nor one inside its leeway") }

@@ -79,6 +79,15 @@ import Testing
         #expect(!queue.isLate && queue.nextDeadline == .seconds(15))
     }
 
+    @Test func `one that waited behind a late one has a limit again when its turn comes`() {
+        var queue = StoreQueue()
+        queue.add(Self.save, deadline: 5)
+        _ = queue.elapse(to: .seconds(5))
+        queue.add(Self.save, deadline: 11)
+        #expect(queue.removeFirst() != nil && queue.begin(at: .seconds(20))?.isLate == false)
+        #expect(!queue.isLate && queue.nextDeadline == .seconds(25), "the store answers: what comes now waits for it again")
+    }
+
     /// Every fence ends once, in time; the queue stays short; the last word is the last one's.
     @Test(arguments: 1...20) func `random operations, ends and time keep every promise`(seed: UInt64) {
         var random = SplitMix64(seed: seed), queue = StoreQueue(), now = Duration.zero
