@@ -5,6 +5,10 @@ package final class Alarms: Sendable {
     /// Who sleeps until when: the earliest one last.
     private let sleepers = Lock<[(time: Duration, task: Task<Void, Never>?)]>([])
 
+    /// From so many sleepers on, the next one wakes when half of its time has passed: so limits that come each a little
+    /// earlier than the one before don't make a sleeper each, but one for each halving, down to a millisecond.
+    private static let many = 4
+
     init(clock: ServiceClock, executor: (any TaskExecutor)?) {
         self.clock = clock
         self.executor = executor
@@ -18,12 +22,14 @@ package final class Alarms: Sendable {
     ///
     /// - Parameter ring: Looks at all of them. It isn't called if a sleeper wakes before, and must not keep the owner alive.
     package func wake(at time: Duration, _ ring: @escaping @Sendable (_ now: Duration) async -> Void) {
-        let isNext = sleepers.withLock { sleepers in
-            if let next = sleepers.last?.time, next <= time { return false }
-            sleepers.append((time, nil))
-            return true
+        let rest = time - clock.now()
+        let time: Duration? = sleepers.withLock { sleepers in
+            if let next = sleepers.last?.time, next <= time { return nil }
+            let isCrowded = sleepers.count >= Self.many && rest > .milliseconds(1)
+            sleepers.append((isCrowded ? time - rest / 2 : time, nil))
+            return sleepers.last?.time
         }
-        guard isNext else { return }
+        guard let time else { return }
         let task = Task.detached(executorPreference: executor) { [weak self, clock] in
             guard await clock.hasPassed(time) else { return }
             self?.sleepers.withLock { $0.removeAll { $0.time == time } }

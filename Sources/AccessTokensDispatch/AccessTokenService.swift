@@ -71,8 +71,8 @@ public final class AccessTokenService: Sendable {
     /// if that is there already, else with the error. Everything else keeps its order, and the load goes on for the others.
     ///
     /// - Parameters:
-    ///   - limit: How long this call waits at most, in the service's clock; `nil`: as long as the load may take. With zero
-    ///     or less, a call that finds no valid token starts nothing.
+    ///   - limit: How long this call waits at most, in the service's clock; `nil`: as long as the load may take. With zero or
+    ///     less, a call that finds no valid token, or an operation in front of it that is still to take effect, starts nothing.
     ///   - handler: Called once, on the queue. An error is a `TokenServiceError`.
     public func retrieveToken(within limit: Duration?, then handler: @escaping Handler) {
         line.retrieve(within: limit, handler)

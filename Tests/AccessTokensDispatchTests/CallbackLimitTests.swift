@@ -140,6 +140,24 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.count == 1_001 && scene.clock.sleeperCount == 0)
     }
 
+    @Test("limits that come earlier and earlier share alarms, too, and each call is answered at its time")
+    func everEarlier() throws {
+        let scene = ShimScene()
+        for number in 0..<1_000 { scene.call("\(number)", within: .milliseconds(2_000 - number)) }
+        scene.stage.run()
+        #expect(scene.clock.sleeperCount < 20)
+        scene.clock.advance(by: .milliseconds(1_001) - .nanoseconds(1))
+        scene.run()
+        #expect(scene.log.entries.isEmpty)
+        scene.pass(.nanoseconds(1))
+        #expect(scene.log.entries == ["999 deadlineExceeded"])
+        for number in 2...1_000 {
+            scene.pass(.milliseconds(1))
+            #expect(scene.log.entries.count == number)
+        }
+        #expect(scene.log.entries == (0..<1_000).reversed().map { "\($0) deadlineExceeded" })
+    }
+
     @Test("many calls with limits, each soon answered, leave no alarm")
     func manyAnswered() throws {
         let scene = ShimScene()
