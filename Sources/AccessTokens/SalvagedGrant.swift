@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A load that failed after the server had replaced the refresh token: what to keep, and why the load failed.
 ///
 /// Throw it from a ``TokenLoader`` when an answer has a new refresh token but no usable access token. The service keeps the
@@ -29,6 +35,11 @@ public struct SalvagedGrant: TokenLoadFailure {
 
     /// The reason's own name.
     public var logCode: String? { (reason as? any TokenLoadFailure)?.logCode }
+}
+
+extension SalvagedGrant: LocalizedError {
+    /// The same as ``description``.
+    public var errorDescription: String? { description }
 }
 
 extension SalvagedGrant: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -30,7 +30,8 @@ extension TokenService.StateMachine {
             return false
         }
         grant = token
-        discard(last, .superseded)
+        // Whoever revokes it ends its token, too: callers wait until the new one is saved.
+        if discard(last, .superseded) != nil, state.servable?.token.isSameGrant(as: last) ?? false { state.dropServable() }
         return true
     }
 

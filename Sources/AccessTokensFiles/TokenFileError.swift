@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a ``FileTokenStore`` could not do what it was asked for.
 ///
 /// It names the file and what the system said, and shows nothing of the file's contents.
@@ -54,6 +60,11 @@ public struct TokenFileError: Error, Sendable {
         self.systemError = failure.number
         self.detail = failure.text
     }
+}
+
+extension TokenFileError: LocalizedError {
+    /// The same as ``description``.
+    public var errorDescription: String? { description }
 }
 
 extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible {

@@ -1,5 +1,11 @@
 public import AccessTokens
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why an authorization server gave no token, or did not revoke one.
 ///
 /// It conforms to `TokenLoadFailure`, so that a `TokenService` knows whether trying again can help. What the server wrote is
@@ -34,8 +40,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The server's error code, such as `invalid_client`; `nil` if it sent none (RFC 6749 §5.2).
     public internal(set) var error: String?
 
-    /// The server's explanation, made safe to print; `nil` if it sent none (RFC 6749 §5.2).
-    public internal(set) var errorDescription: String?
+    /// The server's `error_description`, for developers and made safe to print; `nil` if it sent none (RFC 6749 §5.2).
+    public internal(set) var serverDescription: String?
 
     /// The server's error code, else the code: what a line in a log says.
     public var logCode: String? { error ?? code.description }
@@ -66,6 +72,11 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     }
 }
 
+extension OAuthError: LocalizedError {
+    /// The same as ``description``; what the server wrote alone is ``serverDescription``.
+    public var errorDescription: String? { description }
+}
+
 extension OAuthError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// What went wrong and what to do about it; never a secret.
     public var description: String {
@@ -90,7 +101,7 @@ extension OAuthError: CustomStringConvertible, CustomDebugStringConvertible, Cus
 
     private var serversWords: String {
         let error = error.map { "\($0), \(statusText)" } ?? statusText
-        return errorDescription.map { "\(error), \"\($0)\"" } ?? error
+        return serverDescription.map { "\(error), \"\($0)\"" } ?? error
     }
 
     private var advice: String {

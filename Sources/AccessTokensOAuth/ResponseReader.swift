@@ -81,7 +81,7 @@ struct ResponseReader {
         }
         // Of the code as it is shown: `invalid_grant` with a line break is one too, for whoever compares it.
         failure.remedy = .ending(failure.error, status: response.status)
-        failure.errorDescription = refusal?.errorDescription.map { ServerText.safe($0, hiding: secrets) }
+        failure.serverDescription = refusal?.errorDescription.map { ServerText.safe($0, hiding: secrets) }
         return failure
     }
 

@@ -1,6 +1,12 @@
 import AccessTokens
 import AccessTokensOAuth
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a request brought nothing that its caller can use.
 ///
 /// Two other errors come from a performance: a `TokenServiceError` as it is, if there is no token, and `CancellationError`.
@@ -66,6 +72,11 @@ public struct DataLoadingError: Error, Sendable {
         error = challenge?["error"].map { ServerText.safe($0, hiding: secrets) }
         scope = challenge?["scope"].map { ServerText.safe($0, hiding: secrets) }
     }
+}
+
+extension DataLoadingError: LocalizedError {
+    /// The same as ``description``.
+    public var errorDescription: String? { description }
 }
 
 extension DataLoadingError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -61,6 +61,8 @@ func failure(of operation: () async throws -> Void) async -> TokenFileError? {
         for text in ["\(error)", String(reflecting: error), error.localizedDescription, dumped] {
             #expect(!text.contains(Place.secret), "an error shows what the file holds")
         }
-        return error as? TokenFileError
+        let failure = error as? TokenFileError
+        #expect(failure == nil || error.localizedDescription == failure?.description)
+        return failure
     }
 }

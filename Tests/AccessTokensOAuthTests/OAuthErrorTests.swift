@@ -19,10 +19,11 @@ struct OAuthErrorTests {
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.code == .refused)
         #expect(failure.error == error)
-        #expect(failure.errorDescription == "Because.")
+        #expect(failure.serverDescription == "Because.")
         #expect(failure.status == status)
         #expect(failure.remedy == remedy)
         #expect("\(failure)".contains(error) && "\(failure)".contains("Because."))
+        #expect((failure as any Error).localizedDescription == failure.description)
     }
 
     // Glewlwyd 2.7.5 refuses a wrong secret with an empty 403.
@@ -76,7 +77,7 @@ struct OAuthErrorTests {
         let answer = TokenResponse(400, #"{"error":"odd\nerror","error_description":"\#(description)"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.error == "odd error")
-        let text = try #require(failure.errorDescription)
+        let text = try #require(failure.serverDescription)
         #expect(text.hasPrefix("A B [31m C long long"))
         #expect(text.count == 301 && text.hasSuffix("…"))
     }

@@ -20,9 +20,9 @@ struct SecretsTests {
                 #"{"error":"no \#(echo)","error_description":"Bad '\#(echo)\u0301'!\#(echo)","access_token":"new-access-token","#
                     + #""refresh_token":"new-refresh-token"}"#)
             let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
-            let everything = texts(failure) + texts(failure.error as Any) + texts(failure.errorDescription as Any)
+            let everything = texts(failure) + texts(failure.error as Any) + texts(failure.serverDescription as Any)
             #expect(!everything.unicodeScalars.map(String.init).joined().contains(echo))
-            #expect(failure.errorDescription?.contains("[hidden]") == true)
+            #expect(failure.serverDescription?.contains("[hidden]") == true)
         }
     }
 
@@ -31,7 +31,7 @@ struct SecretsTests {
             let padding = String(repeating: "x", count: length)
             let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(padding)old-refresh-token"}"#)
             let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
-            #expect(failure.errorDescription?.contains("old") == false)
+            #expect(failure.serverDescription?.contains("old") == false)
         }
     }
 
@@ -39,7 +39,7 @@ struct SecretsTests {
         let answer = TokenResponse(400, #"{"error":"e","error_description":"old-refresh-token and old"}"#)
         let previous = AccessToken("old", refreshToken: "old-refresh-token")
         let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
-        #expect(failure.errorDescription == "[hidden] and [hidden]")
+        #expect(failure.serverDescription == "[hidden] and [hidden]")
     }
 
     @Test(arguments: [
@@ -49,14 +49,14 @@ struct SecretsTests {
     func `A secret is found wherever it begins`(secret: String, text: String, shown: String?) async throws {
         let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken(secret, refreshToken: "r!"))
-        #expect(failure.errorDescription == shown)
+        #expect(failure.serverDescription == shown)
     }
 
     @Test func `A megabyte of beginnings of a secret takes no longer than any other`() async throws {
         let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(String(repeating: "a", count: 1_000_000))"}"#)
         let token = AccessToken(String(repeating: "a", count: 10_000) + "b", refreshToken: "r!")
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: token)
-        #expect(failure.errorDescription?.utf8.count == 303)
+        #expect(failure.serverDescription?.utf8.count == 303)
     }
 
     @Test func `A secret with characters that don't show is hidden`() async throws {
@@ -64,7 +64,7 @@ struct SecretsTests {
         let answer = TokenResponse(401, #"{"error":"e","error_description":"no a\tb\u200dc"}"#)
         let loader = try ClientCredentialsLoader(
             tokenURL: url, clientID: "me", clientSecret: "a\tb\u{200d}c", transport: ScriptedTransport { answer })
-        #expect(try await loader.failure().errorDescription == "no [hidden]")
+        #expect(try await loader.failure().serverDescription == "no [hidden]")
     }
 
     @Test func `A secret in a type, a kind of content or a transport's error is hidden`() async throws {
@@ -84,7 +84,7 @@ struct SecretsTests {
         let form = "refresh_token=r%2B%2F%3D&client_secret=s3cr3t%2B%2F%3A+%C3%BC"
         let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(form)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken("a+", refreshToken: "r+/="))
-        #expect(failure.errorDescription == "refresh_token=[hidden]&client_secret=[hidden]")
+        #expect(failure.serverDescription == "refresh_token=[hidden]&client_secret=[hidden]")
     }
 
     @Test func `A refresh and a revocation don't show what they carry`() async throws {

@@ -66,7 +66,7 @@ struct TokenRevocationTests {
         }
         #expect(failure.code == .refused && failure.status == status && failure.remedy == remedy)
         #expect(failure.error == (error.isEmpty ? nil : error))
-        #expect(failure.errorDescription == "no [hidden], [hidden]")
+        #expect(failure.serverDescription == "no [hidden], [hidden]")
         #expect(transport.requests.count == 1)
     }
 

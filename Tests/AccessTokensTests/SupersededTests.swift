@@ -110,6 +110,20 @@ struct SupersededTests {
         #expect(scene.service.cachedToken == nil && store.contents?.value == "young")
     }
 
+    /// The walk in release builds found it: the token was handed out for as long as the save of the other one took.
+    @Test func `a token whose grant was given up is handed out no longer, though the other one is still being saved`() throws {
+        let store = ScriptedStore()
+        let (scene, old, young) = try Self.twoLoads(store)
+        scene.succeed(old, with: .granted("old"))
+        #expect(scene.service.cachedToken?.value == "old")
+        store.hold()
+        scene.succeed(young, with: .granted("young"))
+        let caller = scene.call()
+        #expect(scene.discards == ["old superseded"] && scene.service.cachedToken == nil && caller.value == nil)
+        scene.release(store)
+        #expect(caller.value?.value == "young" && store.contents?.value == "young")
+    }
+
     @Test func `a refresh replaces the token it was for: that grant is used up, not given up`() throws {
         let scene = try Scene.holding(.granted("a"))
         for name in ["b", "c"] {

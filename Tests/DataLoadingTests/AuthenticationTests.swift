@@ -41,6 +41,7 @@ struct AuthenticationTests {
             try await server.loader().perform(Request(url: server.url))
         }
         #expect(error?.code == .unauthorized && error?.response?.status == 401)
+        #expect((error as (any Error)?)?.localizedDescription == error?.description)
         #expect(server.arrivals.all.count == 1 && server.authorizationServer.tokensIssued == 1)
         #expect(server.tokens.cachedToken != nil)
     }

@@ -105,6 +105,20 @@ struct SecretsTests {
         _ = try await caller.value
     }
 
+    @Test func `Nothing that a service gives up shows its token where it is printed`() async throws {
+        let (discards, continuation) = AsyncStream.makeStream(of: DiscardedGrant.self)
+        let service = TokenService(onDiscard: { continuation.yield($0) }) { _ in Self.token }
+        await service.replace(with: Self.token)
+        let change = await service.reset()
+        let salvaged = SalvagedGrant(Self.token, reason: CocoaError(.fileNoSuchFile))
+        let discarded = try #require(await discards.first { _ in true })
+        #expect(change.discarded == [Self.token] && discarded.token == Self.token)
+        for value in [change, discarded, salvaged, StoredToken(Self.token, received: Date())] as [Any] {
+            #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))")
+        }
+        #expect((salvaged as any Error).localizedDescription == salvaged.description)
+    }
+
     @Test func `Everything can be dumped while requests come and go`() async throws {
         let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         let service = TokenService(loader: PlainLoader())

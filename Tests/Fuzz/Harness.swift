@@ -79,7 +79,7 @@ enum Fuzz {
 
     static func check(_ error: any Error) {
         guard let error = error as? OAuthError else { return require(false, "an error of another type") }
-        let texts = ["\(error)", error.error ?? "", error.errorDescription ?? ""]
+        let texts = ["\(error)", error.error ?? "", error.serverDescription ?? ""]
         for text in texts {
             require(!text.contains(secret), "a secret is shown")
             require(text.unicodeScalars.count <= 1000, "a long text")
