@@ -24,7 +24,7 @@ extension AccessTokenService {
     ///   - handler: Called once, on the queue, in the order of the calls, when the store has saved the token; with what was
     ///     given up, and whether the store has the new token.
     public func replace(with token: AccessToken, then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
-        raise(then: handler) { $0.place(token) }
+        raise(then: handler) { $0.put(token) }
     }
 
     /// Ends every pause after failures: the person tapped “try again”; see `TokenService.retryNow()`.
@@ -46,7 +46,7 @@ extension AccessTokenService {
     /// - Parameter handler: Called once, on the queue, in the order of the calls, when the store has removed its copy; with
     ///   what was given up, whose refresh tokens you may want to revoke, and whether the store has removed its token.
     public func reset(then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
-        raise(then: handler) { $0.fence() }
+        raise(then: handler) { $0.signOut() }
     }
 
     private func raise(

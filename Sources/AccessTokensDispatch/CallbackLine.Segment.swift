@@ -31,7 +31,7 @@ extension CallbackLine {
     }
 
     /// Arrays to be filled again, so that hits in a row need no memory of their own.
-    struct Spare: Sendable {
+    struct ReusableBuffers: Sendable {
         var segments: [Segment] = []
         var calls: [Call] = []
 

@@ -2,7 +2,7 @@ import AccessTokens
 
 extension CallbackLine.State {
     typealias Segment = CallbackLine.Segment
-    typealias Spare = CallbackLine.Spare
+    typealias ReusableBuffers = CallbackLine.ReusableBuffers
 
     mutating func beginDispatch() -> Bool {
         let isDue = delivered < segments.count && segments[delivered].isReady
@@ -32,8 +32,8 @@ extension CallbackLine.State {
         return takeReady()
     }
 
-    mutating func continueDelivery(_ spare: Spare) -> [Segment]? {
-        self.spare = spare
+    mutating func continueDelivery(_ buffers: ReusableBuffers) -> [Segment]? {
+        self.buffers = buffers
         guard deliversAgain else {
             isDelivering = false
             return nil
@@ -52,7 +52,7 @@ extension CallbackLine.State {
         // Mostly all of them: then nothing is copied.
         if delivered == 0, isReady {
             var ready: [Segment] = []
-            swap(&ready, &spare.segments)
+            swap(&ready, &buffers.segments)
             swap(&ready, &segments)
             first += ready.count
             if limits.count > 0 { limits = LimitHeap() }

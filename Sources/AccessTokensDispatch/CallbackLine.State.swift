@@ -32,7 +32,7 @@ extension CallbackLine {
         var deliversAgain = false
         /// How many more calls the delivery that runs takes along.
         var room = 0
-        var spare = Spare()
+        var buffers = ReusableBuffers()
 
         /// What a delivery takes along at most, so that handlers that ask again leave the queue to others.
         static let room = 64
@@ -66,7 +66,7 @@ extension CallbackLine {
             guard operations == 0, look == epoch else { return false }
             guard append(call, publication: publication, limit: limit) != nil else { return true }
             var calls: [Call] = []
-            swap(&calls, &spare.calls)
+            swap(&calls, &buffers.calls)
             calls.append(call)
             segments.append(Segment(calls: calls, answer: .success(token), publication: publication))
             if let limit { keep(limit) }

@@ -28,10 +28,10 @@ final class CallbackLine: Sendable {
         let call = Call(handler: handler)
         let limit = limit.map { Limit($0, from: service.now) }
         // Mostly the token is the one that the line's last call got: then it need not be copied.
-        let publication = service.calmPublication()
+        let publication = service.publicationIfNothingDue()
         guard let epoch = advance({ $0.append(call, publication: publication, limit: limit) }) else { return }
         // After the epoch: what an operation of this line ends from now on is no hit any more.
-        let seen = service.examine()
+        let seen = service.lookUpAndRefresh()
         if let token = seen.token,
             advance({ $0.append(call, token: token, publication: seen.publication, limit: limit, since: epoch) })
         {
@@ -143,8 +143,8 @@ final class CallbackLine: Sendable {
         if let alarm { set(alarm) }
         while var segments = ready.take() {
             for segment in segments { segment.call() }
-            let spare = Spare(emptying: &segments)
-            ready = state.withLock { $0.continueDelivery(spare) }
+            let buffers = ReusableBuffers(emptying: &segments)
+            ready = state.withLock { $0.continueDelivery(buffers) }
         }
     }
 }

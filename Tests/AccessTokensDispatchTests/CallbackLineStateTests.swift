@@ -20,7 +20,7 @@ import Testing
             state.answer(number - 1, with: .failure(TokenServiceError(.reset)))
             let ready = state.beginDelivery()
             #expect(ready?.count == 1)
-            _ = state.continueDelivery(CallbackLine.Spare())
+            _ = state.continueDelivery(CallbackLine.ReusableBuffers())
         }
         let segments = Mirror(reflecting: state).descendant("segments").map { Mirror(reflecting: $0).children.count }
         #expect(segments.map { $0 <= 2 } == true, "\(String(describing: segments)) for one that waits")
@@ -33,10 +33,10 @@ import Testing
             for _ in 0..<10 { hit(&state) }
             var ready = state.beginDelivery() ?? []
             #expect(ready.map(\.calls.count) == [10])
-            let spare = CallbackLine.Spare(emptying: &ready)
-            #expect(ready.isEmpty && spare.calls.isEmpty && spare.segments.isEmpty)
-            capacities.append(spare.calls.capacity)
-            _ = state.continueDelivery(spare)
+            let buffers = CallbackLine.ReusableBuffers(emptying: &ready)
+            #expect(ready.isEmpty && buffers.calls.isEmpty && buffers.segments.isEmpty)
+            capacities.append(buffers.calls.capacity)
+            _ = state.continueDelivery(buffers)
         }
         #expect(capacities.allSatisfy { $0 >= 10 && $0 == capacities[0] })
     }
@@ -62,7 +62,7 @@ import Testing
             guard number > 0 else { continue }
             state.answer(number - 1, with: .failure(TokenServiceError(.reset)))
             _ = state.beginDelivery()
-            _ = state.continueDelivery(CallbackLine.Spare())
+            _ = state.continueDelivery(CallbackLine.ReusableBuffers())
         }
         #expect(state.limits.count <= 64)
         #expect(state.nextAlarm() != nil)
@@ -93,7 +93,7 @@ import Testing
         var hits = [CallbackLine.Segment()]
         for _ in 0..<calls { hits[0].calls.append(CallbackLine.Call { _ in }) }
         var misses = Array(repeating: CallbackLine.Segment(), count: calls)
-        let ofHits = CallbackLine.Spare(emptying: &hits), ofMisses = CallbackLine.Spare(emptying: &misses)
+        let ofHits = CallbackLine.ReusableBuffers(emptying: &hits), ofMisses = CallbackLine.ReusableBuffers(emptying: &misses)
         #expect((ofHits.calls.capacity > 0) == isKept)
         #expect((ofMisses.segments.capacity > 0) == isKept)
         #expect(hits.isEmpty && misses.isEmpty)

@@ -41,7 +41,7 @@ struct SharedStateTests {
         scene.call()
         // The call is still on its way in; an async caller's reset reaches the actor first.
         let late = Stage()
-        _ = late.start { [service = scene.service] in _ = await service.fence() }
+        _ = late.start { [service = scene.service] in _ = await service.signOut() }
         scene.run()
         #expect(scene.log.entries == ["reset"])
         #expect(scene.loader.loadCount == 0)
@@ -101,7 +101,7 @@ struct SharedStateTests {
         scene.shim.invalidate(.hour("b"))
         scene.call("2")
         let late = Stage()
-        _ = late.start { [service = scene.service] in _ = await service.fence() }
+        _ = late.start { [service = scene.service] in _ = await service.signOut() }
         scene.run()
         #expect(scene.log.entries == ["1 b", "2 reset"])
         #expect(scene.loader.loadCount == 1)
@@ -162,7 +162,7 @@ struct SharedStateTests {
         let scene = ShimScene(), late = Stage()
         scene.call("1")
         // The first is still on its way in.
-        _ = late.start { [service = scene.service] in _ = await service.fence() }
+        _ = late.start { [service = scene.service] in _ = await service.signOut() }
         scene.call("2")
         scene.run()
         #expect(scene.log.entries == ["1 reset"])

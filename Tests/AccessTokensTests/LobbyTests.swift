@@ -11,7 +11,7 @@ import Testing
     /// A lobby in which a load may be joined for ten seconds.
     private static var loading: Lobby {
         var lobby = Lobby()
-        _ = lobby.open(TokenService.Snapshot(servable: nil, generation: 1, joinableUntil: .seconds(10)), answering: nil)
+        _ = lobby.open(TokenService.Snapshot(cached: nil, generation: 1, joinableUntil: .seconds(10)), answering: nil)
         return lobby
     }
 
@@ -66,7 +66,7 @@ import Testing
     @Test func `where no load runs there is nothing to join`() {
         var lobby = Lobby()
         let before = lobby.join(generation: 0)
-        _ = lobby.open(TokenService.Snapshot(servable: nil, generation: 0), answering: nil)
+        _ = lobby.open(TokenService.Snapshot(cached: nil, generation: 0), answering: nil)
         let after = lobby.join(generation: 0)
         #expect(before == nil && after == nil)
     }
@@ -85,8 +85,8 @@ import Testing
         var lobby = Self.loading
         let first = try lobby.place(), second = try lobby.place()
         lobby.admit("third", priority: .background)
-        _ = lobby.settle("second", at: second)
-        _ = lobby.settle("first", at: first)
+        _ = lobby.suspend("second", at: second)
+        _ = lobby.suspend("first", at: first)
         let answered = lobby.answer("a")
         #expect(answered == ["first", "second", "third"])
         #expect(lobby.waiters.count == 0)
@@ -96,10 +96,10 @@ import Testing
     func crowd() throws {
         var lobby = Self.loading, places: [Lobby.Place] = []
         for _ in 0..<6 { places.append(try lobby.place()) }
-        for index in [0, 2, 4] { _ = lobby.settle("\(index)", at: places[index]) }
+        for index in [0, 2, 4] { _ = lobby.suspend("\(index)", at: places[index]) }
         let suspended = lobby.leave(places[2], with: .left), coming = lobby.leave(places[3], with: .left)
         #expect(suspended == "2" && coming == nil)
-        let answered = lobby.answer("a"), early = [1, 3, 5].map { lobby.settle("late", at: places[$0])?.name }
+        let answered = lobby.answer("a"), early = [1, 3, 5].map { lobby.suspend("late", at: places[$0])?.name }
         #expect(answered == ["0", "4"] && early == ["a", "left", "a"])
     }
 
@@ -128,7 +128,7 @@ import Testing
             let place = try lobby.place()
             for happening in order {
                 switch happening {
-                case .settles: if let early = lobby.settle("caller", at: place) { answers.append(early.name) }
+                case .settles: if let early = lobby.suspend("caller", at: place) { answers.append(early.name) }
                 case .left: if lobby.leave(place, with: .left) != nil { answers.append("left") }
                 case .a, .b: answers += lobby.answer(happening.rawValue).map { _ in happening.rawValue }
                 }

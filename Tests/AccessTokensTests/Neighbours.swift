@@ -47,7 +47,7 @@ final class Neighbours: Sendable {
     /// Whether a load of one of them waits for a service, or another one for one of them.
     var areWaiting: Bool {
         let all = Set(services.withLock { $0.map { ObjectIdentifier($0) } })
-        return LoadMark.waits.withLock { $0.contains(anyOf: all) }
+        return LoadMembership.waits.withLock { $0.contains(anyOf: all) }
     }
 
     private func gate(_ name: String) -> FirstAnswer<Void> {

@@ -208,8 +208,8 @@ struct RefreshAheadTests {
         let service = TokenService(environment: .driven(by: stage, clock: odd), loader: ScriptedLoader())
         _ = stage.start { await service.replace(with: .hour("a")) }
         clock.advance(by: .seconds(2_730))
-        meanwhile.atReading(reading) { _ = service.peek() }
-        _ = service.peek()
+        meanwhile.atReading(reading) { _ = service.lookUp() }
+        _ = service.lookUp()
         #expect(stage.pending == 1)
     }
 
@@ -217,7 +217,7 @@ struct RefreshAheadTests {
     func nobodySent() throws {
         let scene = try sceneInWindow()
         _ = scene.call()
-        for _ in 0..<3 { #expect(scene.service.peek().token?.value == "a") }
+        for _ in 0..<3 { #expect(scene.service.lookUp().token?.value == "a") }
         #expect(scene.stage.pending == 0)
     }
 
@@ -232,7 +232,7 @@ struct RefreshAheadTests {
         }
         #expect(scene.call().value?.value == "a")
         #expect(scene.loader.loadCount == 4)
-        _ = scene.service.peek()
+        _ = scene.service.lookUp()
         #expect(scene.stage.pending == 0)
     }
 

@@ -92,7 +92,7 @@ extension World {
     }
 
     private var isDue: Bool {
-        guard case .fresh(let servable) = machine.state, let due = servable.refreshFrom else { return false }
+        guard case .fresh(let cached) = machine.state, let due = cached.refreshFrom else { return false }
         return due <= now
     }
 

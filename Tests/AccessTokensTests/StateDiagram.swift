@@ -53,11 +53,9 @@ struct StateDiagram {
                 }
             }
             // The world's limit for loads is longer than its soft windows; the default one is shorter.
-            if case .refreshing(let servable, var flight) = world.machine.state, flight.isLoading {
+            if case .refreshing(_, let flight) = world.machine.state, flight.isLoading {
                 var next = world
-                flight.deadline = world.now
-                next.machine.state = .refreshing(servable, flight)
-                next.machine.timeOutFlight(at: world.now)
+                next.machine.timeOutFlight(at: flight.deadline)
                 _ = next.machine.takeEffects()
                 add(Step(from: .refreshing, event: .timeOut, to: next.place), kind)
                 visit(next)
@@ -70,7 +68,7 @@ struct StateDiagram {
         var world = world
         let before = world.place
         world.now += World.step
-        let expiry = world.machine.state.servable?.expiry
+        let expiry = world.machine.state.cached?.expiry
         world.machine.expireToken(at: world.now)
         let between = world.place
         if let expiry, expiry <= world.now { add(Step(from: before, event: .expiry, to: between), kind) }

@@ -36,7 +36,7 @@ extension World {
             case .discard(let grant):
                 check(!discarded.contains(grant.token.value), "a grant is handed over once")
                 discarded.append(grant.token.value)
-                check(grant.token.value != machine.grant?.value, "the grant is not given up")
+                check(grant.token.value != machine.grant.token?.value, "the grant is not given up")
             case .announce(let event):
                 check(
                     event.generation == machine.generation || event.name == .storeFailed && ended?.isRemoval != false,
@@ -84,7 +84,7 @@ extension World {
             check(fences.isEmpty, "nothing waits for a store that is late")
             if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
         }
-        check(lobby.snapshot.servable?.token == machine.state.servable?.token, "the snapshot shows the state's token")
+        check(lobby.snapshot.cached?.token == machine.state.cached?.token, "the snapshot shows the state's token")
         check(lobby.snapshot.generation == machine.generation, "and its generation")
     }
 }

@@ -17,7 +17,7 @@ extension World {
         guard let place = lobby.join(seen: seen, priority: .background, at: now) else { return }
         if case .loading = machine.state {} else { check(false, "there is a load to join") }
         check(seen >= machine.lastReset, "a caller from before a reset joins nothing after it")
-        check(lobby.settle(index, at: place) == nil, "nobody answers meanwhile")
+        check(lobby.suspend(index, at: place) == nil, "nobody answers meanwhile")
         callers[index] = .waiting(place)
     }
 
@@ -34,7 +34,7 @@ extension World {
         let (joined, isAwaited) = lobby.close()
         machine.callersJoined(joined, isAwaited: isAwaited)
         var entered: Int?
-        let granted = machine.grant?.value
+        let granted = machine.grant.token?.value
         ended = nil
         switch event {
         case .call, .join, .leave: break
@@ -58,18 +58,18 @@ extension World {
         case .failSalvaging(let id): salvage(id)
         case .refreshAhead: machine.refreshAhead(at: now)
         case .invalidateCurrent:
-            guard let token = machine.state.servable?.token else { return }
+            guard let token = machine.state.cached?.token else { return }
             refused = (token, now + (token.lifetime ?? .zero))
             machine.invalidate(token, at: now)
             if let end = born[token.value]?.end, end > now {
-                check(machine.state.servable == nil, "a refused token is dropped")
+                check(machine.state.cached == nil, "a refused token is dropped")
             }
         case .invalidateOlder:
             guard let token = refused?.token else { return }
-            let before = machine.state.servable?.token
+            let before = machine.state.cached?.token
             machine.invalidate(token, at: now)
             refused?.until = now + (token.lifetime ?? .zero)
-            if let before, before.value != token.value, machine.state.servable == nil {
+            if let before, before.value != token.value, machine.state.cached == nil {
                 check(born[before.value].map { $0.hardEnd <= now } ?? false, "a late refusal drops nothing else")
             }
         case .replace:
@@ -97,32 +97,30 @@ extension World {
         givenUp = []
         if let entered {
             let place = lobby.admit(priority: .background)
-            check(lobby.settle(entered, at: place) == nil, "a place that was just taken is there")
+            check(lobby.suspend(entered, at: place) == nil, "a place that was just taken is there")
             callers[entered] = .waiting(place)
         }
-        var tokens = [machine.state.servable?.token, machine.grant, refused?.token].compactMap { $0?.value }
+        var tokens = [machine.state.cached?.token, machine.grant.token, refused?.token].compactMap { $0?.value }
         for flight in flights { if case .saving(let token, _) = flight.phase { tokens.append(token.value) } }
         born = born.filter { tokens.contains($0.key) }
     }
 
     /// A token given from outside belongs to the generation that its own fence began.
     private mutating func rebear() {
-        guard let token = machine.grant else { return }
+        guard let token = machine.grant.token else { return }
         born[token.value]?.generation = machine.generation
     }
 
     /// Whether the caller waits.
     private mutating func arrive(_ index: Int) -> Bool {
         guard case .called(let seen) = callers[index] else { return false }
-        switch machine.retrieve(seen: seen, at: now) {
-        case .wait:
+        guard let result = machine.retrieve(seen: seen, at: now) else {
             if case .loading = machine.state {} else { check(false, "a caller waits for the current flight") }
             return true
-        case .answer(let result):
-            callers[index] = .idle
-            if case .success(let token) = result { checkServed(token, since: seen, isArrival: false) }
-            return false
         }
+        callers[index] = .idle
+        if case .success(let token) = result { checkServed(token, since: seen, isArrival: false) }
+        return false
     }
 
     /// The store's turn is over; what it had before this service began belongs to no generation of it.
@@ -154,7 +152,7 @@ extension World {
         check(machine.generation == generation, "a load is no fence")
         if isOutdated { givenUp.append(token.value) }
         if let meanwhile, !isOutdated, meanwhile != token {
-            givenUp.append(machine.grant == token ? meanwhile.value : token.value)
+            givenUp.append(machine.grant.token == token ? meanwhile.value : token.value)
         }
     }
 
@@ -175,16 +173,16 @@ extension World {
         if isOutdated {
             givenUp.append(grant.value)
         } else if let meanwhile {
-            givenUp.append(machine.grant == grant ? meanwhile.value : grant.value)
+            givenUp.append(machine.grant.token == grant ? meanwhile.value : grant.value)
         } else {
-            check(machine.grant == grant, "a salvaged grant is kept")
+            check(machine.grant.token == grant, "a salvaged grant is kept")
         }
     }
 
     /// A grant that came while this load ran, and that the load did not use up: it is given up for the load's own, or that is.
     private func grantFromMeanwhile(for id: Int) -> AccessToken? {
         let flight = (machine.abandoned + [machine.state.flight].compactMap { $0 }).first { $0.id == id }
-        return flight?.previous == machine.grant ? nil : machine.grant
+        return flight?.previous == machine.grant.token ? nil : machine.grant.token
     }
 
     private func isOutdated(_ id: Int) -> Bool {

@@ -13,7 +13,7 @@ extension World {
         func age(_ start: Duration) -> Int { min(Int((now - start) / Self.step), 5) }
         func add(_ flight: Machine.Flight) {
             key += [age(flight.start), flight.publications == machine.publications ? 1 : 0]
-            key.append(flight.previous == machine.grant ? 1 : 0)
+            key.append(flight.previous == machine.grant.token ? 1 : 0)
             switch flight.phase {
             case .loading: break
             case .restoring: key.append(-6)
@@ -30,26 +30,26 @@ extension World {
             let flags = [operation.isLate, known, !operation.fences.isEmpty, operation.handsOver]
             return [operation.kind.key] + flags.map { $0 ? 1 : 0 } + [operation.generation == machine.generation ? 1 : 0]
         }
-        func add(_ servable: TokenService.Servable) {
-            let end = steps(servable.expiry)
-            key += [end, min(steps(servable.refreshFrom), end), min(steps(servable.refreshStart), end)]
-            key.append(min(servable.failedRefreshes, 1))
+        func add(_ cached: TokenService.CachedToken) {
+            let end = steps(cached.expiry)
+            key += [end, min(steps(cached.refreshFrom), end), min(steps(cached.refreshStart), end)]
+            key.append(min(cached.failedRefreshes, 1))
         }
         switch machine.state {
         case .empty: key.append(0)
         case .loading(let flight):
             key.append(1)
             add(flight)
-        case .fresh(let servable):
+        case .fresh(let cached):
             key.append(2)
-            add(servable)
-        case .refreshing(let servable, let flight):
+            add(cached)
+        case .refreshing(let cached, let flight):
             key.append(3)
-            add(servable)
+            add(cached)
             add(flight)
-        case .stalled(let servable, let flight):
-            key.append(servable == nil ? 4 : 5)
-            if let servable { add(servable) }
+        case .stalled(let cached, let flight):
+            key.append(cached == nil ? 4 : 5)
+            if let cached { add(cached) }
             add(flight)
         }
         key.append(-2)
@@ -59,7 +59,7 @@ extension World {
         key += machine.storage.operations.flatMap(storeKey)
         key.append(machine.isRestorePending ? 1 : 0)
         key.append(-3)
-        key.append(machine.grant == nil ? 0 : 1)
+        key.append(machine.grant.token == nil ? 0 : 1)
         key += machine.backOff.key(at: now, steps: steps)
         key += machine.rejections.key(at: now)
         // Callers are alike: how many wait, how many come from before a reset, how many from now.
@@ -71,7 +71,7 @@ extension World {
             case .waiting: counts[3] += 1
             }
         }
-        return key + counts + [refused?.token.value == machine.state.servable?.token.value ? 1 : 0, steps(refused?.until)]
+        return key + counts + [refused?.token.value == machine.state.cached?.token.value ? 1 : 0, steps(refused?.until)]
     }
 }
 

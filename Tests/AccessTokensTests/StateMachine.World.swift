@@ -74,7 +74,7 @@ struct World: Sendable {
     /// Everything that can happen now; callers and loads that are alike are taken once.
     var events: [Event] {
         var events: [Event] = [.tick, .refreshAhead, .reset, .replace, .replaceExpired, .retryNow]
-        if machine.state.servable != nil { events.append(.invalidateCurrent) }
+        if machine.state.cached != nil { events.append(.invalidateCurrent) }
         if refused != nil { events.append(.invalidateOlder) }
         if let idle = callers.firstIndex(of: .idle) { events.append(.call(idle)) }
         for (index, caller) in callers.enumerated() {

@@ -7,7 +7,7 @@ extension TokenService {
         typealias Answer = Result<AccessToken, any Error>
         typealias Place = WaiterQueue<Waiter>.ID
 
-        var snapshot = Snapshot(servable: nil, generation: 0)
+        private(set) var snapshot = Snapshot(cached: nil, generation: 0)
         /// The highest priority of those who wait now.
         private(set) var urgency = TaskPriority.background
         private var isOpen = false
@@ -16,9 +16,14 @@ extension TokenService {
         /// Those who wait for the load; empty while there is none to join.
         private(set) var waiters = WaiterQueue<Waiter>()
         /// Callers that have a place and are about to suspend, and what they get instead if an answer is quicker.
-        private var arrivals: [Place: Answer?] = [:]
+        private var notYetSuspended: [Place: Answer?] = [:]
         /// When callers with a limit of their own leave.
         private var limits = LimitHeap<Place>()
+
+        /// Whether the caller is to start a refresh: the first one in the soft window is.
+        mutating func claimRefresh(at now: Duration) -> Bool {
+            snapshot.claimRefresh(at: now)
+        }
 
         /// Takes a place among those who wait for the load that runs; `nil`: the caller must come in.
         mutating func join(
@@ -35,7 +40,7 @@ extension TokenService {
         mutating func admit(priority: TaskPriority, until limit: Duration? = nil) -> Place {
             urgency = max(urgency, priority)
             let place = waiters.append()
-            arrivals[place] = .some(nil)
+            notYetSuspended[place] = .some(nil)
             if let limit { limits.insert(place, at: limit) }
             return place
         }
@@ -47,8 +52,8 @@ extension TokenService {
         }
 
         /// The caller suspends; otherwise this is its answer.
-        mutating func settle(_ waiter: Waiter, at place: Place) -> Answer? {
-            if let answer = arrivals.removeValue(forKey: place) ?? nil { return answer }
+        mutating func suspend(_ waiter: Waiter, at place: Place) -> Answer? {
+            if let answer = notYetSuspended.removeValue(forKey: place) ?? nil { return answer }
             waiters.fill(place, with: waiter)
             return nil
         }
@@ -58,7 +63,7 @@ extension TokenService {
             let waiter = waiters.remove(place)
             if waiters.count == 0 { limits = LimitHeap() }
             // The first answer counts.
-            if case .some(nil) = arrivals[place] { arrivals[place] = answer }
+            if case .some(nil) = notYetSuspended[place] { notYetSuspended[place] = answer }
             return waiter
         }
 
@@ -87,7 +92,7 @@ extension TokenService {
             isOpen = true
             if answer != nil || waiters.count == 0 { urgency = .background }
             guard let answer else { return WaiterQueue() }
-            arrivals = arrivals.mapValues { $0 ?? answer }
+            notYetSuspended = notYetSuspended.mapValues { $0 ?? answer }
             limits = LimitHeap()
             return waiters.takeAll()
         }

@@ -1,3 +1,20 @@
+extension TokenService {
+    /// Somebody who waits for the current load.
+    enum Waiter: Sendable {
+        case caller(CallerContinuation)
+        case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
+    }
+}
+
+extension TokenService.Waiter {
+    func resume(with result: Result<AccessToken, any Error>) {
+        switch self {
+        case .caller(let continuation): continuation.resume(with: result)
+        case .callback(let answer): answer(result)
+        }
+    }
+}
+
 /// The continuation of a caller that waits: checked in debug builds, and so in the everyday tests, unchecked in others.
 ///
 /// The check is an allocation for each caller and a longer frame; it was a fifth of a miss that came in to the actor, and a

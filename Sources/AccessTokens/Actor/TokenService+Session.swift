@@ -12,11 +12,6 @@ extension TokenService {
         await visit { $0.refuse(rejected) }
     }
 
-    /// The invalidation itself, which has taken effect when this returns.
-    package func refuse(_ rejected: AccessToken) {
-        step { $0.invalidate(rejected, at: $1) }
-    }
-
     /// Puts a new token for the same principal in place: signed in, or consent extended.
     ///
     /// Everything that began before is fenced off; callers who wait get the new token. Its lifetime counts from now. An
@@ -30,12 +25,7 @@ extension TokenService {
     /// - Returns: What was given up, and whether the store has the new token.
     @discardableResult
     public nonisolated func replace(with token: AccessToken) async -> SessionChange {
-        await end(of: visit { $0.place(token) })
-    }
-
-    /// The replacement itself, which has taken effect when this returns.
-    package func place(_ token: AccessToken) -> Fence {
-        fence { $0.replace(with: token, at: $1) }
+        await end(of: visit { $0.put(token) })
     }
 
     /// Signs out: drops token and grant, and fences off everything that began before.
@@ -50,41 +40,7 @@ extension TokenService {
     /// - Returns: What was given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
     ///   removed its token.
     public nonisolated func reset() async -> SessionChange {
-        await end(of: visit { $0.fence() })
-    }
-
-    /// A fence that has taken effect, but for the store's part.
-    package struct Fence: Sendable {
-        let discarded: AccessToken?
-        let end: FirstAnswer<SessionChange>?
-    }
-
-    /// The reset itself, which has taken effect when this returns.
-    package func fence() -> Fence {
-        fence { $0.reset(at: $1) }
-    }
-
-    private func fence(_ event: (inout Machine, Duration) -> AccessToken?) -> Fence {
-        let number = machine.generation + 1, end = FirstAnswer<SessionChange>()
-        if store != nil { fences[number] = end }
-        return Fence(discarded: step(event), end: store == nil ? nil : end)
-    }
-
-    /// The store has done its part of these fences, or failed to in time.
-    func end(_ numbers: [Int], found: AccessToken?, error: TokenServiceError?) {
-        for number in numbers {
-            let change = SessionChange(discarded: [found].compactMap { $0 }, storeFailure: error)
-            fences.removeValue(forKey: number)?.give(.success(change))
-        }
-    }
-
-    /// Waits for the store's part; to be called once for each fence.
-    package nonisolated func end(of fence: Fence) async -> SessionChange {
-        let discarded = [fence.discarded].compactMap { $0 }
-        guard let change = try? await fence.end?.value() else {
-            return SessionChange(discarded: discarded, storeFailure: nil)
-        }
-        return SessionChange(discarded: discarded + change.discarded, storeFailure: change.storeFailure)
+        await end(of: visit { $0.signOut() })
     }
 
     /// Ends every pause after failures, also a refused grant's: the person tapped “try again”.
@@ -92,10 +48,6 @@ extension TokenService {
     /// Starts nothing itself; the next caller does. The limit on loads caused by refusals stays.
     public nonisolated func retryNow() async {
         await visit { $0.endPauses() }
-    }
-
-    package func endPauses() {
-        step { $0.retryNow(at: $1) }
     }
 
     /// A stream of what happens from now on, for logs and metrics.

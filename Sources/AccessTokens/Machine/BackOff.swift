@@ -70,3 +70,42 @@ struct BackOff: Sendable {
         }
     }
 }
+
+extension RefreshPolicy {
+    /// The pause after a number of consecutive failed loads: none, then doubling to a minute, lengthened by up to a quarter.
+    ///
+    /// | failures | pause (jitter 0 … 1) |
+    /// |---|---|
+    /// | 1 | none: a caller's first retry is free |
+    /// | 2 | 1 … 1.25 s |
+    /// | 3 | 2 … 2.5 s |
+    /// | 4 | 4 … 5 s |
+    /// | 7 | 32 … 40 s |
+    /// | 8 and more | 60 … 75 s |
+    package static func pause(afterFailures failures: Int, jitter: Double) -> Duration {
+        guard failures > 1 else { return .zero }
+        // The exponent is bounded before it is used: at failure 58 a competitor's arithmetic overflowed.
+        let doubled = Duration.seconds(1 << min(failures - 2, 6))
+        return min(doubled, longestPause) * (1 + pauseJitter * share(jitter))
+    }
+
+    /// The pause after a number of consecutive failed refreshes ahead: 30 s doubling to 300 s, lengthened likewise.
+    ///
+    /// | failures | pause (jitter 0 … 1) |
+    /// |---|---|
+    /// | 1 | 30 … 37.5 s |
+    /// | 2 | 60 … 75 s |
+    /// | 3 | 120 … 150 s |
+    /// | 4 | 240 … 300 s |
+    /// | 5 and more | 300 … 375 s |
+    package static func refreshPause(afterFailures failures: Int, jitter: Double) -> Duration {
+        let doubled = Duration.seconds(30 << min(max(failures, 1) - 1, 4))
+        return min(doubled, longestRefreshPause) * (1 + pauseJitter * share(jitter))
+    }
+
+    /// A server's `Retry-After` as it is honoured: up to an hour; nothing for zero or less, which asks for no wait.
+    package static func honoured(retryAfter: Duration?) -> Duration? {
+        guard let retryAfter, retryAfter > .zero else { return nil }
+        return min(retryAfter, retryAfterLimit)
+    }
+}

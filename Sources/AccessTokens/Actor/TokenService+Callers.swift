@@ -3,7 +3,7 @@ extension TokenService {
     ///
     /// Reads a copy that every change renews before its callers are answered. Any thread may call it at any time.
     public nonisolated var cachedToken: AccessToken? {
-        let (token, expiry) = lobby.withLock { ($0.snapshot.servable?.token, $0.snapshot.servable?.expiry) }
+        let (token, expiry) = lobby.withLock { ($0.snapshot.cached?.token, $0.snapshot.cached?.expiry) }
         return expiry.map { clock.now() < $0 } ?? true ? token : nil
     }
 
@@ -20,7 +20,7 @@ extension TokenService {
     @inlinable
     public nonisolated(nonsending) func retrieveToken(within limit: Duration? = nil) async throws -> AccessToken {
         // Only this is inlined into callers: a hit is then one synchronous call, and needs no frame of an async one.
-        let (token, generation) = peek()
+        let (token, generation) = lookUp()
         if let token { return token }
         guard let limit else { return try await join(seen: generation) }
         return try await join(seen: generation, within: limit)
@@ -30,27 +30,19 @@ extension TokenService {
     ///
     /// The first caller in the soft window starts a refresh.
     @usableFromInline
-    package nonisolated func peek() -> (token: AccessToken?, generation: Int) {
-        let (token, calmUntil, generation) = lobby.withLock {
-            ($0.snapshot.servable?.token, $0.snapshot.calmUntil, $0.snapshot.generation)
+    package nonisolated func lookUp() -> (token: AccessToken?, generation: Int) {
+        let (token, nothingDueUntil, generation) = lobby.withLock {
+            ($0.snapshot.cached?.token, $0.snapshot.nothingDueUntil, $0.snapshot.generation)
         }
         guard let token else { return (nil, generation) }
         // The clock after the copy: a token read earlier is never judged by a time before it.
-        if clock.now() < calmUntil { return (token, generation) }
-        let seen = examine()
+        if clock.now() < nothingDueUntil { return (token, generation) }
+        let seen = lookUpAndRefresh()
         return (seen.token, seen.generation)
     }
 
-    /// The number of the token to hand out, if there is nothing else to do, for those who may have that token already.
-    ///
-    /// It copies nothing that threads share: two that count references to one token cost each other more than all the rest.
-    package nonisolated func calmPublication() -> Int? {
-        let (publication, calmUntil) = lobby.withLock { ($0.snapshot.publication, $0.snapshot.calmUntil) }
-        return clock.now() < calmUntil ? publication : nil
-    }
-
-    /// The same as ``peek()`` when there may be more to do than to hand out the token, with its number.
-    package nonisolated func examine() -> (token: AccessToken?, generation: Int, publication: Int?) {
+    /// The same as ``lookUp()`` when there may be more to do than to hand out the token, with its number.
+    package nonisolated func lookUpAndRefresh() -> (token: AccessToken?, generation: Int, publication: Int?) {
         let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()
         let token = seen.token(at: now)
@@ -58,34 +50,9 @@ extension TokenService {
         return (token, seen.generation, seen.publication)
     }
 
-    /// Joins the load for a batch of callbacks; `answer` is called once, on the actor, and must only pass the result on.
-    package func join(
-        callers: Int, seen generation: Int, priority: TaskPriority? = nil,
-        then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
-    ) {
-        let priority = priority ?? Task.currentPriority
-        let result: Result<AccessToken, TokenServiceError>? = step { machine, now in
-            machine.retrieve(callers: callers, seen: generation, at: now)
-        } admission: { retrieval, lobby in
-            switch retrieval {
-            case .answer(let result): return result
-            case .wait:
-                lobby.admit(.callback(answer), priority: priority)
-                return nil
-            }
-        }
-        guard let result else { return raisePriority(to: priority) }
-        answer(result.mapError { dated($0, at: clock.now()) as any Error })
-    }
-
     /// The first caller in the soft window starts the refresh, and doesn't wait for it.
     private nonisolated func claimRefresh(at now: Duration) {
-        let claimed = lobby.withLock { lobby in
-            guard lobby.snapshot.isRefreshDue(at: now) else { return false }
-            lobby.snapshot.servable?.refreshFrom = nil
-            return true
-        }
-        guard claimed else { return }
+        guard lobby.withLock({ $0.claimRefresh(at: now) }) else { return }
         Task.detached(executorPreference: executor, priority: Task.currentPriority) {
             await self.step { $0.refreshAhead(at: $1) }
         }

@@ -17,12 +17,6 @@ import Foundation
 public actor TokenService {
     typealias Machine = StateMachine
 
-    /// Somebody who waits for the current load.
-    enum Waiter: Sendable {
-        case caller(CallerContinuation)
-        case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
-    }
-
     /// What has tasks that may ask a service.
     enum Work: Hashable {
         case flight(Int)
@@ -52,7 +46,7 @@ public actor TokenService {
     var machine: Machine
     var loads: [Int: RunningLoad] = [:]
     /// What the tasks of the current flight carry, and those of a store's operation that no flight waits for.
-    var marks: [Work: LoadMark] = [:]
+    var memberships: [Work: LoadMembership] = [:]
     /// The callers of fences that wait for the store.
     var fences: [Int: FirstAnswer<SessionChange>] = [:]
 
@@ -101,7 +95,7 @@ public actor TokenService {
         let (answered, outcome, late) = lobby.withLock { [answer, snapshot = machine.snapshot] lobby in
             (lobby.open(snapshot, answering: answer), admission(decision, &lobby), lobby.expire(at: now))
         }
-        endMarks()
+        endMemberships()
         for effect in effects {
             // At most one answer: afterwards nobody waits.
             if case .answer = effect, let answer { answered.forEach { $0.resume(with: answer) } }
@@ -138,11 +132,18 @@ public actor TokenService {
     }
 }
 
-extension TokenService.Waiter {
-    func resume(with result: Result<AccessToken, any Error>) {
-        switch self {
-        case .caller(let continuation): continuation.resume(with: result)
-        case .callback(let answer): answer(result)
-        }
+/// What a service says of itself: neither its token nor its loader and store, which are the program's own and may hold secrets.
+///
+/// It is also what makes a dump safe at any moment: a mirror reads an actor's state from outside the actor.
+extension TokenService: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The type's name.
+    public nonisolated var description: String { "TokenService" }
+
+    /// The same as ``description``: a debugger's log is a log.
+    public nonisolated var debugDescription: String { description }
+
+    /// A mirror of the description alone.
+    public nonisolated var customMirror: Mirror {
+        Mirror(self, children: ["description": description], displayStyle: .class, ancestorRepresentation: .suppressed)
     }
 }

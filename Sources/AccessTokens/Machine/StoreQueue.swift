@@ -29,6 +29,8 @@ struct StoreQueue: Sendable {
 
     private(set) var operations: [Operation] = []
     private var count = 0
+    /// What the store may have that the service knows: what it found or wrote there last, and what it failed to write since.
+    private var known: [AccessToken] = []
 
     /// Whether the operation that runs has exceeded its limit: then nothing else waits for the store either.
     var isLate: Bool { operations.first?.isLate ?? false }
@@ -55,8 +57,28 @@ struct StoreQueue: Sendable {
     }
 
     /// The first operation has ended.
-    mutating func removeFirst() -> Operation? {
-        operations.isEmpty ? nil : operations.removeFirst()
+    ///
+    /// - Parameters:
+    ///   - found: What it found in the store.
+    ///   - failed: Whether it threw.
+    /// - Returns: The operation, and what it found if the service doesn't know it.
+    mutating func end(found: AccessToken?, failed: Bool) -> (operation: Operation, unknown: AccessToken?)? {
+        guard !operations.isEmpty else { return nil }
+        let operation = operations.removeFirst()
+        let unknown = found.flatMap { found in known.contains { $0.isSameGrant(as: found) } ? nil : found }
+        if operation.handsOver, let found { known = [found] }
+        switch operation.kind {
+        case .load: break
+        // Bounded for a store that always fails: what it really has comes first.
+        case .save(let token, _): known = failed ? known.prefix(1) + known.dropFirst().suffix(6) + [token] : [token]
+        case .remove: if !failed { known = [] }
+        }
+        return (operation, unknown)
+    }
+
+    /// The service goes on with what a load found.
+    mutating func restored(_ token: AccessToken) {
+        known = [token]
     }
 
     /// The operation whose turn it is begins; one that waited behind a late one has a limit again: the store answers.
@@ -95,4 +117,13 @@ struct StoreQueue: Sendable {
         operations = operations.prefix(1) + pending.filter { !isPointless($0) }
         return dropped
     }
+}
+
+extension StoreQueue.Operation {
+    var isRemoval: Bool {
+        if case .remove = kind { true } else { false }
+    }
+
+    /// Why what it finds in the store is given up.
+    var reason: DiscardedGrant.Reason { isRemoval ? .signedOut : .replaced }
 }

@@ -11,10 +11,10 @@ extension TokenService {
     /// Runs an operation of the store in a task that nobody cancels; the machine lets one run at a time.
     func perform(_ operation: StoreQueue.Operation, at now: Duration) {
         guard let store else { return }
-        let mark = self.mark(of: operation.flight.map { .flight($0) } ?? .operation(operation.id))
+        let membership = self.membership(of: operation.flight.map { .flight($0) } ?? .operation(operation.id))
         let stored = stored(by: operation, at: now)
         Task.detached(executorPreference: executor) { [loadExecutor] in
-            let outcome = await LoadMark.$current.withValue(mark) {
+            let outcome = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Self.perform(operation, stored, in: store) }
             }
             await self.finish(operation, with: outcome)
@@ -69,6 +69,21 @@ extension TokenService {
     private func stored(by operation: StoreQueue.Operation, at now: Duration) -> StoredToken? {
         guard case .save(let token, let start) = operation.kind else { return nil }
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
+    }
+
+    /// An operation that cuts off what began before; the store has a part in it.
+    func fence(_ event: (inout Machine, Duration) -> AccessToken?) -> Fence {
+        let number = machine.generation + 1, end = FirstAnswer<SessionChange>()
+        if store != nil { fences[number] = end }
+        return Fence(discarded: step(event), end: store == nil ? nil : end)
+    }
+
+    /// The store has done its part of these fences, or failed to in time.
+    func end(_ numbers: [Int], found: AccessToken?, error: TokenServiceError?) {
+        for number in numbers {
+            let change = SessionChange(discarded: [found].compactMap { $0 }, storeFailure: error)
+            fences.removeValue(forKey: number)?.give(.success(change))
+        }
     }
 
     /// The wall clock's time; `nil`: it tells none.

@@ -5,12 +5,12 @@ extension TokenService {
     /// finds it. Only the loader runs on its executor, so that nothing else ever waits behind it.
     func start(_ flight: Machine.Flight) {
         let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
-        let mark = self.mark(of: .flight(flight.id))
+        let membership = self.membership(of: .flight(flight.id))
         let task = Task.detached(executorPreference: executor, priority: priority) { [loader, loadExecutor] in
-            let result = await LoadMark.$current.withValue(mark) {
+            let result = await LoadMembership.$current.withValue(membership) {
                 await Result {
                     try await withTaskExecutorPreference(loadExecutor) {
-                        try await loader.loadToken(replacing: flight.previous, unlessEnded: mark)
+                        try await loader.loadToken(replacing: flight.previous, unlessEnded: membership)
                     }
                 }
             }
@@ -35,21 +35,21 @@ extension TokenService {
         }
     }
 
-    /// The mark that the tasks of a flight or an operation carry while something may wait for it.
-    func mark(of work: Work) -> LoadMark {
-        let mark = marks[work] ?? LoadMark(of: self)
-        marks[work] = mark
-        return mark
+    /// The membership that the tasks of a flight or an operation carry while something may wait for it.
+    func membership(of work: Work) -> LoadMembership {
+        let membership = memberships[work] ?? LoadMembership(of: self)
+        memberships[work] = membership
+        return membership
     }
 
     /// Nothing waits any longer for flights that are not the current one, or that have stalled, nor for a store that is late.
-    func endMarks() {
-        guard !marks.isEmpty else { return }
+    func endMemberships() {
+        guard !memberships.isEmpty else { return }
         let flight = machine.state.runningFlight.map { Work.flight($0.id) }
         let operation = machine.storage.isLate ? nil : machine.storage.operations.first.map { Work.operation($0.id) }
-        for (work, mark) in marks where work != flight && work != operation {
-            mark.end()
-            marks[work] = nil
+        for (work, membership) in memberships where work != flight && work != operation {
+            membership.end()
+            memberships[work] = nil
         }
     }
 
@@ -64,9 +64,6 @@ extension TokenService {
         guard let onDiscard else { return }
         Task.detached(executorPreference: loadExecutor) { await onDiscard(grant) }
     }
-
-    /// How many fences there have been.
-    package var generation: Int { machine.generation }
 
     /// A caller that is more urgent than the load makes the load as urgent.
     func raisePriority(to priority: TaskPriority) {
@@ -84,9 +81,9 @@ extension TokenService {
 extension TokenLoader {
     /// Loads, unless the load was given up before its turn came on its executor: an old grant must not be used any more.
     @concurrent fileprivate func loadToken(
-        replacing previous: AccessToken?, unlessEnded mark: LoadMark
+        replacing previous: AccessToken?, unlessEnded membership: LoadMembership
     ) async throws -> AccessToken {
-        guard !mark.hasEnded else { throw CancellationError() }
+        guard !membership.hasEnded else { throw CancellationError() }
         return try await loadToken(replacing: previous)
     }
 }

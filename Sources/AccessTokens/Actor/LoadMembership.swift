@@ -1,0 +1,77 @@
+import Synchronization
+
+/// The membership that the tasks of a load carry, its restore and its save included, so that no load waits for itself.
+///
+/// Tasks that a loader starts inherit it and may outlive the load; once no caller waits for the load the membership means nothing.
+final class LoadMembership: Sendable {
+    /// The load that the current task is part of.
+    @TaskLocal static var current: LoadMembership?
+
+    /// Which loads wait for the tokens of which services, in the whole program; empty unless a loader asks a service.
+    static let waits = Lock(LoadWaits())
+
+    let service: ObjectIdentifier
+    private let ended = Atomic<Bool>(false)
+
+    init(of service: TokenService) {
+        self.service = ObjectIdentifier(service)
+    }
+
+    var hasEnded: Bool { ended.load(ordering: .acquiring) }
+
+    func end() {
+        ended.store(true, ordering: .releasing)
+    }
+}
+
+/// Loads that wait for a service's token, as the edges of a graph between services; a circle would wait for itself.
+///
+/// An edge is there only while somebody waits, and whoever waits keeps its service alive: an identity never names another.
+struct LoadWaits: Sendable {
+    private var waits: [(membership: LoadMembership, target: ObjectIdentifier)] = []
+
+    /// Whether a load that waited for a service would, at the end of a chain, wait for itself.
+    func closesCircle(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) -> Bool {
+        guard !membership.hasEnded else { return false }
+        var reached: Set<ObjectIdentifier> = [], frontier = [target]
+        while let service = frontier.popLast() {
+            if service == membership.service { return true }
+            guard reached.insert(service).inserted else { continue }
+            frontier += waits.filter { $0.membership.service == service && !$0.membership.hasEnded }.map(\.target)
+        }
+        return false
+    }
+
+    /// Notes that a load waits; `false`: it would wait for itself.
+    mutating func begin(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) -> Bool {
+        guard !closesCircle(membership, waitingFor: target) else { return false }
+        if !membership.hasEnded { waits.append((membership, target)) }
+        return true
+    }
+
+    mutating func end(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) {
+        if let index = waits.firstIndex(where: { $0.membership === membership && $0.target == target }) { waits.remove(at: index) }
+    }
+
+    /// Whether a load of one of these services waits, or one waits for one of them.
+    func contains(anyOf services: Set<ObjectIdentifier>) -> Bool {
+        waits.contains { services.contains($0.membership.service) || services.contains($0.target) }
+    }
+}
+
+extension TokenService {
+    /// Notes that the current task, if it is part of a load, waits for this service.
+    nonisolated func beginWaiting() throws {
+        guard let membership = LoadMembership.current else { return }
+        let target = ObjectIdentifier(self)
+        guard LoadMembership.waits.withLock({ $0.begin(membership, waitingFor: target) }) else {
+            throw TokenServiceError(.loaderWaitsForItself)
+        }
+    }
+
+    nonisolated func endWaiting() {
+        guard let membership = LoadMembership.current else { return }
+        let target = ObjectIdentifier(self)
+        LoadMembership.waits.withLock { $0.end(membership, waitingFor: target) }
+    }
+}

@@ -1,0 +1,127 @@
+extension TokenService {
+    /// A token that may be handed out, with its deadlines on the service's clock.
+    struct CachedToken: Sendable {
+        let token: AccessToken
+        /// From here on it is not handed out; `nil`: until it is invalidated.
+        let expiry: Duration?
+        /// Where its soft window begins; `nil`: it has none.
+        let refreshStart: Duration?
+        /// From when on a caller starts a refresh: the soft window, later after a failure, `nil` for none.
+        var refreshFrom: Duration?
+        private(set) var failedRefreshes = 0
+
+        /// A token that arrives now, and whose lifetime counts from `start`.
+        init(_ token: AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
+            self.token = token
+            expiry = token.lifetime.map { start + policy.hardExpiry(forLifetime: $0) }
+            let wish = token.lifetime.flatMap {
+                policy.refreshStart(forLifetime: $0, refreshIn: token.refreshIn, jitter: jitter).map { start + $0 }
+            }
+            // Slow loads and hasty servers must not make a loop: every token rests a quarter of what is left, or 30 s.
+            let rest = expiry.map { min(max($0 - now, .zero) / 4, RefreshPolicy.shortestRefreshPause) } ?? .zero
+            refreshStart = wish.map { max($0, now + rest) }
+            refreshFrom = refreshStart
+        }
+
+        /// A token that the store had, `age` after its load began by the wall clock, which may have been moved: it is never older
+        /// than its life, nor younger than new.
+        init(restored token: AccessToken, age: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
+            let start = now - min(max(age, .zero), max(token.lifetime ?? .zero, .zero))
+            self.init(token, from: start, at: now, policy: policy, jitter: jitter)
+        }
+
+        /// Puts the next refresh off, since one has failed; returns the error as callers and events get it.
+        mutating func refreshFailed(
+            _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool, backOff: inout BackOff, random: inout SplitMix64,
+            at now: Duration
+        ) -> TokenServiceError {
+            failedRefreshes += 1
+            let error = backOff.judge(error)
+            let wish = RefreshPolicy.honoured(retryAfter: retryAfter)
+            if error.remedy == .signIn {
+                refreshFrom = nil
+            } else if let wish, !isCostly || wish > RefreshPolicy.longestRefreshPause {
+                // The server's own wish holds beyond hard expiry, for callers too; our pauses never do.
+                refreshFrom = now + wish
+                backOff.hold(error, until: now + wish)
+            } else {
+                let failures = isCostly || error.remedy != .retry ? .max : failedRefreshes
+                refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: failures, jitter: random.jitter())
+            }
+            return error
+        }
+
+        /// A person asked to try again: the next refresh is put off no longer.
+        mutating func endPause() {
+            failedRefreshes = 0
+            refreshFrom = refreshStart
+        }
+
+        /// Whether it may be handed out at this time.
+        func isValid(at now: Duration) -> Bool {
+            expiry.map { now < $0 } ?? true
+        }
+
+        /// Whether a caller should start a refresh now.
+        func isRefreshDue(at now: Duration) -> Bool {
+            refreshFrom.map { $0 <= now } ?? false
+        }
+    }
+}
+
+extension RefreshPolicy {
+    /// The leeway of a token: `min(maximumLeeway, lifetime / 10)`.
+    ///
+    /// | lifetime | leeway | hard expiry | refresh window | refresh from (jitter 0 … 1) |
+    /// |---|---|---|---|---|
+    /// | 5 s    | 0.5 s | 4.5 s    | 1.25 s | 3.25 … 3.375 s   |
+    /// | 60 s   | 6 s   | 54 s     | 15 s   | 39 … 40.5 s      |
+    /// | 5 min  | 30 s  | 270 s    | 75 s   | 195 … 202.5 s    |
+    /// | 10 min | 60 s  | 540 s    | 150 s  | 390 … 405 s      |
+    /// | 1 h    | 60 s  | 3,540 s  | 900 s  | 2,640 … 2,730 s  |
+    /// | 24 h   | 60 s  | 86,340 s | 900 s  | 85,440 … 85,530 s |
+    package func leeway(forLifetime lifetime: Duration) -> Duration {
+        min(maximumLeeway, max(counted(lifetime), .zero) / 10)
+    }
+
+    /// When a token is no longer handed out, counted from its load's start: `lifetime - leeway`.
+    package func hardExpiry(forLifetime lifetime: Duration) -> Duration {
+        counted(lifetime) - leeway(forLifetime: lifetime)
+    }
+
+    /// When callers start a refresh ahead, counted from the load's start: the window before hard expiry is
+    /// `min(lifetime / 4, maximumRefreshWindow)`, shortened by up to a tenth.
+    ///
+    /// A server's own wish, `refreshIn`, wins when it lies between the load's start and hard expiry.
+    ///
+    /// However early that is, a token rests after its arrival: a quarter of what is left of it, 30 s at most.
+    ///
+    /// - Parameters:
+    ///   - lifetime: The token's lifetime.
+    ///   - refreshIn: The server's wish, if it has one.
+    ///   - jitter: `0 ..< 1`, drawn once per token.
+    /// - Returns: `nil` when the window is empty: no refresh ahead.
+    package func refreshStart(forLifetime lifetime: Duration, refreshIn: Duration?, jitter: Double) -> Duration? {
+        let expiry = hardExpiry(forLifetime: lifetime)
+        if let refreshIn, .zero < refreshIn, refreshIn < expiry { return refreshIn }
+        let window = min(counted(lifetime) / 4, maximumRefreshWindow)
+        guard window > .zero else { return nil }
+        return expiry - window * (1 - Self.windowJitter * Self.share(jitter))
+    }
+
+    private func counted(_ lifetime: Duration) -> Duration {
+        min(lifetime, Self.longestLifetime)
+    }
+
+    /// The jitter as a share, whatever was given: zero for what is not a number.
+    static func share(_ jitter: Double) -> Double {
+        jitter > 0 ? min(jitter, 1) : 0
+    }
+}
+
+extension SplitMix64 {
+    /// A number from 0 up to 1, which spreads what many services would do at the same moment.
+    mutating func jitter() -> Double {
+        Double.random(in: 0..<1, using: &self)
+    }
+}

@@ -1,0 +1,499 @@
+extension TokenService {
+    /// What a service knows and decides, as a pure value: events go in, effects come out, nothing happens in here.
+    ///
+    /// Every event comes with the time at which it reached the machine; the first to reach it wins. Time itself is never
+    /// trusted to a timer: each event first compares the deadlines. The actor performs the effects in their order, after it
+    /// has published the new ``snapshot`` for callers that don't come in at all. Only this file writes the state.
+    struct StateMachine: Sendable {
+        let policy: RefreshPolicy
+        let isRepeatable: Bool
+        let hasStore: Bool
+        private(set) var state = State.empty
+        private(set) var grant = Grant()
+        /// Loads given up (fenced or timed out) that have not ended.
+        private(set) var abandoned: [Flight] = []
+        private(set) var backOff = BackOff()
+        private(set) var rejections = Rejections()
+        /// What the store does and has yet to do.
+        private(set) var storage = StoreQueue()
+        /// Whether the store has yet to say what an earlier run left.
+        private(set) var isRestorePending: Bool
+        // Three answers to “is this out of date?”. Of an event: its `generation`. Of a caller: whether the generation it saw
+        // is from before the last reset. Of a flight: whether something was published or fenced off since it started; then
+        // an abandoned one's token, and the current one's failure, mean nothing.
+
+        /// How many fences (resets and replacements) there were.
+        private(set) var generation = 0
+        /// The generation that the last reset began.
+        private(set) var lastReset = 0
+        /// How often a token came, was published or was fenced off.
+        private(set) var publications = 0
+        /// Whether any caller waits for the flight of `loading`, as the lobby says at each event; none does in another state.
+        private var isAwaited = false
+        private var flights = 0
+        private var loads = 0
+        private var random: SplitMix64
+        private var effects: [Effect] = []
+
+        init(policy: RefreshPolicy, isRepeatable: Bool, hasStore: Bool = false, seed: UInt64) {
+            self.policy = policy
+            self.isRepeatable = isRepeatable
+            self.hasStore = hasStore
+            isRestorePending = hasStore
+            random = SplitMix64(seed: seed)
+        }
+    }
+}
+
+extension TokenService.StateMachine {
+    /// What the actor must do, in this order.
+    enum Effect: Sendable {
+        case start(Flight)
+        case cancel(flight: Int)
+        /// The store's turn: one operation at a time.
+        case perform(StoreQueue.Operation)
+        /// The store has done a fence's part, or won't in time; `found` was in the store and unknown.
+        case endFences([Int], found: AccessToken?, TokenServiceError?)
+        /// Give a grant to the program, to be revoked.
+        case discard(DiscardedGrant)
+        /// Answer all who wait.
+        case answer(Result<AccessToken, TokenServiceError>)
+        case announce(TokenEvent)
+    }
+
+    /// Hands over the effects of the last event.
+    mutating func takeEffects() -> [Effect] {
+        defer { effects = [] }
+        return effects
+    }
+
+    /// - Parameter generation: That of what the event is about; events of what a fence cut off are not sent.
+    private mutating func announce(
+        _ name: TokenEvent.Name, _ flight: Flight? = nil, generation: Int? = nil, error: TokenServiceError? = nil
+    ) {
+        let event = TokenEvent(
+            name: name, generation: generation ?? self.generation, load: flight?.load, callers: flight?.callers ?? 0, error: error)
+        effects.append(.announce(event))
+    }
+
+    private mutating func answerWaiters(_ result: Result<AccessToken, TokenServiceError>) {
+        guard isAwaited else { return }
+        isAwaited = false
+        effects.append(.answer(result))
+    }
+
+    /// Hands a grant to the program; returns its token.
+    @discardableResult
+    private mutating func discard(_ grant: DiscardedGrant?) -> AccessToken? {
+        if let grant { effects.append(.discard(grant)) }
+        return grant?.token
+    }
+
+    // MARK: Time
+
+    /// Compares the deadlines with the time: the token's, the load's, then the store's.
+    mutating func elapse(to now: Duration) {
+        expireToken(at: now)
+        timeOutFlight(at: now)
+        timeOutStore(at: now)
+    }
+
+    mutating func expireToken(at now: Duration) {
+        guard let expiry = state.cached?.expiry, expiry <= now else { return }
+        state.dropToken()
+    }
+
+    /// The current load has run for too long.
+    mutating func timeOutFlight(at now: Duration) {
+        guard let flight = state.runningFlight, flight.isLoading, flight.deadline <= now else { return }
+        if isRepeatable {
+            abandon(flight, TokenServiceError(.loadTimedOut), at: now)
+            effects.append(.cancel(flight: flight.id))
+        } else {
+            state = .stalled(state.cached, flight)
+            fail(TokenServiceError(.loadTimedOut), of: flight, at: now)
+        }
+    }
+
+    /// Compares the limits of the store's operations with the time.
+    mutating func timeOutStore(at now: Duration) {
+        for operation in storage.elapse(to: now) {
+            // What the store says later is welcome.
+            if case .load = operation.kind, let flight = state.flight, flight.id == operation.flight {
+                abandon(flight, .storeIsLate, at: now)
+            }
+            finish(operation, error: .storeIsLate, at: now)
+        }
+    }
+
+    private mutating func abandon(_ flight: Flight, _ error: TokenServiceError, at now: Duration) {
+        state.endFlight()
+        abandoned.append(flight)
+        fail(error, of: flight, at: now)
+    }
+
+    // MARK: Callers
+
+    /// What happened in the lobby since the last event: callers joined the flight of `loading`, some may have left.
+    mutating func callersJoined(_ callers: Int, isAwaited: Bool) {
+        self.isAwaited = isAwaited
+        state.addCallers(callers)
+    }
+
+    /// Callers that found neither a token nor a flight to join in the lobby ask for a token; `seen` is the generation when they
+    /// called: those from before a reset must not load after it. `nil`: they wait for the flight.
+    mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Result<AccessToken, TokenServiceError>? {
+        elapse(to: now)
+        guard seen >= lastReset else { return .failure(TokenServiceError(.reset)) }
+        switch state {
+        case .fresh(let cached):
+            refreshAhead(at: now)
+            return .success(cached.token)
+        case .refreshing(let cached, _), .stalled(let cached?, _): return .success(cached.token)
+        case .stalled(nil, _): return .failure(TokenServiceError(.loadTimedOut))
+        case .loading:
+            state.addCallers(callers)
+            return nil
+        case .empty:
+            if let error = obstacle(at: now) { return .failure(error) }
+            if !isRestorePending {
+                state = .loading(startLoad(of: newFlight(callers: callers, at: now), .loadStarted, at: now))
+            } else if storage.isLate {
+                return .failure(.storeIsLate)
+            } else {
+                startRestore(callers, at: now)
+            }
+            return nil
+        }
+    }
+
+    /// A caller noticed that the current token is in its soft window.
+    mutating func refreshAhead(at now: Duration) {
+        elapse(to: now)
+        guard case .fresh(var cached) = state, cached.isRefreshDue(at: now) else { return }
+        if abandoned.count > RefreshPolicy.abandonedFlights {
+            cached.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: random.jitter())
+            state = .fresh(cached)
+        } else {
+            state = .refreshing(cached, startLoad(of: newFlight(callers: 0, at: now), .refreshStarted, at: now))
+        }
+    }
+
+    /// Why no load may start now.
+    private func obstacle(at now: Duration) -> TokenServiceError? {
+        if let error = backOff.obstacle(at: now) ?? rejections.obstacle(at: now) { return error }
+        return abandoned.count > RefreshPolicy.abandonedFlights ? TokenServiceError(.loadTimedOut) : nil
+    }
+
+    private mutating func newFlight(_ phase: Phase = .loading, callers: Int, at now: Duration) -> Flight {
+        flights += 1
+        let limit = now + policy.loadTimeout
+        return Flight(
+            id: flights, generation: generation, start: now, limit: limit, deadline: limit, publications: publications,
+            callers: callers, phase: phase)
+    }
+
+    /// The flight's load begins, at once or after the store has been asked.
+    private mutating func startLoad(of flight: Flight, _ name: TokenEvent.Name, at now: Duration) -> Flight {
+        rejections.loadStarts(at: now)
+        loads += 1
+        var flight = flight
+        flight.beginLoad(loads, replacing: grant.token, at: now)
+        effects.append(.start(flight))
+        announce(name, flight)
+        return flight
+    }
+
+    // MARK: Loads
+
+    /// A load returned a token.
+    mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
+        expireToken(at: now)
+        // What has come is judged before any limit of its own; the others are compared afterwards.
+        defer { elapse(to: now) }
+        guard case (var flight, let isCurrent)? = end(id, bringing: token) else { return }
+        flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
+        // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
+        let isGrant = !token.isUnusable || token.refreshToken != nil
+        if isGrant, keep(token, bringsToken: TokenService.Arrival(token, by: flight, at: now, in: self).isServable, of: flight), hasStore {
+            save(token, of: flight, isCurrent: isCurrent, at: now)
+        } else {
+            accept(token, of: flight, isCurrent: isCurrent, at: now)
+        }
+    }
+
+    /// A load threw; `salvaged` is a new grant that came with the failure.
+    mutating func failed(
+        _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, by id: Int, at now: Duration
+    ) {
+        expireToken(at: now)
+        defer { elapse(to: now) }
+        let wasStalled = state.isStalled
+        guard case (var flight, let isCurrent)? = end(id, bringing: salvaged) else { return }
+        if let salvaged {
+            flight.isCostly = true
+            if keep(salvaged, bringsToken: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
+        }
+        guard isCurrent else { return }
+        // The time-out has counted as the failure; only news that time cannot mend, or the server's wish, is added to it.
+        if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
+        fail(error, of: flight, retryAfter: retryAfter, at: now)
+    }
+
+    /// Keeps a load's new grant, unless the one that came meanwhile is of more use.
+    private mutating func keep(_ token: AccessToken, bringsToken: Bool, of flight: Flight) -> Bool {
+        let others = abandoned.map(\.savedToken) + [state.cached?.token]
+        let (isKept, givenUp) = grant.keep(token, using: flight.previous, bringsToken: bringsToken, beside: others)
+        // A program that revokes it ends its token, too: callers wait until the new one is saved.
+        if let last = discard(givenUp), state.cached?.token.isSameGrant(as: last) ?? false { state.dropToken() }
+        return isKept
+    }
+
+    /// A token is in hand: it answers those who wait and is handed out from now on, if it is good for that.
+    private mutating func accept(
+        _ token: AccessToken, of flight: Flight, isCurrent: Bool, isGiven: Bool = false, at now: Duration
+    ) {
+        switch TokenService.Arrival(token, by: flight, at: now, in: self).verdict(random: &random) {
+        case .keep(let cached): state.install(cached)
+        case .answerOnly: break
+        case .fail(let error):
+            guard isCurrent else { return }
+            if error.code == .tokenRejectedBefore { rejections.markNextLoad() }
+            return fail(error, of: flight, at: now)
+        }
+        publications += 1
+        backOff = BackOff()
+        var event = flight
+        if !isCurrent { event.callers = state.flight?.callers ?? 0 }
+        if !isGiven { announce(.loadSucceeded, event) }
+        answerWaiters(.success(token))
+    }
+
+    /// Counts a failure of the flight that just ended: softly while a token is good, else towards the back-off.
+    private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
+        guard var cached = state.cached else {
+            let error = backOff.record(
+                error, retryAfter: retryAfter, isCostly: flight.isCostly, jitter: random.jitter(), at: now)
+            announce(error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
+            return answerWaiters(.failure(error))
+        }
+        // An older load delivered while this one ran: no caller waits, nothing is missing.
+        guard flight.publications == publications else { return }
+        let error = cached.refreshFailed(
+            error, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff, random: &random, at: now)
+        state.install(cached)
+        announce(.refreshFailed, flight, error: error)
+    }
+
+    /// Takes a flight that ended out of the state; `nil` if it was forgotten, or its result is outdated: what it brings then goes
+    /// to the program.
+    private mutating func end(_ id: Int, bringing token: AccessToken? = nil) -> (flight: Flight, isCurrent: Bool)? {
+        if let flight = state.flight, flight.id == id {
+            state.endFlight()
+            return (flight, true)
+        }
+        guard let index = abandoned.firstIndex(where: { $0.id == id }) else { return nil }
+        let flight = abandoned.remove(at: index)
+        if flight.publications == publications { return (flight, false) }
+        let reason: DiscardedGrant.Reason =
+            flight.generation < lastReset ? .signedOut : flight.generation < generation ? .replaced : .superseded
+        if let token { discard(grant.giveUp(token, reason)) }
+        return nil
+    }
+
+    // MARK: Refusals and fences
+
+    /// A resource server refused a token: compare, then drop.
+    mutating func invalidate(_ token: AccessToken, at now: Duration) {
+        elapse(to: now)
+        rejections.remember(token, at: now)
+        guard state.cached?.token.value == token.value else { return }
+        state.dropToken()
+        // A load that already runs is joined, not repeated, so it was not caused by this.
+        if state.flight == nil { rejections.markNextLoad() }
+        announce(.invalidated)
+    }
+
+    /// Signed out: nothing from before is seen by calls that start after this. Returns what was given up.
+    @discardableResult
+    mutating func reset(at now: Duration) -> AccessToken? {
+        elapse(to: now)
+        let fenced = fence()
+        lastReset = generation
+        let dropped = discard(grant.put(nil, .signedOut))
+        announce(.reset)
+        answerWaiters(.failure(TokenServiceError(.reset)))
+        if hasStore { enqueue(.remove, fence: generation, handsOver: true, at: now) }
+        if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
+        return dropped
+    }
+
+    /// A new token for the same principal. Returns what was given up.
+    @discardableResult
+    mutating func replace(with token: AccessToken, at now: Duration) -> AccessToken? {
+        elapse(to: now)
+        let isStoreUnknown = isRestorePending
+        let fenced = fence()
+        let dropped = discard(grant.put(token, .replaced))
+        announce(.replaced)
+        let isExpired = token.isUnusable || token.lifetime.map { $0 <= .zero } ?? false
+        var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
+        // Those who wait go on waiting until the token is saved, or for the load that an expired one's grant pays for.
+        let isSaved = hasStore && !isExpired && !storage.isLate
+        if isSaved {
+            publications += 1
+            flight.hold(token, isGiven: true, publication: publications, at: now)
+        }
+        if hasStore {
+            enqueue(
+                .save(token, start: now), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown, at: now)
+        }
+        if isSaved {
+            state = .loading(flight)
+        } else if !isExpired {
+            state = .fresh(CachedToken(token, from: now, at: now, policy: policy, jitter: random.jitter()))
+            answerWaiters(.success(token))
+        } else if abandoned.count > RefreshPolicy.abandonedFlights {
+            answerWaiters(.failure(TokenServiceError(.loadTimedOut)))
+        } else {
+            state = .loading(startLoad(of: flight, .loadStarted, at: now))
+        }
+        if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
+        return dropped
+    }
+
+    /// A person asked to try again: no pause, and no refusal of the grant, holds any longer.
+    mutating func retryNow(at now: Duration) {
+        elapse(to: now)
+        backOff.reopen()
+        guard var cached = state.cached else { return }
+        cached.endPause()
+        state.install(cached)
+    }
+
+    /// Cuts off everything that began before; returns the flight that this ended.
+    private mutating func fence() -> Flight? {
+        generation += 1
+        publications += 1
+        isRestorePending = false
+        backOff = BackOff()
+        rejections = Rejections()
+        let flight = state.flight
+        // Only what asks the server is worth counting; what asks the store is forgotten.
+        if let flight { abandoned.append(flight) }
+        abandoned.removeAll { !$0.isLoading }
+        state = .empty
+        return flight
+    }
+
+    // MARK: The store
+
+    /// The operation that ran has ended, in time or late; `found` is what it read in the store.
+    mutating func storeEnded(found: Found?, error: TokenServiceError?, at now: Duration) {
+        expireToken(at: now)
+        defer { elapse(to: now) }
+        guard let (operation, unknown) = storage.end(found: found?.token, failed: error != nil) else { return }
+        if let next = storage.begin(at: now) { effects.append(.perform(next)) }
+        if case .load = operation.kind { restored(found, error: error, by: operation, at: now) }
+        // What the service knows it has handed over, or used up.
+        let givenUp = operation.handsOver ? unknown.flatMap { grant.giveUp($0, operation.reason) } : nil
+        finish(operation, givenUp: givenUp, error: error, at: now)
+    }
+
+    /// A save or a removal is over, or nothing waits for it any longer, and so are the fences that it stood for.
+    private mutating func finish(
+        _ operation: StoreQueue.Operation, givenUp: DiscardedGrant? = nil, error: TokenServiceError?, at now: Duration
+    ) {
+        switch operation.kind {
+        case .load: break
+        case .save:
+            if let flight = operation.flight {
+                saved(by: flight, error: error, at: now)
+            } else if let error, operation.generation == generation {
+                announce(.storeFailed, error: error)
+            }
+        case .remove: if let error { announce(.storeFailed, generation: operation.generation, error: error) }
+        }
+        let found = discard(givenUp)
+        if !operation.fences.isEmpty { effects.append(.endFences(operation.fences, found: found, error)) }
+    }
+
+    /// The first miss asks the store what an earlier run left; its load has the rest of the time.
+    private mutating func startRestore(_ callers: Int, at now: Duration) {
+        var flight = newFlight(.restoring, callers: callers, at: now)
+        flight.deadline = min(flight.limit, now + RefreshPolicy.storeTimeout)
+        state = .loading(flight)
+        enqueue(.load, flight: flight.id, deadline: flight.deadline, at: now)
+    }
+
+    /// The store answered; without a token and an error it is empty.
+    private mutating func restored(
+        _ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation, at now: Duration
+    ) {
+        guard let id = operation.flight, let (flight, isCurrent) = end(id) else { return }
+        // It may be locked, which is not the same as empty, so no loader is called.
+        if let error {
+            if isCurrent { fail(error, of: flight, at: now) }
+            return
+        }
+        isRestorePending = false
+        if let (token, age) = found {
+            _ = grant.put(token, .replaced)
+            storage.restored(token)
+            let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
+            if cached.isValid(at: now), !token.isUnusable, !rejections.contains(token, at: now) {
+                publications += 1
+                // After failed attempts the pause is over, since there is a token.
+                backOff = BackOff()
+                state.install(cached)
+                announce(.restored, flight)
+                return answerWaiters(.success(token))
+            }
+        }
+        guard isCurrent, isAwaited else { return }
+        // The computer slept meanwhile: a load would be late before it began.
+        guard now < flight.limit else { return fail(.storeIsLate, of: flight, at: now) }
+        // Nothing has come into a load's way since the restore began: what does, ends it.
+        state = .loading(startLoad(of: flight, .loadStarted, at: now))
+    }
+
+    /// Saves a loaded token before any caller gets it; callers that come meanwhile wait for that.
+    private mutating func save(_ token: AccessToken, of flight: Flight, isCurrent: Bool, at now: Duration) {
+        guard !storage.isLate else {
+            enqueue(.save(token, start: flight.start), at: now)
+            return accept(token, of: flight, isCurrent: isCurrent, at: now)
+        }
+        var flight = flight
+        publications += 1
+        flight.hold(token, isGiven: false, publication: publications, at: now)
+        if isCurrent {
+            state = state.cached.map { .refreshing($0, flight) } ?? .loading(flight)
+        } else {
+            abandoned.append(flight)
+        }
+        enqueue(.save(token, start: flight.start), flight: flight.id, at: now)
+    }
+
+    /// A save ended, or took too long, which is an event and not the callers' failure.
+    private mutating func saved(by id: Int, error: TokenServiceError?, at now: Duration) {
+        guard let (flight, isCurrent) = end(id), case .saving(let token, let isGiven) = flight.phase else { return }
+        if let error { announce(.storeFailed, flight, error: error) }
+        accept(token, of: flight, isCurrent: isCurrent, isGiven: isGiven, at: now)
+    }
+
+    /// Puts an operation behind the earlier ones; nothing waits for it if the store is late.
+    private mutating func enqueue(
+        _ kind: StoreQueue.Kind, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false, deadline: Duration? = nil,
+        at now: Duration
+    ) {
+        let dropped = storage.add(
+            kind, generation: generation, deadline: deadline ?? now + RefreshPolicy.storeTimeout, flight: flight,
+            fence: storage.isLate ? nil : fence, handsOver: handsOver)
+        if storage.isLate {
+            announce(.storeFailed, error: .storeIsLate)
+            if let fence { effects.append(.endFences([fence], found: nil, .storeIsLate)) }
+        }
+        for operation in dropped { _ = operation.flight.flatMap { end($0) } }
+        if storage.operations.count == 1 { effects.append(.perform(storage.operations[0])) }
+    }
+}
