@@ -50,7 +50,9 @@ struct LoadWaits: Sendable {
     }
 
     mutating func end(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) {
-        if let index = waits.firstIndex(where: { $0.membership === membership && $0.target == target }) { waits.remove(at: index) }
+        if let index = waits.firstIndex(where: { $0.membership === membership && $0.target == target }) {
+            waits.remove(at: index)
+        }
     }
 
     /// Whether a load of one of these services waits, or one waits for one of them.

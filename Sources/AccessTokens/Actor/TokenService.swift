@@ -43,7 +43,7 @@ public actor TokenService {
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
     /// Who wakes the service when a time limit has passed.
     nonisolated let alarms: Alarms
-    var machine: Machine
+    private(set) var machine: Machine
     var loads: [Int: RunningLoad] = [:]
     /// What the tasks of the current flight carry, and those of a store's operation that no flight waits for.
     var memberships: [Work: LoadMembership] = [:]

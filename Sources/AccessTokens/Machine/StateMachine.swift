@@ -18,9 +18,9 @@ extension TokenService {
         private(set) var storage = StoreQueue()
         /// Whether the store has yet to say what an earlier run left.
         private(set) var isRestorePending: Bool
-        // Three answers to “is this out of date?”. Of an event: its `generation`. Of a caller: whether the generation it saw
-        // is from before the last reset. Of a flight: whether something was published or fenced off since it started; then
-        // an abandoned one's token, and the current one's failure, mean nothing.
+        // Three answers to “is this out of date?”. Of an event: its `generation`. Of a caller: whether it saw one from before the
+        // last reset. Of a flight: whether something was published or fenced off since its start; then an abandoned one's
+        // token, and the current one's failure, mean nothing.
 
         /// How many fences (resets and replacements) there were.
         private(set) var generation = 0
@@ -30,8 +30,7 @@ extension TokenService {
         private(set) var publications = 0
         /// Whether any caller waits for the flight of `loading`, as the lobby says at each event; none does in another state.
         private var isAwaited = false
-        private var flights = 0
-        private var loads = 0
+        private var flights = 0, loads = 0
         private var random: SplitMix64
         private var effects: [Effect] = []
 
@@ -72,14 +71,14 @@ extension TokenService.StateMachine {
         _ name: TokenEvent.Name, _ flight: Flight? = nil, generation: Int? = nil, error: TokenServiceError? = nil
     ) {
         let event = TokenEvent(
-            name: name, generation: generation ?? self.generation, load: flight?.load, callers: flight?.callers ?? 0, error: error)
+            name: name, generation: generation ?? self.generation, load: flight?.load, callers: flight?.callers ?? 0, error: error
+        )
         effects.append(.announce(event))
     }
 
     private mutating func answerWaiters(_ result: Result<AccessToken, TokenServiceError>) {
-        guard isAwaited else { return }
+        if isAwaited { effects.append(.answer(result)) }
         isAwaited = false
-        effects.append(.answer(result))
     }
 
     /// Hands a grant to the program; returns its token.
@@ -99,8 +98,7 @@ extension TokenService.StateMachine {
     }
 
     mutating func expireToken(at now: Duration) {
-        guard let expiry = state.cached?.expiry, expiry <= now else { return }
-        state.dropToken()
+        if let cached = state.cached, !cached.isValid(at: now) { state.dropToken() }
     }
 
     /// The current load has run for too long.
@@ -115,10 +113,9 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Compares the limits of the store's operations with the time.
+    /// Compares the limits of the store's operations with the time; what it says later is welcome.
     mutating func timeOutStore(at now: Duration) {
         for operation in storage.elapse(to: now) {
-            // What the store says later is welcome.
             if case .load = operation.kind, let flight = state.flight, flight.id == operation.flight {
                 abandon(flight, .storeIsLate, at: now)
             }
@@ -140,8 +137,9 @@ extension TokenService.StateMachine {
         state.addCallers(callers)
     }
 
-    /// Callers that found neither a token nor a flight to join in the lobby ask for a token; `seen` is the generation when they
-    /// called: those from before a reset must not load after it. `nil`: they wait for the flight.
+    /// Callers that found neither a token nor a flight to join in the lobby ask for a token; `nil`: they wait for the flight.
+    ///
+    /// - Parameter seen: The generation when they called: those from before a reset must not load after it.
     mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Result<AccessToken, TokenServiceError>? {
         elapse(to: now)
         guard seen >= lastReset else { return .failure(TokenServiceError(.reset)) }
@@ -193,7 +191,7 @@ extension TokenService.StateMachine {
             callers: callers, phase: phase)
     }
 
-    /// The flight's load begins, at once or after the store has been asked.
+    /// The load begins, at once or after the store has been asked.
     private mutating func startLoad(of flight: Flight, _ name: TokenEvent.Name, at now: Duration) -> Flight {
         rejections.loadStarts(at: now)
         loads += 1
@@ -215,7 +213,9 @@ extension TokenService.StateMachine {
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
         // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
-        if isGrant, keep(token, bringsToken: TokenService.Arrival(token, by: flight, at: now, in: self).isServable, of: flight), hasStore {
+        if isGrant, keep(token, bringsToken: TokenService.Arrival(token, by: flight, at: now, in: self).isServable, of: flight),
+            hasStore
+        {
             save(token, of: flight, isCurrent: isCurrent, at: now)
         } else {
             accept(token, of: flight, isCurrent: isCurrent, at: now)
@@ -314,7 +314,7 @@ extension TokenService.StateMachine {
         announce(.invalidated)
     }
 
-    /// Signed out: nothing from before is seen by calls that start after this. Returns what was given up.
+    /// Signed out: nothing from before is seen by calls that start after this; returns what was given up.
     @discardableResult
     mutating func reset(at now: Duration) -> AccessToken? {
         elapse(to: now)
@@ -328,7 +328,7 @@ extension TokenService.StateMachine {
         return dropped
     }
 
-    /// A new token for the same principal. Returns what was given up.
+    /// A new token for the same principal; returns what was given up.
     @discardableResult
     mutating func replace(with token: AccessToken, at now: Duration) -> AccessToken? {
         elapse(to: now)
@@ -346,7 +346,8 @@ extension TokenService.StateMachine {
         }
         if hasStore {
             enqueue(
-                .save(token, start: now), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown, at: now)
+                .save(token, start: now), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown, at: now
+            )
         }
         if isSaved {
             state = .loading(flight)
