@@ -17,30 +17,38 @@ let package = Package(
         .executable(name: "movie-screens", targets: ["movie-screens"]),
     ],
     targets: [
-        .target(name: "AccessTokens"),
-        .target(name: "AccessTokensDispatch", dependencies: ["AccessTokens"]),
-        .target(name: "AccessTokensFiles", dependencies: ["AccessTokens"]),
-        .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens"]),
-        .target(name: "DataLoading", dependencies: ["AccessTokens", "AccessTokensOAuth"]),
-        .target(name: "AccessTokensTesting", dependencies: ["AccessTokens", "AccessTokensDispatch"]),
-        .target(name: "Interleavings"),
+        // What several modules share and no user sees: everything in it is `package`.
+        .target(name: "TokenServiceConcurrency"),
+        .target(name: "AccessTokens", dependencies: ["TokenServiceConcurrency"]),
+        .target(name: "AccessTokensDispatch", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+        .target(name: "AccessTokensFiles", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+        .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+        .target(name: "DataLoading", dependencies: ["AccessTokens", "AccessTokensOAuth", "TokenServiceConcurrency"]),
+        .target(
+            name: "AccessTokensTesting", dependencies: ["AccessTokens", "AccessTokensDispatch", "TokenServiceConcurrency"]),
+        .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "InterleavingsTesting", dependencies: ["Interleavings"]),
         .target(
             name: "RaceGallery",
-            dependencies: ["AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "Interleavings"]),
+            dependencies: [
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "Interleavings", "TokenServiceConcurrency",
+            ]),
         .executableTarget(
             name: "race-lab",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
-                "Interleavings", "RaceGallery", "TestStage",
+                "Interleavings", "RaceGallery", "TestStage", "TokenServiceConcurrency",
             ]),
         // The second article's example; of the package it uses what is public, and a server to talk to.
         .executableTarget(
-            name: "movie-screens", dependencies: ["AccessTokens", "AccessTokensOAuth", "DataLoading", "LoopbackServers"]),
+            name: "movie-screens",
+            dependencies: ["AccessTokens", "AccessTokensOAuth", "DataLoading", "LoopbackServers", "TokenServiceConcurrency"]),
         // Raw servers on the loopback interface, right or wrong, that test targets and the sample share.
         .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
         // The thread-less executor that test targets and the lab share.
-        .target(name: "TestStage", dependencies: ["AccessTokens", "AccessTokensTesting"], path: "Tests/TestStage"),
+        .target(
+            name: "TestStage", dependencies: ["AccessTokens", "AccessTokensTesting", "TokenServiceConcurrency"],
+            path: "Tests/TestStage"),
         // Measures what everything above costs; counts allocations by standing in front of malloc.
         .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
         .executableTarget(name: "first-token", dependencies: ["AccessTokens"], path: "Benchmarks/first-token"),
@@ -52,36 +60,49 @@ let package = Package(
                 "first-token", "empty-program",
             ],
             path: "Benchmarks/Benchmarks"),
-        .testTarget(name: "AccessTokensTests", dependencies: ["AccessTokens", "AccessTokensTesting", "TestStage"]),
+        .testTarget(name: "TokenServiceConcurrencyTests", dependencies: ["TokenServiceConcurrency"]),
+        .testTarget(
+            name: "AccessTokensTests",
+            dependencies: ["AccessTokens", "AccessTokensTesting", "TestStage", "TokenServiceConcurrency"]),
         .testTarget(
             name: "AccessTokensDispatchTests",
-            dependencies: ["AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "RaceGallery", "TestStage"]),
+            dependencies: [
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "RaceGallery", "TestStage",
+                "TokenServiceConcurrency",
+            ]),
         // The process that AccessTokensFilesTests kill.
         .executableTarget(
             name: "token-file-rotator", dependencies: ["AccessTokens", "AccessTokensFiles"], path: "Tests/token-file-rotator"),
         .testTarget(
-            name: "AccessTokensFilesTests", dependencies: ["AccessTokens", "AccessTokensFiles", "token-file-rotator"]),
+            name: "AccessTokensFilesTests",
+            dependencies: ["AccessTokens", "AccessTokensFiles", "token-file-rotator", "TokenServiceConcurrency"]),
         .testTarget(
             name: "AccessTokensOAuthTests",
-            dependencies: ["AccessTokens", "AccessTokensOAuth", "AccessTokensTesting", "LoopbackServers"]),
+            dependencies: [
+                "AccessTokens", "AccessTokensOAuth", "AccessTokensTesting", "LoopbackServers", "TokenServiceConcurrency",
+            ]),
         .testTarget(
             name: "DataLoadingTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
-                "DataLoading", "LoopbackServers", "TestStage",
+                "DataLoading", "LoopbackServers", "TestStage", "TokenServiceConcurrency",
             ]),
         .testTarget(
             name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"]),
         .testTarget(name: "AccessTokensTestingTests", dependencies: ["AccessTokensTesting", "TestStage"]),
-        .testTarget(name: "InterleavingsTests", dependencies: ["Interleavings"]),
-        .testTarget(name: "InterleavingsTestingTests", dependencies: ["Interleavings", "InterleavingsTesting"]),
+        .testTarget(name: "InterleavingsTests", dependencies: ["Interleavings", "TokenServiceConcurrency"]),
+        .testTarget(
+            name: "InterleavingsTestingTests",
+            dependencies: ["Interleavings", "InterleavingsTesting", "TokenServiceConcurrency"]),
         .testTarget(
             name: "ExplorationTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "Interleavings", "InterleavingsTesting", "RaceGallery",
+                "TokenServiceConcurrency",
             ]),
         .testTarget(
-            name: "RaceGalleryTests", dependencies: ["RaceGallery", "AccessTokensTesting", "Interleavings", "TestStage"]),
+            name: "RaceGalleryTests",
+            dependencies: ["RaceGallery", "AccessTokensTesting", "Interleavings", "TestStage", "TokenServiceConcurrency"]),
         .testTarget(
             name: "RaceLabTests",
             dependencies: ["race-lab", "movie-screens", "AccessTokensTesting", "Interleavings", "RaceGallery", "TestStage"]),
@@ -89,11 +110,14 @@ let package = Package(
             name: "DocumentationTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
-                "DataLoading", "Interleavings", "InterleavingsTesting",
+                "DataLoading", "Interleavings", "InterleavingsTesting", "TokenServiceConcurrency",
             ]),
         .testTarget(
             name: "RealServerTests",
-            dependencies: ["AccessTokens", "AccessTokensDispatch", "AccessTokensOAuth", "AccessTokensTesting", "DataLoading"],
+            dependencies: [
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensOAuth", "AccessTokensTesting", "DataLoading",
+                "TokenServiceConcurrency",
+            ],
             exclude: ["start-glewlwyd"]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,4 +1,5 @@
 import AccessTokens
+import TokenServiceConcurrency
 
 /// Handlers in the order of their calls, and the two ways they take: in to the actor, out to the queue.
 ///

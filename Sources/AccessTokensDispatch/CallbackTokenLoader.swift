@@ -1,4 +1,5 @@
 public import AccessTokens
+import TokenServiceConcurrency
 
 /// Makes a `TokenLoader` of a loader with a completion handler.
 ///
@@ -20,12 +21,12 @@ public struct CallbackTokenLoader: TokenLoader {
     /// - Parameter previous: Not used: the articles' loader knows of no earlier token.
     /// - Throws: The loader's error; a clear one if it lets its handler go without calling it.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        let answer = FirstAnswer<AccessToken>()
+        let answer = SingleResult<AccessToken>()
         call(for: answer)
         return try await answer.value()
     }
 
-    private func call(for answer: FirstAnswer<AccessToken>) {
+    private func call(for answer: SingleResult<AccessToken>) {
         let promise = Promise(answer)
         loader.load { promise.keep(with: $0) }
     }
@@ -33,18 +34,18 @@ public struct CallbackTokenLoader: TokenLoader {
 
 /// What the handler holds: if it goes before it was called, no answer will ever come.
 private final class Promise: Sendable {
-    private let answer: FirstAnswer<AccessToken>
+    private let answer: SingleResult<AccessToken>
 
-    init(_ answer: FirstAnswer<AccessToken>) {
+    init(_ answer: SingleResult<AccessToken>) {
         self.answer = answer
     }
 
     deinit {
-        answer.give(.failure(HandlerDropped()))
+        answer.complete(with: .failure(HandlerDropped()))
     }
 
     func keep(with result: Result<AccessToken, any Error>) {
-        answer.give(result)
+        answer.complete(with: result)
     }
 }
 

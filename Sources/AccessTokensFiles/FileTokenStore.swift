@@ -1,6 +1,7 @@
 public import AccessTokens
 import Dispatch
 import Foundation
+import TokenServiceConcurrency
 
 /// A token store in one file that only its owner can read and that a crash at any moment leaves whole.
 ///
@@ -70,9 +71,9 @@ public final class FileTokenStore: TokenStore {
     }
 
     private func onQueue<Value: Sendable>(_ body: @escaping @Sendable (TokenFile) throws -> Value) async throws -> Value {
-        let answer = FirstAnswer<Value>()
+        let answer = SingleResult<Value>()
         queue.async { [file] in
-            answer.give(Result { try body(file) })
+            answer.complete(with: Result { try body(file) })
         }
         return try await answer.value()
     }

@@ -1,5 +1,5 @@
-import AccessTokens
 import Dispatch
+import TokenServiceConcurrency
 
 /// Calls a function when its time is over, on a queue of its own, which waits for neither Foundation nor the cooperative pool.
 ///

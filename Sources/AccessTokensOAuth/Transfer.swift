@@ -1,5 +1,5 @@
-import AccessTokens
 import Foundation
+import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

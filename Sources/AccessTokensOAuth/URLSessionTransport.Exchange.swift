@@ -1,5 +1,5 @@
-import AccessTokens
 import Foundation
+import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -10,7 +10,7 @@ extension URLSessionTransport {
     ///
     /// The first end wins: the session's, the time limit, the cancellation of the caller's task, or too long a body.
     final class Exchange: NSObject, Sendable {
-        private let answer = FirstAnswer<TokenResponse>()
+        private let answer = SingleResult<TokenResponse>()
         private let body = Lock(Data())
         private let transfer = Transfer()
 
@@ -18,7 +18,7 @@ extension URLSessionTransport {
         func run(_ request: TokenRequest, timeLimit: Duration) async throws -> TokenResponse {
             try Task.checkCancellation()
             let limit = TimeLimit(seconds: timeLimit / .seconds(1)) { [answer] in
-                answer.give(.failure(OAuthError(.timedOut, detail: "\(timeLimit)")))
+                answer.complete(with: .failure(OAuthError(.timedOut, detail: "\(timeLimit)")))
             }
             defer { limit.cancel() }
             NetworkSession(configuration: .forgetful(timeLimit), delegate: self).send(URLRequest(request), as: transfer)
@@ -26,7 +26,7 @@ extension URLSessionTransport {
                 return try await withTaskCancellationHandler {
                     try await answer.value()
                 } onCancel: {
-                    answer.give(.failure(CancellationError()))
+                    answer.complete(with: .failure(CancellationError()))
                 }
             } catch {
                 transfer.end()
@@ -53,7 +53,7 @@ extension URLSessionTransport.Exchange: URLSessionDataDelegate {
             body += data
             return true
         }
-        if !fits { answer.give(.failure(OAuthError(.unreadableResponse, detail: "it is longer than 1 MiB"))) }
+        if !fits { answer.complete(with: .failure(OAuthError(.unreadableResponse, detail: "it is longer than 1 MiB"))) }
     }
 
     func urlSession(
@@ -73,17 +73,17 @@ extension URLSessionTransport.Exchange: URLSessionDataDelegate {
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        if let error { answer.give(.failure(OAuthError(transport: error))) } else { finish(task) }
+        if let error { answer.complete(with: .failure(OAuthError(transport: error))) } else { finish(task) }
     }
 
     private func finish(_ task: URLSessionTask) {
         guard let http = task.response as? HTTPURLResponse else {
-            return answer.give(.failure(OAuthError(.connectionFailed, detail: "the answer is not HTTP")))
+            return answer.complete(with: .failure(OAuthError(.connectionFailed, detail: "the answer is not HTTP")))
         }
         var headers: [String: String] = [:]
         for case let (name as String, value as String) in http.allHeaderFields { headers[name] = value }
         let body = body.withLock { $0 }
-        answer.give(.success(TokenResponse(status: http.statusCode, headers: headers, body: body)))
+        answer.complete(with: .success(TokenResponse(status: http.statusCode, headers: headers, body: body)))
     }
 }
 

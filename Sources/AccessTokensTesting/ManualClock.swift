@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// A clock whose time moves only when the test moves it.
 ///

@@ -1,5 +1,6 @@
 public import AccessTokens
 import AccessTokensDispatch
+import TokenServiceConcurrency
 
 extension ScriptedLoader {
     /// One load, seen from the server's side.
@@ -11,7 +12,7 @@ extension ScriptedLoader {
             /// Nobody: the load has not begun to wait, has its answer, or was let go.
             case never
             /// An async load: the first answer, then `never`.
-            case once(FirstAnswer<AccessToken>)
+            case once(SingleResult<AccessToken>)
             /// A callback load: every answer, until the call or the handler is let go.
             case always(Handler)
         }
@@ -98,7 +99,7 @@ extension ScriptedLoader {
             if case .never = reply {} else { loader?.close(self) }
             switch reply {
             case .never: break
-            case .once(let load): load.give(answer)
+            case .once(let load): load.complete(with: answer)
             case .always(let handler): handler(answer)
             }
         }

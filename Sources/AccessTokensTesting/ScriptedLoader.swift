@@ -1,5 +1,6 @@
 public import AccessTokens
 public import AccessTokensDispatch
+import TokenServiceConcurrency
 
 /// A loader whose other end the test holds: each load becomes a call that the test answers when and how it likes.
 ///
@@ -59,7 +60,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
 
     /// Begins an async load, which ends with the test's first answer.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        let call = Call(replacing: previous, of: self), answer = FirstAnswer<AccessToken>()
+        let call = Call(replacing: previous, of: self), answer = SingleResult<AccessToken>()
         return try await withTaskCancellationHandler {
             try await call.watchingPriority {
                 begin(call, answering: .once(answer))

@@ -1,5 +1,6 @@
 public import AccessTokens
 public import AccessTokensDispatch
+import TokenServiceConcurrency
 
 extension SimulatedAuthorizationServer {
     /// The client's end for a `TokenService`; repeatable unless the server rotates refresh tokens.

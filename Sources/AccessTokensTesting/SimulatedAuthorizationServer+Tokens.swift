@@ -1,4 +1,5 @@
 public import AccessTokens
+import TokenServiceConcurrency
 
 /// The tokens: who has one, who accepts it, and how many there were.
 extension SimulatedAuthorizationServer {

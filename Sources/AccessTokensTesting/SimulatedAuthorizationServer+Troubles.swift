@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// What the test can do to the server while it runs; each takes effect with the next load to begin.
 extension SimulatedAuthorizationServer {

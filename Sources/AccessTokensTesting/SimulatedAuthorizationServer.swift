@@ -1,4 +1,5 @@
 import AccessTokens
+import TokenServiceConcurrency
 
 /// An authorization server in memory, with a resource server beside it: it issues, rotates, revokes, fails and is slow.
 ///

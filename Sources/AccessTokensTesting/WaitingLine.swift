@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// Tasks that wait for somebody to call them, in the order of their arrival; a value inside a lock.
 ///

@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// Those who need a connection of their own: so many at a time for each origin, the others wait in line.
 ///

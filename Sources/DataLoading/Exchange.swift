@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -16,7 +17,7 @@ final class Exchange: Sendable {
     }
 
     let transfer = Transfer()
-    private let answer = FirstAnswer<Response>()
+    private let answer = SingleResult<Response>()
     private let url: URL
     private let limit: Int
     private let report: @Sendable (StatefulRequest.Progress) -> Void
@@ -30,7 +31,7 @@ final class Exchange: Sendable {
         self.url = url
         self.limit = limit
         self.report = report
-        watch = limits.watch { [answer] in answer.give(.failure(DataLoadingError(.timedOut))) }
+        watch = limits.watch { [answer] in answer.complete(with: .failure(DataLoadingError(.timedOut))) }
     }
 
     /// Waits for the answer; to be called once.
@@ -40,7 +41,7 @@ final class Exchange: Sendable {
             return try await withTaskCancellationHandler {
                 try await answer.value()
             } onCancel: {
-                answer.give(.failure(CancellationError()))
+                answer.complete(with: .failure(CancellationError()))
             }
         } catch {
             transfer.end()
@@ -57,7 +58,7 @@ final class Exchange: Sendable {
             received.progress.bytesToReceive = Self.known(expected)
             return received.progress
         }
-        if let progress { report(progress) } else { answer.give(.failure(DataLoadingError(.responseTooLong))) }
+        if let progress { report(progress) } else { answer.complete(with: .failure(DataLoadingError(.responseTooLong))) }
     }
 
     func sent(_ count: Int64, of expected: Int64) {
@@ -72,22 +73,23 @@ final class Exchange: Sendable {
 
     func finish(with response: URLResponse?) {
         guard let response = response as? HTTPURLResponse else {
-            return answer.give(.failure(DataLoadingError(.connectionFailed, detail: "its answer is not HTTP")))
+            return answer.complete(with: .failure(DataLoadingError(.connectionFailed, detail: "its answer is not HTTP")))
         }
         var headers: [String: String] = [:]
         for case let (name as String, value as String) in response.allHeaderFields { headers[name] = value }
         let body = received.withLock { $0.body }
-        answer.give(.success(Response(url: url, status: response.statusCode, headers: headers, body: body)))
+        answer.complete(with: .success(Response(url: url, status: response.statusCode, headers: headers, body: body)))
     }
 
     /// Ends with the session's error, whose own text names hosts and causes, no secret.
     func fail(with error: any Error) {
         let isTimeOut = (error as? URLError)?.code == .timedOut
-        answer.give(
-            .failure(
-                DataLoadingError(
-                    isTimeOut ? .timedOut : .connectionFailed, detail: isTimeOut ? nil : error.localizedDescription,
-                    underlying: error)))
+        answer.complete(
+            with:
+                .failure(
+                    DataLoadingError(
+                        isTimeOut ? .timedOut : .connectionFailed, detail: isTimeOut ? nil : error.localizedDescription,
+                        underlying: error)))
     }
 
     /// The session says -1, or on Linux 0, for "unknown".

@@ -1,6 +1,6 @@
-import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// The performances of one loader that have not ended.
 final class Pending: Sendable {

@@ -1,5 +1,5 @@
-import AccessTokens
 import Dispatch
+import TokenServiceConcurrency
 
 /// What the loader does with a state of its own.
 extension StatefulRequest {

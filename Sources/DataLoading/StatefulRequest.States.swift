@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 extension StatefulRequest {
     /// The states of one performance, from the present one to the last.

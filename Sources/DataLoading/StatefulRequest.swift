@@ -1,5 +1,5 @@
-import AccessTokens
 import Dispatch
+import TokenServiceConcurrency
 
 /// One performance of a request, with the state that is its own.
 ///

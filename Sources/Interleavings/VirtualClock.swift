@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// A simulation's clock: it moves to the next deadline, never by itself.
 public struct VirtualClock: Clock, Sendable {
     /// A time since the execution began.

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// A queue whose blocks run when the schedule says so.
 public struct VirtualQueue: Sendable {
     /// The queue's name in reports.

@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// The second article's first trap: a request, as a class, that carries the state of its performance.
 ///

@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// The second article's second trap: one loader for all screens, as a singleton would be.
 ///

@@ -1,6 +1,6 @@
-import AccessTokens
 import Foundation
 import LoopbackServers
+import TokenServiceConcurrency
 
 /// The other side: an authorization server, and a server whose movies need one of its tokens.
 ///

@@ -3,6 +3,7 @@ import AccessTokensDispatch
 import AccessTokensTesting
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantee 13: hits share a dispatch, and each gets its own moment's token")
 struct CallbackHitTests {

@@ -3,6 +3,7 @@ import AccessTokensDispatch
 import AccessTokensTesting
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantee 13: every handler exactly once, on the queue, in the order of the calls")
 struct CallbackTests {
@@ -202,7 +203,7 @@ struct CallbackTests {
 
     @Test("17: a load that has its answer from another service may be waited for by that one")
     func noCircle() {
-        let stage = Stage(), queue = ManualQueue(), log = Log<String>(), gate = FirstAnswer<Void>()
+        let stage = Stage(), queue = ManualQueue(), log = Log<String>(), gate = SingleResult<Void>()
         let shims = Lock<[AccessTokenService]>([])
         @Sendable func ask(_ number: Int) async throws -> AccessToken {
             let shim = shims.withLock { $0[number] }
@@ -231,7 +232,7 @@ struct CallbackTests {
         shims.withLock { $0[1] }.retrieveToken { log.append("2 \(ShimScene.text($0))") }
         run()
         #expect(log.entries.isEmpty)
-        gate.give(.success(()))
+        gate.complete(with: .success(()))
         run()
         #expect(log.entries == ["1 a", "2 a"])
         shims.withLock { $0 = [] }

@@ -4,6 +4,7 @@ import AccessTokensTesting
 import Dispatch
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantee 13 on real queues")
 struct DispatchQueueTests {

@@ -4,6 +4,7 @@ import AccessTokensTesting
 import Dispatch
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantees 5 and 13: no call gets a token that an operation before it ended")
 struct HitBehindOperationTests {

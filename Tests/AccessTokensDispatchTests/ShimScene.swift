@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 import TestStage
+import TokenServiceConcurrency
 
 /// A queue whose blocks run when the test says so, in their order.
 final class ManualQueue: Sendable {

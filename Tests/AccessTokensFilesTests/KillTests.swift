@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensFiles
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @Suite("A process killed at any moment of a rotation keeps a grant that the server accepts")
 struct KillTests {
@@ -26,7 +27,7 @@ struct KillTests {
         let environment = ProcessInfo.processInfo.environment
         let kills = environment["TOKEN_FILE_KILLS"].flatMap { Int($0) } ?? kills
         let seed = environment["TOKEN_FILE_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0 ... .max)
-        var random = Seeded(state: seed)
+        var random = SplitMix64(seed: seed)
         let rotation = Rotation(in: try Place(in: disk))
         var tally = Tally()
         while try tally.kills < kills || rotation.exchanges().count < rotations {
@@ -58,18 +59,5 @@ struct KillTests {
         let leftovers = try rotation.place.names.filter { $0.hasSuffix(".tmp") }
         #expect(leftovers.count <= 1, "one process leaves one file, and the next removes it")
         tally.leftovers += leftovers.count
-    }
-}
-
-/// A random generator that a seed replays.
-private struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

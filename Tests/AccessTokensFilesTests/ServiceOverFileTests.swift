@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensFiles
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @Suite("A service over a file")
 struct ServiceOverFileTests {

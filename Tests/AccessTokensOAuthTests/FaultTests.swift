@@ -4,6 +4,7 @@ import AccessTokensTesting
 import Foundation
 import LoopbackServers
 import Testing
+import TokenServiceConcurrency
 
 @Suite(.timeLimit(.minutes(5)))
 struct FaultTests {

@@ -3,6 +3,7 @@ import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 /// The loader under a service: what callers and the server see of rotating refresh tokens.
 struct RotationTests {

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensOAuth
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 /// A transport without a network: it keeps what was sent and answers what it was told.
 final class ScriptedTransport: TokenTransport {

@@ -3,14 +3,15 @@ import AccessTokensTesting
 import Dispatch
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 /// Real threads, but no real time: what blocks is let go at the end.
 @Suite("Guarantee 9 on real threads: no limit waits for foreign code", .timeLimit(.minutes(2)))
 struct BlockedExecutorTests {
     @Test func `a loader that blocks its executor's only thread holds up no limit, no caller and no fence`() async throws {
-        let clock = ManualClock(), semaphore = Semaphore(), began = FirstAnswer<Void>()
+        let clock = ManualClock(), semaphore = Semaphore(), began = SingleResult<Void>()
         let service = TokenService(environment: .init(clock: clock, loadExecutor: QueueExecutor(isConcurrent: false))) { _ in
-            began.give(.success(()))
+            began.complete(with: .success(()))
             semaphore.wait()
             return .hour("late")
         }
@@ -47,15 +48,15 @@ struct BlockedExecutorTests {
     }
 
     @Test func `a loader whose cancellation handler blocks holds up no fence and no other caller's limit`() async throws {
-        let clock = ManualClock(), semaphore = Semaphore(), handling = FirstAnswer<Void>(), began = FirstAnswer<Void>()
-        let ends = [FirstAnswer<AccessToken>(), FirstAnswer()]
+        let clock = ManualClock(), semaphore = Semaphore(), handling = SingleResult<Void>(), began = SingleResult<Void>()
+        let ends = [SingleResult<AccessToken>(), SingleResult()]
         let service = TokenService(environment: .driven(by: QueueExecutor(isConcurrent: true), clock: clock)) { previous in
             guard previous == nil else { return try await ends[1].value() }
             return try await withTaskCancellationHandler {
-                began.give(.success(()))
+                began.complete(with: .success(()))
                 return try await ends[0].value()
             } onCancel: {
-                handling.give(.success(()))
+                handling.complete(with: .success(()))
                 semaphore.wait()
             }
         }
@@ -72,7 +73,7 @@ struct BlockedExecutorTests {
         await service.replace(with: .hour("given"))
         #expect(try await service.retrieveToken().value == "given")
         semaphore.signal()
-        for end in ends { end.give(.failure(CancellationError())) }
+        for end in ends { end.complete(with: .failure(CancellationError())) }
     }
 
     private static func code(of task: Task<AccessToken, any Error>) async -> TokenServiceError.Code? {
@@ -89,10 +90,10 @@ struct BlockedExecutorTests {
 
     /// Blocks in its first operation.
     private struct BlockingStore: TokenStore {
-        let semaphore = Semaphore(), began = FirstAnswer<Void>()
+        let semaphore = Semaphore(), began = SingleResult<Void>()
 
         @concurrent func load() async -> StoredToken? {
-            began.give(.success(()))
+            began.complete(with: .success(()))
             semaphore.wait()
             return nil
         }

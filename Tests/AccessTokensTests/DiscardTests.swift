@@ -3,6 +3,7 @@ import AccessTokensTesting
 import Foundation
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Each grant that is given up reaches the program, which may revoke it")
 struct DiscardTests {
@@ -130,7 +131,7 @@ struct DiscardTests {
     }
 
     @Test func `a slow program delays nothing when it is handed a grant, and may ask the service`() {
-        let stage = Stage(), clock = ManualClock(), never = FirstAnswer<Void>(), box = Lock<TokenService?>(nil)
+        let stage = Stage(), clock = ManualClock(), never = SingleResult<Void>(), box = Lock<TokenService?>(nil)
         let answers = Log<String?>()
         let service = TokenService(
             environment: .driven(by: stage, clock: clock),
@@ -145,7 +146,7 @@ struct DiscardTests {
         #expect(answers.entries == ["a", "a", "a"])
         #expect(stage.start { try await service.retrieveToken() }.value?.value == "a")
         box.withLock { $0 = nil }
-        never.give(.success(()))
+        never.complete(with: .success(()))
         stage.run()
     }
 }

@@ -2,6 +2,7 @@ import AccessTokensTesting
 import Foundation
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokens
 

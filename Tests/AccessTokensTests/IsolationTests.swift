@@ -3,6 +3,7 @@ import AccessTokensTesting
 import Foundation
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantees 12, 15, 16, 17: clock, urgency, context, self-deadlock")
 struct IsolationTests {

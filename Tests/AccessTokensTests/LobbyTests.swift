@@ -1,6 +1,7 @@
 import AccessTokensTesting
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokens
 

@@ -1,5 +1,6 @@
 import AccessTokensTesting
 import TestStage
+import TokenServiceConcurrency
 
 @testable import AccessTokens
 
@@ -9,7 +10,7 @@ final class Neighbours: Sendable {
 
     let stage = Stage(), clock = ManualClock()
     private let services = Lock<[TokenService]>([])
-    private let gates = Lock<[String: FirstAnswer<Void>]>([:])
+    private let gates = Lock<[String: SingleResult<Void>]>([:])
 
     /// - Parameter stores: The stores of some, by their service's number.
     init(_ loaders: [Loader], stores: [Int: any TokenStore] = [:]) {
@@ -36,7 +37,7 @@ final class Neighbours: Sendable {
     }
 
     func open(_ gates: String...) {
-        for gate in gates { self.gate(gate).give(.success(())) }
+        for gate in gates { self.gate(gate).complete(with: .success(())) }
         stage.run()
     }
 
@@ -50,9 +51,9 @@ final class Neighbours: Sendable {
         return LoadMembership.waits.withLock { $0.contains(anyOf: all) }
     }
 
-    private func gate(_ name: String) -> FirstAnswer<Void> {
+    private func gate(_ name: String) -> SingleResult<Void> {
         gates.withLock { gates in
-            let gate = gates[name] ?? FirstAnswer()
+            let gate = gates[name] ?? SingleResult()
             gates[name] = gate
             return gate
         }

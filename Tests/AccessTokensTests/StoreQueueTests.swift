@@ -1,5 +1,6 @@
 import TestStage
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokens
 

@@ -1,4 +1,5 @@
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokens
 

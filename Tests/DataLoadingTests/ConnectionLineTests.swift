@@ -1,6 +1,6 @@
-import AccessTokens
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @testable import DataLoading
 

@@ -3,6 +3,7 @@ import AccessTokensTesting
 import Foundation
 import LoopbackServers
 import Testing
+import TokenServiceConcurrency
 
 @testable import DataLoading
 

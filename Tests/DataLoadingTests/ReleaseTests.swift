@@ -5,6 +5,7 @@ import Dispatch
 import Foundation
 import LoopbackServers
 import Testing
+import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

@@ -1,8 +1,8 @@
-import AccessTokens
 import DataLoading
 import Foundation
 import LoopbackServers
 import Testing
+import TokenServiceConcurrency
 
 /// What happens on a connection that was used before and that the server closes after reading the next request.
 @Suite(.timeLimit(.minutes(10)))

@@ -3,6 +3,7 @@ import AccessTokensTesting
 import DataLoading
 import Foundation
 import LoopbackServers
+import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

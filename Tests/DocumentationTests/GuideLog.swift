@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// Lines that handlers on any thread have written, in order.
 final class GuideLog: Sendable {

@@ -1,6 +1,7 @@
 import AccessTokens
 import Dispatch
 import Testing
+import TokenServiceConcurrency
 
 // The articles' last stage in “Avoiding races”, in our own words, run. `GuideTests` holds the page to this file.
 

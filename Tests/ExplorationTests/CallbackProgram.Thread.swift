@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import Interleavings
+import TokenServiceConcurrency
 
 extension CallbackProgram {
     /// One thread, and the calls that it made, in order.

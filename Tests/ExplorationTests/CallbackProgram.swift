@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import Interleavings
+import TokenServiceConcurrency
 
 /// What threads do with one shim, and what they get.
 final class CallbackProgram: Sendable {

@@ -3,6 +3,7 @@ import Interleavings
 import InterleavingsTesting
 import RaceGallery
 import Testing
+import TokenServiceConcurrency
 
 /// What callers of any token service can do.
 private protocol Subject: Sendable {

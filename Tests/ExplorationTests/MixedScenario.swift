@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import Foundation
 import Interleavings
+import TokenServiceConcurrency
 
 /// A program of two to six callers of both kinds and whoever disturbs them, made of choices of the schedule.
 struct MixedScenario: Sendable {

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import Interleavings
+import TokenServiceConcurrency
 
 /// What callers do, and what is noted of it.
 extension World {
@@ -16,12 +17,12 @@ extension World {
 
     /// Asks with a handler, and waits for it.
     func ask(_ shim: AccessTokenService, by caller: String, within limit: Duration?) async -> AccessToken? {
-        let answer = Answer()
+        let answer = SingleResult<AccessToken>()
         let question = begin(caller, isCallback: true, limit)
         shim.retrieveToken(within: limit) { result in
             // Noted where it is called, not where it is waited for.
             self.end(question, with: result)
-            answer.give(result)
+            answer.complete(with: result)
         }
         return try? await answer.value()
     }

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import Interleavings
+import TokenServiceConcurrency
 
 /// One execution's service, shim and loads, and the facts about them.
 final class World: Sendable {

@@ -1,6 +1,7 @@
 @testable import Interleavings
 import InterleavingsTesting
 import Testing
+import TokenServiceConcurrency
 
 @Suite(.exploring(schedules: 7)) struct `A suite that explores` {
     @Test func `sets the number of schedules`() async throws {

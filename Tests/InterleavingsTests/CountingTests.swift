@@ -1,4 +1,5 @@
 import Foundation
+import TokenServiceConcurrency
 @testable import Interleavings
 import Testing
 

@@ -1,5 +1,6 @@
 @testable import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 /// Tasks that suspend after each step, so that no switch among them is a preemption.
 @Suite struct `Bounding delays` {

@@ -1,5 +1,6 @@
 @testable import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 /// Check, await, set.
 actor NaiveCache {

@@ -1,5 +1,6 @@
 @testable import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Semaphores on controlled threads")
 struct SemaphoreTests {

@@ -1,5 +1,6 @@
 @testable import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 @Suite struct `Shrinking` {
     @Test func `leaves the one switch that a lost update needs`() async throws {

@@ -1,5 +1,6 @@
 @testable import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 /// What is explored.
 typealias Scenario = @Sendable (Simulation) async throws -> Void

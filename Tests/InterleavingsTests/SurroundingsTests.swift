@@ -1,4 +1,5 @@
 import Dispatch
+import TokenServiceConcurrency
 @testable import Interleavings
 import Testing
 

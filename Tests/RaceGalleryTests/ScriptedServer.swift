@@ -1,5 +1,5 @@
-import AccessTokens
 import TestStage
+import TokenServiceConcurrency
 
 /// A server whose answers the test gives, in any order.
 final class ScriptedServer: Sendable {

@@ -1,7 +1,7 @@
-import AccessTokens
 import AccessTokensOAuth
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 /// The usual transport, which keeps its first request, or the answer to it, until it is told to go on.
 ///
@@ -13,9 +13,9 @@ struct GatedTransport: TokenTransport {
     /// An element when it has come to that, and the end when it has been told to go on.
     let arrivals: AsyncStream<Void>
     /// The answer, for the test to know what the service must not.
-    let answer = FirstAnswer<TokenResponse>()
+    let answer = SingleResult<TokenResponse>()
     private let arrival: AsyncStream<Void>.Continuation
-    private let gate = FirstAnswer<Void>()
+    private let gate = SingleResult<Void>()
 
     init(keeping kept: Part) {
         self.kept = kept
@@ -25,13 +25,13 @@ struct GatedTransport: TokenTransport {
     @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
         if kept == .request { await wait() }
         let response = try await URLSessionTransport().send(request)
-        answer.give(.success(response))
+        answer.complete(with: .success(response))
         if kept == .answer { await wait() }
         return response
     }
 
     func open() {
-        gate.give(.success(()))
+        gate.complete(with: .success(()))
     }
 
     private func wait() async {

@@ -3,6 +3,7 @@ import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 /// The usual transport, which counts, and says what RFC 6749 §5.2 wants said where this server says nothing.
 private final class CountingTransport: TokenTransport {

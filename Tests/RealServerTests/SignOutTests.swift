@@ -3,6 +3,7 @@ import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 /// Signing out while a one-time refresh token is being spent, which no reset can undo.
 extension RealServerTests {

@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// What another thread does between two steps of a call: once, at a certain reading of an ``OddClock``.
 package final class Meanwhile: Sendable {

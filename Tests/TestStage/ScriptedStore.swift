@@ -1,4 +1,5 @@
 package import AccessTokens
+import TokenServiceConcurrency
 
 /// A store whose operations wait for the test, one by one, when it says so.
 package final class ScriptedStore: TokenStore {
@@ -8,7 +9,7 @@ package final class ScriptedStore: TokenStore {
         var contents: StoredToken?
         var failing: Set<String> = []
         var isHeld = false
-        var held: [FirstAnswer<Void>] = []
+        var held: [SingleResult<Void>] = []
     }
 
     private let state: Lock<State>
@@ -31,7 +32,7 @@ package final class ScriptedStore: TokenStore {
             defer { (state.isHeld, state.held) = (false, []) }
             return state.held
         }
-        for gate in held { gate.give(.success(())) }
+        for gate in held { gate.complete(with: .success(())) }
     }
 
     @concurrent package func load() async throws -> StoredToken? {
@@ -51,7 +52,7 @@ package final class ScriptedStore: TokenStore {
 
     private func begin(_ operation: String, _ detail: String = "") async throws {
         log.append(detail.isEmpty ? operation : "\(operation) \(detail)")
-        let gate = FirstAnswer<Void>()
+        let gate = SingleResult<Void>()
         let isHeld = state.withLock { state in
             if state.isHeld { state.held.append(gate) }
             return state.isHeld

@@ -1,4 +1,4 @@
-import AccessTokens
+import TokenServiceConcurrency
 
 /// A thread-less executor: tasks started on it run, on the test's own thread, until all of them are suspended.
 ///

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Wakes its owner when time limits have passed: one sleeper serves them all, until an earlier limit comes.
 package final class Alarms: Sendable {
     private let clock: ServiceClock

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Hands every event to every subscriber, each with a bounded buffer of its own.
 final class EventHub: Sendable {
     private struct Subscribers {

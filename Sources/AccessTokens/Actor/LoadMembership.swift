@@ -1,4 +1,5 @@
 import Synchronization
+import TokenServiceConcurrency
 
 /// The membership that the tasks of a load carry, its restore and its save included, so that no load waits for itself.
 ///

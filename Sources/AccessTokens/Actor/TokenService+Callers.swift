@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 extension TokenService {
     /// The token to hand out right now, if there is one; starts nothing and never waits.
     ///

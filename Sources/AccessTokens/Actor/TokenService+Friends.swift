@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// All that the callback shim may use beside what is public, with ``lookUpAndRefresh()``, ``Alarms`` and ``LimitHeap``.
 ///
 /// The shim comes in to the actor by itself, once for many calls: what users await has an isolated form here, which has taken
@@ -62,7 +64,7 @@ extension TokenService {
     /// A fence that has taken effect, but for the store's part.
     package struct Fence: Sendable {
         let discarded: AccessToken?
-        let end: FirstAnswer<SessionChange>?
+        let end: SingleResult<SessionChange>?
     }
 
     /// Waits for the store's part; to be called once for each fence.

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 extension TokenService {
     /// Starts a load in a task of its own, which keeps the service alive until it ends.
     ///

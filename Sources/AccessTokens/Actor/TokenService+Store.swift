@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -73,7 +75,7 @@ extension TokenService {
 
     /// An operation that cuts off what began before; the store has a part in it.
     func fence(_ event: (inout Machine, Duration) -> AccessToken?) -> Fence {
-        let number = machine.generation + 1, end = FirstAnswer<SessionChange>()
+        let number = machine.generation + 1, end = SingleResult<SessionChange>()
         if store != nil { fences[number] = end }
         return Fence(discarded: step(event), end: store == nil ? nil : end)
     }
@@ -82,7 +84,7 @@ extension TokenService {
     func end(_ numbers: [Int], found: AccessToken?, error: TokenServiceError?) {
         for number in numbers {
             let change = SessionChange(discarded: [found].compactMap { $0 }, storeFailure: error)
-            fences.removeValue(forKey: number)?.give(.success(change))
+            fences.removeValue(forKey: number)?.complete(with: .success(change))
         }
     }
 

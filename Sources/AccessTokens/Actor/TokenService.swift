@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -48,7 +50,7 @@ public actor TokenService {
     /// What the tasks of the current flight carry, and those of a store's operation that no flight waits for.
     var memberships: [Work: LoadMembership] = [:]
     /// The callers of fences that wait for the store.
-    var fences: [Int: FirstAnswer<SessionChange>] = [:]
+    var fences: [Int: SingleResult<SessionChange>] = [:]
 
     /// Creates a service that has no token yet; the first caller starts a load.
     ///

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 extension TokenService {
     /// A token that may be handed out, with its deadlines on the service's clock.
     struct CachedToken: Sendable {

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 extension TokenService {
     /// What a service knows and decides, as a pure value: events go in, effects come out, nothing happens in here.
     ///

@@ -1,4 +1,5 @@
 import Dispatch
+import TokenServiceConcurrency
 
 /// What comes when the execution is over still ends, one piece at a time, so that nothing hangs.
 extension Engine {

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 extension Engine {
     /// What the loop does next.
     enum Next {

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// What a scenario asks of its engine.
 extension Engine {
     /// Announces a task; the next one that is seen for the first time is it.

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Those who wait for the engine. Whoever waits suspends, always: a loop around it then takes steps, and its end is seen.
 extension Engine {
     /// Somebody who sleeps.

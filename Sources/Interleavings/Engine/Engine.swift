@@ -1,4 +1,5 @@
 import Dispatch
+import TokenServiceConcurrency
 
 /// One execution: a pool of runnable work and one loop that picks what runs next.
 ///

@@ -1,4 +1,5 @@
 import Dispatch
+import TokenServiceConcurrency
 
 /// One execution of a scenario, from spawning it to the end of all that it began.
 struct Execution: Sendable {

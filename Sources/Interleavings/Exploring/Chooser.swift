@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Makes the decisions of one execution.
 ///
 /// Candidate 0 is the one that goes on with what ran last, if that can go on; else the oldest.

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Runs schedule after schedule.
 struct Exploration: Sendable {
     let settings: Settings

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Probabilistic concurrency testing: tasks have random priorities, and at a few random steps the highest becomes the lowest.
 ///
 /// Finds a bug that needs `depth` ordering constraints among `n` tasks and `k` decisions with a probability of at least

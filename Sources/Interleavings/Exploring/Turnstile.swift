@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Asking whether a history makes sense.
 extension History {
     /// Looks for an order of the operations in which every answer is right.

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// What concurrent callers asked of an object and what they got, in the order in which it happened.
 ///
 /// Record every call, then ask whether the answers make sense. They do if each operation can have taken effect at one

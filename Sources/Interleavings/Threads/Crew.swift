@@ -1,4 +1,5 @@
 import Dispatch
+import TokenServiceConcurrency
 
 /// Threads that run one at a time, so that synchronous code can be stopped between two accesses.
 ///

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 extension Engine {
     /// Takes a thread that stopped on its way.
     func pause(_ worker: Worker, _ entry: Entry, lock: InterleavedLock.Gate?) {

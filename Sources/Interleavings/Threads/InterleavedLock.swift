@@ -1,4 +1,5 @@
 import Synchronization
+import TokenServiceConcurrency
 
 /// A lock that an exploration can see: who waits for it is not picked, and a deadlock is found and named.
 ///

@@ -1,4 +1,5 @@
 import Dispatch
+import TokenServiceConcurrency
 
 /// A semaphore that an exploration can see: who waits for it is not picked, and a wait without end is found and named.
 ///

@@ -1,4 +1,5 @@
 import Dispatch
+import TokenServiceConcurrency
 
 /// A thread of a crew.
 ///

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Interleavings
+import TokenServiceConcurrency
 
 /// What a trial requires of a service.
 extension Bench {

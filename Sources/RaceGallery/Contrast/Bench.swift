@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Interleavings
+import TokenServiceConcurrency
 
 /// One design in one execution: its service, its network, its callers, and who was answered with what.
 final class Bench: Sendable {

@@ -1,5 +1,6 @@
 import AccessTokens
 import Interleavings
+import TokenServiceConcurrency
 
 /// Museum 28: waiting by blocking a thread of the cooperative pool: exhaustion.
 ///

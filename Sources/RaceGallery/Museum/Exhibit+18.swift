@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 import Interleavings
+import TokenServiceConcurrency
 
 extension Exhibit {
     static let eighteen = Exhibit(

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Interleavings
+import TokenServiceConcurrency
 
 extension Exhibit {
     static let twenty = Exhibit(

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Interleavings
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

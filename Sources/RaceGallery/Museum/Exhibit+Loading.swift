@@ -1,5 +1,6 @@
 import AccessTokens
 import Interleavings
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

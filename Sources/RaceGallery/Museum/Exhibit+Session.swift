@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Interleavings
+import TokenServiceConcurrency
 
 extension Exhibit {
     /// Who is signed in at the server, which decides whose token a load brings.

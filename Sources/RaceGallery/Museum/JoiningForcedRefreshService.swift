@@ -1,5 +1,6 @@
 import AccessTokens
 import Interleavings
+import TokenServiceConcurrency
 
 /// Shares one load among its callers, and has a way to force one though the cached token is valid.
 ///

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import Interleavings
+import TokenServiceConcurrency
 
 /// A loader whose requests are seen in the diagram, each as one of its own unless they are too many.
 final class NarratedLoader: TokenLoader {

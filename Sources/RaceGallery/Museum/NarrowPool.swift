@@ -1,5 +1,5 @@
-import AccessTokens
 import Interleavings
+import TokenServiceConcurrency
 
 /// A pool of few threads, as Swift's own: what blocks one of them makes it narrower.
 ///

@@ -1,4 +1,5 @@
 import AccessTokens
+import TokenServiceConcurrency
 
 /// A continuation that tells of each resume; a checked one would end the process at the second.
 final class WatchedContinuation: Sendable {

@@ -1,5 +1,5 @@
-import AccessTokens
 import Foundation
+import TokenServiceConcurrency
 
 /// Where the lab writes: results to standard output, everything else to standard error.
 enum Console {

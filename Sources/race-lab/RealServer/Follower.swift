@@ -1,9 +1,10 @@
 import AccessTokens
+import TokenServiceConcurrency
 
 /// Follows the events of a run to their end and prints them; holds no service, so that the service can end.
 final class Follower: Sendable {
     /// Answered when going on is pointless.
-    let enough = FirstAnswer<Void>()
+    let enough = SingleResult<Void>()
     private let expiries: Int
     private let seconds: Int
     private let watch: Lock<Watch>
@@ -39,7 +40,7 @@ final class Follower: Sendable {
                         lifetime: token.lifetime, refreshIn: token.refreshIn, expiries: expiries, seconds: seconds)
                     print(Self.line(forecast))
                 }
-                if isOver { enough.give(.success(())) }
+                if isOver { enough.complete(with: .success(())) }
             }
         }
     }

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import Dispatch
+import TokenServiceConcurrency
 
 extension RealRun {
     /// Lets the async callers ask; returns when the run is over.

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import Dispatch
+import TokenServiceConcurrency
 
 /// Async and callback callers of one service, who ask again and again until enough tokens have expired.
 ///
@@ -42,7 +43,7 @@ final class RealRun: Sendable {
         let callbackCallers = Task { await askWithCallbacks() }
         let timer = Task { [seconds] in
             try? await Task.sleep(for: .seconds(seconds))
-            follower.enough.give(.success(()))
+            follower.enough.complete(with: .success(()))
         }
         try? await follower.enough.value()
         timer.cancel()

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
+import TokenServiceConcurrency
 
 /// The way to the server: some requests take longer than others, so that a later one may be answered first.
 final class Network: AccessTokenLoader {

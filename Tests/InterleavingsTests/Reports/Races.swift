@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 @testable import Interleavings
 
 /// Small programs with a race each, to be drawn.

@@ -1,16 +1,16 @@
 public import Synchronization
 
-/// The one lock of the package: a `Mutex` whose critical sections Thread Sanitizer can order.
+/// A `Mutex` whose critical sections Thread Sanitizer can order: the lock that all our modules use.
 ///
-/// Hold it for a few instructions: never across a suspension, never around foreign code. Inlinable, so that other modules of
-/// the package get it made for their type, too: through generic code a callback's hit took half as long again.
+/// Hold it for a few instructions: never across a suspension, never around foreign code. It is inlinable, so that each module
+/// compiles it for its own types: called as generic code, it made a callback's hit take half as long again.
 @usableFromInline
 package struct Lock<Value>: ~Copyable, Sendable {
     // On Linux the slow path of `Mutex` is not instrumented: the sanitizer misses that an unlock happens before the next
-    // lock, and reports races that are none. Whoever has the lock first reads what the last one wrote here before it let
-    // go, which tells the sanitizer. It orders nothing that the mutex doesn't; a load and a store, both under the lock,
-    // are two plain moves on x86, so there is no build without it. In front of the mutex, whose word comes first: behind
-    // its value, it would be a second cache line that threads take from each other.
+    // lock, and reports races that don't exist. Each owner of the lock first reads what its predecessor wrote here before
+    // unlocking, which tells the sanitizer. This orders nothing that the mutex doesn't order. A load and a store, both under
+    // the lock, are two plain moves on x86, so there is no build without them. `edge` stands in front of the mutex, whose word
+    // comes first: behind the mutex's value it would be a second cache line for threads to take from each other.
     @usableFromInline let edge = Atomic<Bool>(false)
     @usableFromInline let mutex: Mutex<Value>
 
@@ -19,7 +19,7 @@ package struct Lock<Value>: ~Copyable, Sendable {
         mutex = Mutex(value)
     }
 
-    /// Runs `body` while nobody else has the value.
+    /// Runs `body` with exclusive access to the value.
     @inlinable
     @inline(__always)
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
