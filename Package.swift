@@ -19,11 +19,12 @@ let package = Package(
     targets: [
         // What several modules share and no user sees: everything in it is `package`.
         .target(name: "TokenServiceConcurrency"),
+        .target(name: "TokenServiceHTTP", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokens", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokensDispatch", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
         .target(name: "AccessTokensFiles", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
-        .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
-        .target(name: "DataLoading", dependencies: ["AccessTokens", "AccessTokensOAuth", "TokenServiceConcurrency"]),
+        .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceHTTP"]),
+        .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(
             name: "AccessTokensTesting", dependencies: ["AccessTokens", "AccessTokensDispatch", "TokenServiceConcurrency"]),
         .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"]),
@@ -62,6 +63,8 @@ let package = Package(
             path: "Benchmarks/Benchmarks"),
         .testTarget(name: "TokenServiceConcurrencyTests", dependencies: ["TokenServiceConcurrency"]),
         .testTarget(
+            name: "TokenServiceHTTPTests", dependencies: ["LoopbackServers", "TokenServiceConcurrency", "TokenServiceHTTP"]),
+        .testTarget(
             name: "AccessTokensTests",
             dependencies: ["AccessTokens", "AccessTokensTesting", "TestStage", "TokenServiceConcurrency"]),
         .testTarget(
@@ -86,6 +89,7 @@ let package = Package(
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
                 "DataLoading", "LoopbackServers", "TestStage", "TokenServiceConcurrency",
+                "TokenServiceHTTP",
             ]),
         .testTarget(
             name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"]),

@@ -1,4 +1,6 @@
-/// One challenge of a `WWW-Authenticate` header: how a server wants a request to be authenticated, and why it was not.
+import TokenServiceHTTP
+
+/// One challenge of a `WWW-Authenticate` header: how to authenticate a request, and why the server refused it.
 ///
 /// ```swift
 /// let challenges = AuthenticationChallenge.challenges(in: header)
@@ -7,45 +9,48 @@
 ///
 /// Source: RFC 9110 §11.6.1; RFC 6750 §3 for what Bearer challenges say.
 public struct AuthenticationChallenge: Sendable, Hashable {
+    private let challenge: Challenge
+
     /// The scheme's name as the server wrote it; ``hasScheme(_:)`` compares it.
-    public let scheme: String
+    public var scheme: String { challenge.scheme }
 
     /// The one value that some schemes have instead of parameters, such as the data of `Negotiate`.
-    public let token68: String?
+    public var token68: String? { challenge.token68 }
 
-    /// The parameters by their name in lower case, as the server wrote their values, which may hold anything.
-    public let parameters: [String: String]
+    /// The parameters by their names in lower case; a value may hold anything that the server wrote.
+    public var parameters: [String: String] { challenge.parameters }
 
     /// Creates a challenge from its parts.
     ///
     /// - Parameters:
     ///   - scheme: The scheme's name.
     ///   - token68: The one value that some schemes have instead of parameters.
-    ///   - parameters: The parameters by name; of names that differ in nothing but case, one is kept.
+    ///   - parameters: The parameters by name; of names that differ only in case, one is kept.
     public init(scheme: String, token68: String? = nil, parameters: [String: String] = [:]) {
-        self.scheme = scheme
-        self.token68 = token68
-        self.parameters = Dictionary(
-            parameters.sorted { $0.key < $1.key }.map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { first, _ in first }
-        )
+        let named = parameters.sorted { $0.key < $1.key }.map { ($0.key.lowercased(), $0.value) }
+        challenge = Challenge(
+            scheme: scheme, token68: token68, parameters: Dictionary(named, uniquingKeysWith: { first, _ in first }))
+    }
+
+    private init(_ challenge: Challenge) {
+        self.challenge = challenge
     }
 
     /// The value of a parameter, whose name is compared without case; `nil` if there is none (RFC 9110 §11.2).
-    public subscript(parameter: String) -> String? { parameters[parameter.lowercased()] }
+    public subscript(parameter: String) -> String? { challenge[parameter] }
 
     /// Returns whether the challenge is of that scheme, compared without case (RFC 9110 §11.1).
-    public func hasScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
+    public func hasScheme(_ name: String) -> Bool { challenge.hasScheme(name) }
 
     /// Returns the challenges of a header's value, in their order.
     ///
-    /// One header may hold several challenges; several headers may be given joined by commas, which is how most HTTP clients
-    /// hand them over. It never fails: a part that follows no rule is skipped to the next comma, a missing comma between
-    /// two parameters is forgiven, of a repeated parameter the first counts, and a quoted value without an end is dropped.
+    /// One header may hold several challenges. Several headers may be given joined by commas, which is how most HTTP clients
+    /// hand them over. It never fails: a part that breaks the syntax is skipped to the next comma, a missing comma between two
+    /// parameters is forgiven, the first of repeated parameters counts, and a quoted value without an end is dropped.
     ///
     /// - Parameter header: The header's value, or the values of several joined by commas.
     public static func challenges(in header: String) -> [AuthenticationChallenge] {
-        var parser = ChallengeParser(header)
-        return parser.challenges()
+        Challenge.challenges(in: header).map(AuthenticationChallenge.init)
     }
 }
 

@@ -1,3 +1,5 @@
+import TokenServiceHTTP
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else

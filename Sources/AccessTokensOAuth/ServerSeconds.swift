@@ -1,3 +1,5 @@
+import TokenServiceHTTP
+
 /// A number of seconds, for which some servers send a string.
 enum ServerSeconds: Decodable {
     case seconds(Duration)

@@ -1,3 +1,5 @@
+import TokenServiceHTTP
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -22,15 +24,11 @@ extension TokenEndpoint {
         func require(_ condition: Bool, _ problem: String) throws(OAuthError) {
             guard condition else { throw OAuthError(.invalidConfiguration, detail: problem) }
         }
-        // A host may be written in any case, an IPv6 address in brackets.
-        let host = (url.host ?? "").lowercased().trimming { "[]".contains($0) }
-        let scheme = url.scheme?.lowercased()
-        try require(!host.isEmpty, "the \(name) names no host")
-        try require(
-            scheme == "https" || (scheme == "http" && Loopback.contains(host)),
-            "the \(name) must begin with https, or with http for a loopback address")
+        try require(url.host?.isEmpty == false, "the \(name) names no host")
         try require(url.fragment == nil, "the \(name) must have no fragment")
         try require(url.user == nil && url.password == nil, "the \(name) must name no user and no password")
+        try require(
+            Origin(url)?.isPrivate == true, "the \(name) must begin with https, or with http for a loopback address")
         try require(!client.id.isEmpty, "the client id is empty")
         if client.authentication == .publicClient {
             try require(client.secret.isEmpty, "a public client has no secret, or is none")

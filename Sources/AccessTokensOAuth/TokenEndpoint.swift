@@ -1,4 +1,5 @@
 import AccessTokens
+import TokenServiceHTTP
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,3 +1,5 @@
+import TokenServiceHTTP
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -29,7 +31,7 @@ public struct TokenResponse: Sendable, Hashable {
 
     /// Returns the value of the header of that name, compared without case (RFC 9110 §5.1).
     public func header(_ name: String) -> String? {
-        headers[name] ?? headers.first { $0.key.lowercased() == name.lowercased() }?.value
+        headers.header(name)
     }
 }
 

@@ -1,3 +1,10 @@
+import Foundation
+import TokenServiceHTTP
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 /// A transport over `URLSession` that remembers nothing: no cookies, no cache, no stored credentials, no redirects.
 ///
 /// A value without state: any number of sends run independently. Each has a session of its own that ends with it, so
@@ -35,6 +42,39 @@ public struct URLSessionTransport: TokenTransport {
     ///   `invalidConfiguration` (a proxy would read it), or `CancellationError` promptly when its task is cancelled.
     @concurrent public func send(_ request: TokenRequest) async throws -> TokenResponse {
         try request.requirePrivacy()
-        return try await Exchange().run(request, timeLimit: timeLimit)
+        try Task.checkCancellation()
+        let exchange = Exchange(bodyLimit: TokenResponse.maximumBodySize, limits: TimeLimits(whole: timeLimit))
+        NetworkSession(configuration: .forgetful(timeLimit), challenges: .returnToCaller).send(URLRequest(request), as: exchange)
+        do {
+            let answer = try await exchange.answer()
+            return TokenResponse(status: answer.status, headers: answer.headers, body: answer.body)
+        } catch let failure as ExchangeFailure {
+            throw OAuthError(failure, timeLimit: timeLimit)
+        }
+    }
+}
+
+extension TokenRequest {
+    /// Throws if a proxy would read the request.
+    fileprivate func requirePrivacy() throws(OAuthError) {
+        guard url.scheme?.lowercased() != "https",
+            let objection = EnvironmentProxy.objection(toPlainRequestTo: url.host ?? "")
+        else { return }
+        throw OAuthError(.invalidConfiguration, detail: objection)
+    }
+}
+
+extension OAuthError {
+    /// The network's error: its own text names hosts and causes, no secret, since the URL carries none.
+    fileprivate init(_ failure: ExchangeFailure, timeLimit: Duration) {
+        switch failure {
+        case .timedOut(let underlying):
+            self.init(.timedOut, detail: "\(timeLimit)")
+            self.underlying = underlying
+        case .tooLong: self.init(.unreadableResponse, detail: "it is longer than 1 MiB")
+        case .connection(let detail, let underlying):
+            self.init(.connectionFailed, detail: detail)
+            self.underlying = underlying
+        }
     }
 }

@@ -1,4 +1,5 @@
 import TokenServiceConcurrency
+import TokenServiceHTTP
 
 /// Those who need a connection of their own: so many at a time for each origin, the others wait in line.
 ///

@@ -1,5 +1,5 @@
 import AccessTokens
-import AccessTokensOAuth
+import TokenServiceHTTP
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -62,7 +62,7 @@ public struct DataLoadingError: Error, Sendable {
 
     init(
         _ code: Code, detail: String? = nil, response: Response? = nil, underlying: (any Error)? = nil,
-        challenge: AuthenticationChallenge? = nil, hiding token: AccessToken? = nil
+        challenge: Challenge? = nil, hiding token: AccessToken? = nil
     ) {
         self.code = code
         self.detail = detail

@@ -1,4 +1,5 @@
 import Foundation
+import TokenServiceHTTP
 
 extension Message {
     /// As many as browsers and `URLSession` follow.

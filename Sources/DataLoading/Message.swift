@@ -1,6 +1,6 @@
 import AccessTokens
-import AccessTokensOAuth
 import Foundation
+import TokenServiceHTTP
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -40,10 +40,10 @@ struct Message: Sendable {
         guard let url = Self.url(of: request), let origin = Origin(url) else {
             throw DataLoadingError(.invalidRequest, detail: "its URL must be http or https, with a host, no user, no password")
         }
-        try require(Self.isToken(request.method.rawValue), "its method is no name")
+        try require(HTTPToken.isValid(request.method.rawValue), "the HTTP method is not a valid token")
         try require(request.body == nil || ![.get, .head].contains(request.method), "a GET or HEAD request has no body")
         for (name, value) in request.headers {
-            try require(Self.isToken(name), "the name of a header has characters that it can't have")
+            try require(HTTPToken.isValid(name), "the name of a header is not a valid token")
             // A line break would begin another header.
             try require(
                 value.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) }, "the header '\(name)' has control characters")
@@ -53,19 +53,6 @@ struct Message: Sendable {
         method = request.method
         headers = request.headers
         body = request.body
-    }
-
-    /// RFC 9110 §5.6.2.
-    private static func isToken(_ text: String) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
     }
 
     private static func url(of request: Request) -> URL? {

@@ -11,8 +11,3 @@ extension OriginTokens: CustomStringConvertible, CustomDebugStringConvertible, C
     /// A mirror of the description alone.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
-
-extension Origin: CustomStringConvertible {
-    /// As a browser writes it, with the port always.
-    var description: String { "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
-}

@@ -1,6 +1,6 @@
 public import AccessTokens
-import AccessTokensOAuth
 public import Foundation
+import TokenServiceHTTP
 
 /// A service's tokens, bound to the servers that they are for.
 ///

@@ -1,12 +1,10 @@
 import AccessTokens
-import AccessTokensOAuth
+import TokenServiceHTTP
 
 extension Response {
-    private var challenges: [AuthenticationChallenge] {
-        header("WWW-Authenticate").map(AuthenticationChallenge.challenges) ?? []
-    }
+    private var challenges: [Challenge] { header("WWW-Authenticate").map(Challenge.challenges) ?? [] }
 
-    private var bearerChallenge: AuthenticationChallenge? {
+    private var bearerChallenge: Challenge? {
         let bearer = challenges.filter { $0.hasScheme("Bearer") }
         return bearer.first { $0["error"] != nil } ?? bearer.first
     }

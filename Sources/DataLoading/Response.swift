@@ -1,4 +1,5 @@
 public import Foundation
+import TokenServiceHTTP
 
 /// A server's complete answer.
 public struct Response: Sendable {
@@ -24,7 +25,7 @@ public struct Response: Sendable {
 
     /// Returns the value of the header of that name, compared without case (RFC 9110 §5.1).
     public func header(_ name: String) -> String? {
-        headers[name] ?? headers.first { $0.key.lowercased() == name.lowercased() }?.value
+        headers.header(name)
     }
 
     /// Returns the value that the body holds.

@@ -1,6 +1,6 @@
 import AccessTokens
-import AccessTokensOAuth
 import Foundation
+import TokenServiceHTTP
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -10,8 +10,7 @@ import FoundationNetworking
 final class SharedSession: Sendable {
     private let configuration: URLSessionConfiguration
     private let session: NetworkSession
-    private let exchanges: Exchanges
-    private let limits: SessionLimits
+    private let limits: TimeLimits
     private let line: ConnectionLine
 
     /// Makes a session like the given one, with a delegate of our own.
@@ -19,10 +18,9 @@ final class SharedSession: Sendable {
     /// The delegate has to be the session's: on Linux one that is given to a task is not called.
     init(like template: URLSession, cache: URLCache?, cookies: HTTPCookieStorage?) {
         let configuration = template.configuration.forOrigins(cache: cache, cookies: cookies)
-        limits = SessionLimits(takingOver: configuration)
+        limits = TimeLimits(takingOver: configuration)
         self.configuration = configuration
-        exchanges = Exchanges(trusting: template.delegate)
-        session = NetworkSession(configuration: configuration, delegate: exchanges)
+        session = NetworkSession(configuration: configuration, challenges: .ask(template.delegate))
         line = ConnectionLine(limit: configuration.httpMaximumConnectionsPerHost)
     }
 
@@ -35,17 +33,44 @@ final class SharedSession: Sendable {
     ) async throws -> Response {
         try Task.checkCancellation()
         let request = try message.urlRequest(with: token)
-        let exchange = Exchange(url: message.url, limit: limit, limits: limits, report: report)
+        let exchange = Exchange(bodyLimit: limit, limits: limits) { report(StatefulRequest.Progress($0)) }
         report(StatefulRequest.Progress())
-        guard message.needsOwnConnection else {
-            exchanges.send(request, for: exchange, in: session)
-            return try await exchange.response()
+
+        let answer: Answer
+        do {
+            if message.needsOwnConnection {
+                let number = line.enter(for: message.origin) { [configuration] place in
+                    NetworkSession(configuration: configuration, challenges: .ask(nil), keeping: place)
+                        .send(request, as: exchange)
+                }
+                defer { line.leave(number, for: message.origin) }
+                answer = try await exchange.answer()
+            } else {
+                session.send(request, as: exchange)
+                answer = try await exchange.answer()
+            }
+        } catch let failure as ExchangeFailure {
+            throw DataLoadingError(failure)
         }
-        let number = line.enter(for: message.origin) { [configuration] place in
-            let exchanges = Exchanges(trusting: nil, at: place)
-            exchanges.send(request, for: exchange, in: NetworkSession(configuration: configuration, delegate: exchanges))
+        return Response(url: message.url, status: answer.status, headers: answer.headers, body: answer.body)
+    }
+}
+
+extension StatefulRequest.Progress {
+    fileprivate init(_ progress: TransferProgress) {
+        self.init(
+            bytesSent: progress.bytesSent, bytesToSend: progress.bytesToSend, bytesReceived: progress.bytesReceived,
+            bytesToReceive: progress.bytesToReceive)
+    }
+}
+
+extension DataLoadingError {
+    /// The session's error: its own text names hosts and causes, no secret.
+    fileprivate init(_ failure: ExchangeFailure) {
+        switch failure {
+        case .timedOut(let underlying): self.init(.timedOut, underlying: underlying)
+        case .tooLong: self.init(.responseTooLong)
+        case .connection(let detail, let underlying): self.init(.connectionFailed, detail: detail, underlying: underlying)
         }
-        defer { line.leave(number, for: message.origin) }
-        return try await exchange.response()
     }
 }

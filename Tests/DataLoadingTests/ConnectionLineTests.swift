@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TokenServiceConcurrency
+import TokenServiceHTTP
 
 @testable import DataLoading
 

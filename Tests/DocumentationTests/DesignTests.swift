@@ -7,13 +7,19 @@ struct DesignTests {
         try String(contentsOf: LinkTests.root.appending(path: path), encoding: .utf8)
     }
 
+    /// The modules that other packages or only our own import, without executables and the gallery.
+    private func modules() throws -> [String] {
+        let products = try text("Package.swift").matches(of: /\.library\(name: "(\w+)"/).map { String($0.1) }
+        return products + ["TokenServiceConcurrency", "TokenServiceHTTP"]
+    }
+
     /// The arrows between modules that the manifest allows.
     private func manifestArrows() throws -> Set<String> {
         let manifest = try text("Package.swift")
-        let products = manifest.matches(of: /\.library\(name: "(\w+)"/).map { String($0.1) }
+        let modules = try modules()
         return manifest.matches(of: /(?s)\.target\(\s*name: "(\w+)",\s*dependencies: \[(.*?)\]/).reduce(into: []) {
             arrows, target in
-            guard products.contains(String(target.1)) else { return }
+            guard modules.contains(String(target.1)) else { return }
             for name in target.2.matches(of: /"(\w+)"/) { arrows.insert("\(target.1) --> \(name.1)") }
         }
     }
@@ -24,6 +30,31 @@ struct DesignTests {
         let drawn = drawing.1.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
         #expect(Set(drawn) == (try manifestArrows()))
         #expect(drawn.count > 5)
+    }
+
+    @Test func `every import of one of our modules follows an arrow`() throws {
+        let modules = try modules(), arrows = try manifestArrows()
+        for module in modules {
+            let folder = LinkTests.root.appending(path: "Sources/\(module)")
+            let files = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
+            let sources = files.filter { $0.hasSuffix(".swift") }
+            #expect(!sources.isEmpty)
+            for file in sources {
+                let imports = try String(contentsOf: folder.appending(path: file), encoding: .utf8)
+                    .matches(of: /(?m)^(?:@\w+ |public |package )*import (\w+)/).map { String($0.1) }
+                for name in imports where modules.contains(name) {
+                    #expect(arrows.contains("\(module) --> \(name)"), "\(module)/\(file) imports \(name)")
+                }
+            }
+        }
+    }
+
+    @Test func `shared modules know nothing of tokens, and requests know nothing of OAuth`() throws {
+        let arrows = try manifestArrows()
+        #expect(!arrows.contains { $0.hasPrefix("TokenServiceConcurrency -->") })
+        #expect(arrows.filter { $0.hasPrefix("TokenServiceHTTP -->") } == ["TokenServiceHTTP --> TokenServiceConcurrency"])
+        #expect(arrows.filter { $0.hasPrefix("Interleavings -->") } == ["Interleavings --> TokenServiceConcurrency"])
+        #expect(!arrows.contains("DataLoading --> AccessTokensOAuth"))
     }
 
     @Test func `every module and executable stands in the house`() throws {

@@ -1,6 +1,7 @@
 // Compiled by `run` together with the sources of AccessTokensOAuth, as one module, so that it reaches the parsers.
 import AccessTokens
 import Foundation
+import TokenServiceHTTP
 
 /// What libFuzzer calls with each input, which goes to the parser that the environment's `PARSER` names.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -1,14 +1,14 @@
-/// What an authorization server wrote, made safe to print.
+/// What a server wrote, made safe to print.
 package enum ServerText {
     /// Long enough for an explanation, short enough for a line of a log.
     static let maximumLength = 300
 
     /// Returns the text in one line without control or invisible characters, without the secrets, and cut if it is long.
     ///
-    /// The order matters: secrets are looked for after characters were replaced, which might have hidden them, and before
-    /// the text is cut, which might leave the first part of one.
+    /// The order matters. Secrets are hidden after invisible characters were replaced, which could disguise one, and before
+    /// the text is cut, which could leave the first part of one.
     package static func safe(_ text: String, hiding secrets: [String]) -> String {
-        // Bytes, not characters: a combining accent behind a secret would make its last character another one. The longest
+        // Bytes, not characters: a combining accent behind a secret would change its last character. The longest
         // secret first, for one may contain another.
         var bytes = visible(text)
         for secret in secrets.map(visible).sorted(by: { $0.count > $1.count }) { bytes = hide(secret, in: bytes) }
@@ -17,8 +17,8 @@ package enum ServerText {
             ? line : String(String.UnicodeScalarView(line.unicodeScalars.prefix(maximumLength))) + "…"
     }
 
-    /// Returns the bytes with `[hidden]` for each occurrence of the secret, in linear time whatever both are: a server can
-    /// choose a text of a megabyte, and tokens too.
+    /// Returns the bytes with `[hidden]` for each occurrence of the secret, in linear time: a server can choose
+    /// a text of a megabyte, and tokens too.
     ///
     /// Source: Knuth, Morris, Pratt, "Fast pattern matching in strings" (1977).
     private static func hide(_ secret: [UInt8], in bytes: [UInt8]) -> [UInt8] {

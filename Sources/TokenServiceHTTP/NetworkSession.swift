@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 #if canImport(FoundationNetworking)
 import Foundation
 package import FoundationNetworking
@@ -5,11 +7,11 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// A `URLSession` that no task ever waits for: whatever is asked of it is asked on its delegate's queue.
+/// A `URLSession` that no task ever waits for: every call into it is made on its delegate's queue.
 ///
 /// On Linux `dataTask(with:)`, `resume()`, `suspend()`, `cancel()` and `invalidateAndCancel()` wait for one serial queue, on
 /// which all sessions of the process also read what arrives (swift-corelibs-foundation#5016). For an answer with 20,000 header
-/// lines that takes seconds, and a thread of the cooperative pool that waited there would be missing everywhere else.
+/// lines that takes seconds. A thread of the cooperative pool that waited there would be missing everywhere else.
 package final class NetworkSession: Sendable {
     #if canImport(FoundationNetworking)
     /// One queue for all sessions: however many of their calls wait for Foundation, they keep one thread waiting.
@@ -23,32 +25,36 @@ package final class NetworkSession: Sendable {
     #endif
 
     private let session: URLSession
+    private let delegate: SessionDelegate
 
-    /// Creates a session, which keeps its delegate until its last transfer has ended.
-    package init(configuration: URLSessionConfiguration, delegate: any URLSessionDelegate) {
+    /// Creates a session.
+    ///
+    /// - Parameters:
+    ///   - configuration: What the session is like. On Linux it must have no cache: see ``Transfer/end()``.
+    ///   - challenges: How it answers servers that ask for credentials.
+    ///   - belonging: What it keeps until its last exchange has ended.
+    package init(
+        configuration: URLSessionConfiguration, challenges: ChallengePolicy, keeping belonging: (any Sendable)? = nil
+    ) {
+        delegate = SessionDelegate(challenges: challenges, keeping: belonging)
         session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: Self.delegateQueue)
     }
 
     deinit {
-        // Returns at once, also on Linux.
+        // Returns at once, also on Linux. The session keeps its delegate until its last task has ended.
         session.finishTasksAndInvalidate()
     }
 
-    /// Sends a request, unless its transfer is over when its turn comes.
+    /// Sends the request of an exchange, unless the exchange is over when its turn comes.
     ///
-    /// - Parameters:
-    ///   - request: What to send.
-    ///   - transfer: What can end it, used for this request alone. It doesn't keep this session from ending.
-    ///   - willStart: Told of the task on the delegate's queue, before any callback.
-    package func send(
-        _ request: URLRequest, as transfer: Transfer,
-        willStart: @escaping @Sendable (URLSessionTask) -> Void = { _ in }
-    ) {
+    /// The exchange needs this session no longer than that.
+    package func send(_ request: URLRequest, as exchange: Exchange) {
+        let transfer = exchange.transfer
         transfer.enter(session)
         session.delegateQueue.addOperation { [self] in
             guard !transfer.isOver else { return }
             let task = session.dataTask(with: request)
-            willStart(task)
+            delegate.add(exchange, for: task)
             transfer.begin(task)
         }
     }

@@ -5,8 +5,8 @@ import TokenServiceConcurrency
 import FoundationNetworking
 #endif
 
-/// One request on its way through a ``NetworkSession``, which may be ended at any time, also before it starts.
-package final class Transfer: Sendable {
+/// The session's task of one exchange, which may be ended at any time, also before there is a task.
+final class Transfer: Sendable {
     private struct State {
         var isOver = false
         var session: URLSession?
@@ -15,13 +15,10 @@ package final class Transfer: Sendable {
 
     private let state = Lock(State())
 
-    /// Creates a transfer that has not started.
-    package init() {}
-
     /// Whether it was ended: on Linux its delegate must not answer the session's questions any more.
     ///
     /// To answer for a task that was cancelled meanwhile ends the process there.
-    package var isOver: Bool { state.withLock { $0.isOver } }
+    var isOver: Bool { state.withLock { $0.isOver } }
 
     /// Notes where it will begin.
     func enter(_ session: URLSession) {
@@ -34,12 +31,12 @@ package final class Transfer: Sendable {
             state.task = task
             return state.isOver
         }
-        // If it is over, what `end()` has put behind this cancels the task.
+        // If it is over, the operation that `end()` has queued cancels the task.
         if !isOver { task.resume() }
     }
 
-    /// Ends the transfer and its connection, without waiting for it.
-    package func end() {
+    /// Ends the transfer and its connection, without waiting for either.
+    func end() {
         let session = state.withLock { state in
             state.isOver = true
             return state.session
@@ -50,7 +47,7 @@ package final class Transfer: Sendable {
             #if canImport(FoundationNetworking)
             // On Linux a task that is cancelled while its transfer ends completes twice, which ends the process (“not in the
             // registry”). So its transfer is halted first, which takes two steps of the task's own queue; each call waits
-            // for the step before it. A cache would add steps that cannot be waited for, hence no session here has one.
+            // for the step before it. A cache would add steps that can't be waited for, so no session here has one.
             for _ in 1...3 { task.suspend() }
             #endif
             task.cancel()

@@ -4,14 +4,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The proxy that the environment names for requests without TLS, where libcurl is below `URLSession`.
+/// The proxy that the environment names for requests without TLS, where `URLSession` uses libcurl.
 ///
-/// A proxy reads such a request, also one to this machine itself, and no setting of a session turns it off: libcurl asks the
-/// environment, and Foundation ignores `connectionProxyDictionary`. With TLS a proxy sees the host's name and no more.
+/// A proxy reads such a request, even one to this machine itself, and no setting of a session turns it off: libcurl asks the
+/// environment, and Foundation ignores `connectionProxyDictionary`. With TLS a proxy sees only the host's name.
 ///
 /// Source: `CURLOPT_PROXY` and `CURLOPT_NOPROXY` in libcurl's manual; measured with Swift 6.3.1.
 package enum EnvironmentProxy {
-    /// Returns what is wrong with sending a secret to a host without TLS, and what to do about it; `nil`: nothing.
+    /// Returns why a secret must not be sent to a host without TLS, and what to do about it; `nil` if it may be.
     ///
     /// On Apple platforms always `nil`: the system's settings count there, not the environment.
     ///
@@ -32,24 +32,14 @@ package enum EnvironmentProxy {
 
     /// The variable that names the proxy; an empty one names none.
     ///
-    /// `HTTP_PROXY` is not among them: in a CGI program it is a header of the client's.
+    /// `HTTP_PROXY` is not among them: in a CGI program it holds a header of the client.
     static func variable(forPlainRequestTo host: String, in environment: [String: String]) -> String? {
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         let exceptions = value("no_proxy") ?? value("NO_PROXY") ?? ""
-        // What libcurl understands beside whole names (suffixes, address ranges) depends on its version, and may change.
+        // Only whole names: which suffixes and address ranges libcurl understands depends on its version.
         let isException =
             exceptions == "*"
             || exceptions.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.contains { $0 == host.lowercased() }
         return isException ? nil : ["http_proxy", "all_proxy", "ALL_PROXY"].first { value($0) != nil }
-    }
-}
-
-extension TokenRequest {
-    /// Throws if a proxy would read the request.
-    func requirePrivacy() throws(OAuthError) {
-        guard url.scheme?.lowercased() != "https",
-            let objection = EnvironmentProxy.objection(toPlainRequestTo: url.host ?? "")
-        else { return }
-        throw OAuthError(.invalidConfiguration, detail: objection)
     }
 }

@@ -15,15 +15,15 @@ struct ChallengeParser {
         bytes = Array(header.utf8)
     }
 
-    mutating func challenges() -> [AuthenticationChallenge] {
-        var challenges: [AuthenticationChallenge] = []
+    mutating func challenges() -> [Challenge] {
+        var challenges: [Challenge] = []
         var scheme: String?
         var parameters: [String: String] = [:]
-        func current(_ token68: String? = nil) -> [AuthenticationChallenge] {
-            scheme.map { [AuthenticationChallenge(scheme: $0, token68: token68, parameters: parameters)] } ?? []
+        func current(_ token68: String? = nil) -> [Challenge] {
+            scheme.map { [Challenge(scheme: $0, token68: token68, parameters: parameters)] } ?? []
         }
         while skip(while: { Self.isBlank($0) || $0 == UInt8(ascii: ",") }) {
-            guard let name = text(while: Self.isTokenByte) else {
+            guard let name = text(while: HTTPToken.contains) else {
                 skipPart()
                 continue
             }
@@ -32,7 +32,7 @@ struct ChallengeParser {
             if next == UInt8(ascii: "=") {
                 index += 1
                 _ = skip(while: Self.isBlank)
-                guard let value = next == UInt8(ascii: "\"") ? quotedString() : text(while: Self.isTokenByte) else {
+                guard let value = next == UInt8(ascii: "\"") ? quotedString() : text(while: HTTPToken.contains) else {
                     skipPart()
                     continue
                 }
@@ -68,7 +68,7 @@ struct ChallengeParser {
     /// Takes a value that stands alone up to the next comma; `nil`, and nothing taken, if there is none.
     private mutating func token68() -> String? {
         let start = index
-        if let text = text(while: { Self.isAlphanumeric($0) || "-._~+/".utf8.contains($0) }) {
+        if let text = text(while: { HTTPToken.isAlphanumeric($0) || "-._~+/".utf8.contains($0) }) {
             let padding = self.text { $0 == UInt8(ascii: "=") } ?? ""
             _ = skip(while: Self.isBlank)
             if next == nil || next == UInt8(ascii: ",") { return text + padding }
@@ -102,15 +102,4 @@ struct ChallengeParser {
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte) }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: false
-        }
-    }
 }

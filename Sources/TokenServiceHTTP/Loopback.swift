@@ -1,6 +1,6 @@
-/// The addresses of this machine itself, on the way to which nobody else can read.
+/// The addresses of this machine itself: what is sent to them, no other machine can read.
 package enum Loopback {
-    /// Whether a host is `localhost`, `::1` or a complete IPv4 address in 127.0.0.0/8; not a name that merely begins like one.
+    /// Whether a host is `localhost`, `::1` or a complete IPv4 address in 127.0.0.0/8; not a name that only begins like one.
     ///
     /// - Parameter host: In lower case, without brackets.
     package static func contains(_ host: String) -> Bool {

@@ -1,0 +1,97 @@
+import Foundation
+import TokenServiceConcurrency
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// One request and its answer, sent once in a ``NetworkSession``.
+///
+/// The first end wins: the session's, a time limit, the cancellation of the caller's task, or a body that is too long.
+package final class Exchange: Sendable {
+    private struct Received {
+        var body = Data()
+        var progress = TransferProgress()
+    }
+
+    let transfer = Transfer()
+    private let result = SingleResult<Answer>()
+    private let bodyLimit: Int
+    private let report: @Sendable (TransferProgress) -> Void
+    private let received = Lock(Received())
+    private let watch: TimeLimits.Watch
+
+    /// Creates an exchange, whose time begins to count.
+    ///
+    /// - Parameters:
+    ///   - bodyLimit: The longest body that is received, in bytes.
+    ///   - limits: How long it may take, the wait for a connection included.
+    ///   - report: Told how much was sent and received, on the delegate's queue.
+    package init(
+        bodyLimit: Int, limits: TimeLimits, reporting report: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) {
+        self.bodyLimit = bodyLimit
+        self.report = report
+        watch = limits.watch { [result] in result.complete(with: .failure(ExchangeFailure.timedOut())) }
+    }
+
+    /// Waits for the answer; to be called once.
+    ///
+    /// - Throws: ``ExchangeFailure``, or `CancellationError` promptly when the calling task is cancelled.
+    package func answer() async throws -> Answer {
+        defer { watch.end() }
+        do {
+            return try await withTaskCancellationHandler {
+                try await result.value()
+            } onCancel: {
+                result.complete(with: .failure(CancellationError()))
+            }
+        } catch {
+            transfer.end()
+            throw error
+        }
+    }
+}
+
+/// What a session's delegate says of the exchange.
+extension Exchange {
+    func receive(_ data: Data, of expected: Int64?) {
+        watch.heard()
+        let progress: TransferProgress? = received.withLock { received in
+            guard data.count <= bodyLimit - received.body.count else { return nil }
+            received.body += data
+            received.progress.bytesReceived = Int64(received.body.count)
+            received.progress.bytesToReceive = Self.known(expected)
+            return received.progress
+        }
+        if let progress { report(progress) } else { result.complete(with: .failure(ExchangeFailure.tooLong)) }
+    }
+
+    func sent(_ count: Int64, of expected: Int64) {
+        watch.heard()
+        let progress = received.withLock { received in
+            received.progress.bytesSent = max(received.progress.bytesSent, count)
+            received.progress.bytesToSend = Self.known(expected)
+            return received.progress
+        }
+        report(progress)
+    }
+
+    func finish(with response: URLResponse?) {
+        guard let answer = Answer(response, body: received.withLock { $0.body }) else {
+            return fail(.connection(detail: "the answer is not HTTP"))
+        }
+        result.complete(with: .success(answer))
+    }
+
+    /// Ends with the session's error, whose own text names hosts and causes, no secret.
+    func fail(with error: any Error) {
+        let isTimeOut = (error as? URLError)?.code == .timedOut
+        fail(isTimeOut ? .timedOut(underlying: error) : .connection(detail: error.localizedDescription, underlying: error))
+    }
+
+    private func fail(_ failure: ExchangeFailure) { result.complete(with: .failure(failure)) }
+
+    /// The session says -1, or on Linux 0, for "unknown".
+    private static func known(_ count: Int64?) -> Int64? { count.flatMap { $0 > 0 ? $0 : nil } }
+}

@@ -1,0 +1,19 @@
+/// What HTTP calls a token: the name of a method, a header, a scheme or a parameter.
+///
+/// Source: RFC 9110 §5.6.2.
+package enum HTTPToken {
+    /// Returns whether a text is such a name.
+    package static func isValid(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy(contains) }
+
+    /// Returns whether such a name may contain a character.
+    static func contains(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte) }
+
+    static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+}

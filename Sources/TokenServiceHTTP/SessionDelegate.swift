@@ -1,0 +1,97 @@
+import Foundation
+import TokenServiceConcurrency
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The delegate of a ``NetworkSession``: passes on what the session says about a task to the exchange that the task belongs to.
+final class SessionDelegate: NSObject, Sendable {
+    private let exchanges = Lock<[Int: Exchange]>([:])
+    private let challenges: ChallengePolicy
+    /// Released when the session has ended and lets go of its delegate.
+    private let belonging: (any Sendable)?
+
+    init(challenges: ChallengePolicy, keeping belonging: (any Sendable)?) {
+        self.challenges = challenges
+        self.belonging = belonging
+    }
+
+    /// Notes to which exchange a task belongs, before the task starts.
+    func add(_ exchange: Exchange, for task: URLSessionTask) {
+        exchanges.withLock { $0[task.taskIdentifier] = exchange }
+    }
+
+    private func remove(_ task: URLSessionTask) { _ = exchanges.withLock { $0.removeValue(forKey: task.taskIdentifier) } }
+
+    /// The exchange of a task, unless it is over.
+    private func exchange(of task: URLSessionTask) -> Exchange? {
+        let exchange = exchanges.withLock { $0[task.taskIdentifier] }
+        return exchange?.transfer.isOver == false ? exchange : nil
+    }
+}
+
+extension SessionDelegate: URLSessionDataDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        #if canImport(FoundationNetworking)
+        guard exchange(of: task) != nil else { return }
+        #endif
+        // A redirect is an answer like any other: the caller decides where its secrets go.
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        exchange(of: task)?.sent(totalBytesSent, of: totalBytesExpectedToSend)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        exchange(of: dataTask)?.receive(data, of: dataTask.response?.expectedContentLength)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let exchange = exchange(of: task)
+        remove(task)
+        if let error { exchange?.fail(with: error) } else { exchange?.finish(with: task.response) }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        #if canImport(FoundationNetworking)
+        // A 401. On Linux the challenge follows the complete answer, and the default handling would never end.
+        guard let exchange = exchange(of: task) else { return }
+        exchange.finish(with: task.response)
+        completionHandler(.cancelAuthenticationChallenge, nil)
+        #else
+        completionHandler(disposition(of: challenge), nil)
+        #endif
+    }
+
+    #if !canImport(FoundationNetworking)
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        if case .ask(let delegate) = challenges,
+            delegate?.urlSession?(session, didReceive: challenge, completionHandler: completionHandler) != nil
+        {
+            return
+        }
+        completionHandler(disposition(of: challenge), nil)
+    }
+
+    private func disposition(of challenge: URLAuthenticationChallenge) -> URLSession.AuthChallengeDisposition {
+        if case .ask = challenges { return .performDefaultHandling }
+        let isAboutTLS = [NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate]
+            .contains(challenge.protectionSpace.authenticationMethod)
+        return isAboutTLS ? .performDefaultHandling : .rejectProtectionSpace
+    }
+    #endif
+}

@@ -1,0 +1,42 @@
+import Dispatch
+import TokenServiceConcurrency
+
+/// Calls a function when a time has passed, on a queue of its own that waits for neither Foundation nor the cooperative pool.
+///
+/// A timer of Dispatch, not `Task.sleep`: a cancelled sleep stays in memory until its time has come.
+final class TimeLimit: Sendable {
+    private static let queue = DispatchQueue(label: "TokenServiceHTTP.TimeLimit")
+
+    private let seconds: Double
+    private let timer: Lock<any DispatchSourceTimer>
+
+    /// Starts a limit, kept between no time at all and ten years.
+    init(seconds: Double, _ isOver: @escaping @Sendable () -> Void) {
+        self.seconds = Self.bounded(seconds)
+        let timer = DispatchSource.makeTimerSource(queue: Self.queue)
+        timer.setEventHandler(handler: isOver)
+        timer.schedule(deadline: .now() + self.seconds)
+        timer.activate()
+        self.timer = Lock(timer)
+    }
+
+    deinit {
+        cancel()
+    }
+
+    /// Returns a number of seconds between 0 and ten years; ten years for NaN.
+    static func bounded(_ seconds: Double) -> Double {
+        let longest = Duration.longest / .seconds(1)
+        return seconds < longest ? max(seconds, 0) : longest
+    }
+
+    /// Begins to count anew.
+    func restart() {
+        timer.withLock { $0.schedule(deadline: .now() + seconds) }
+    }
+
+    /// Ends the limit and releases the function.
+    func cancel() {
+        timer.withLock { $0.cancel() }
+    }
+}

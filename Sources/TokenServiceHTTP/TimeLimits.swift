@@ -1,0 +1,60 @@
+#if canImport(FoundationNetworking)
+import Foundation
+package import FoundationNetworking
+#else
+package import Foundation
+#endif
+
+/// How long one exchange may take, in seconds: kept by us, since Foundation cannot be relied on to keep it.
+///
+/// On Linux a session keeps no limit while Foundation reads a long header, knows only whole seconds, and ignores the limit for
+/// the whole answer.
+package struct TimeLimits: Sendable {
+    /// How long nothing may be sent or received; `nil`: any time.
+    private let silence: TimeInterval?
+    /// How long the exchange may take from its beginning to the last byte; `nil`: any time.
+    private let whole: TimeInterval?
+
+    /// Limits the whole exchange.
+    package init(whole: Duration) {
+        silence = nil
+        self.whole = whole / .seconds(1)
+    }
+
+    /// Takes over the limits of a configuration, whose own become a second line of defence behind these.
+    ///
+    /// On Apple platforms a session keeps them itself, and nothing is taken over.
+    package init(takingOver configuration: URLSessionConfiguration) {
+        #if canImport(FoundationNetworking)
+        let silence = TimeLimit.bounded(configuration.timeoutIntervalForRequest)
+        self.silence = silence
+        whole = configuration.timeoutIntervalForResource
+        // Bounded, because Foundation converts it to an integer, which ends the process for infinity and NaN.
+        configuration.timeoutIntervalForRequest = silence.rounded(.up) + 1
+        #else
+        (silence, whole) = (nil, nil)
+        #endif
+    }
+
+    /// Starts to watch one exchange; `isOver` is called when it exceeds a limit.
+    func watch(_ isOver: @escaping @Sendable () -> Void) -> Watch {
+        Watch(
+            silence: silence.map { TimeLimit(seconds: $0, isOver) },
+            whole: whole.map { TimeLimit(seconds: $0, isOver) })
+    }
+
+    /// The limits of one exchange while it runs.
+    struct Watch: Sendable {
+        fileprivate let silence: TimeLimit?
+        fileprivate let whole: TimeLimit?
+
+        /// Notes that bytes were sent or have arrived.
+        func heard() { silence?.restart() }
+
+        /// Ends the limits.
+        func end() {
+            silence?.cancel()
+            whole?.cancel()
+        }
+    }
+}

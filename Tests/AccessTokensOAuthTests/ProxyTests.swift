@@ -1,0 +1,25 @@
+#if canImport(FoundationNetworking)
+import AccessTokensOAuth
+import Foundation
+import LoopbackServers
+import Testing
+
+@Suite(.timeLimit(.minutes(10)))
+struct ProxyTests {
+    // In a process of its own, for it changes its environment.
+    @Test func `no secret of a client goes through a proxy in clear`() async {
+        await #expect(processExitsWith: .success) {
+            let proxy = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
+            let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            let request = TokenRequest(url: server.url, headers: ["Authorization": "Basic c2VjcmV0"], body: Data("a=b".utf8))
+            _ = unsafe unsetenv("no_proxy")
+            _ = unsafe setenv("http_proxy", "http://127.0.0.1:\(proxy.url.port ?? 0)", 1)
+            let error = await #expect(throws: OAuthError.self) { try await URLSessionTransport().send(request) }
+            #expect(error?.code == .invalidConfiguration)
+            #expect(error.map { "\($0)" }?.contains("add 127.0.0.1 to no_proxy") == true)
+            _ = unsafe setenv("no_proxy", "127.0.0.1", 1)
+            #expect(try await URLSessionTransport().send(request).body == Data("ok".utf8), "read anew at each request")
+        }
+    }
+}
+#endif

@@ -1,0 +1,27 @@
+import Foundation
+import Testing
+import TokenServiceHTTP
+
+@Suite struct `The origin of a URL` {
+    @Test(arguments: [
+        ("https://example.com/path?q", "https://example.com:443"), ("HTTP://LOCALHOST", "http://localhost:80"),
+        ("http://[::1]:8080", "http://[::1]:8080"), ("https://a:0443", "https://a:443"),
+    ])
+    func `is its scheme, host and port`(text: String, origin: String) throws {
+        #expect(try Origin(#require(URL(string: text)))?.description == origin)
+    }
+
+    @Test(arguments: ["ftp://127.0.0.1", "https://", "/path", "https://me@example.com", "https://me:secret@example.com"])
+    func `exists for http and https only, without user and password`(text: String) throws {
+        #expect(try Origin(#require(URL(string: text))) == nil)
+    }
+
+    @Test(arguments: [
+        ("https://example.com", true), ("http://localhost", true), ("http://127.255.0.1", true), ("http://[::1]", true),
+        ("http://example.com", false), ("http://localhost.example.com", false), ("http://127.0.0.1.example.com", false),
+        ("http://127.1", false), ("http://128.0.0.1", false), ("http://0.0.0.0", false),
+    ])
+    func `is private with TLS, or on this machine`(text: String, isPrivate: Bool) throws {
+        #expect(try Origin(#require(URL(string: text)))?.isPrivate == isPrivate)
+    }
+}

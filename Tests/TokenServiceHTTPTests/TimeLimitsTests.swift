@@ -1,0 +1,26 @@
+#if canImport(FoundationNetworking)
+import Foundation
+import FoundationNetworking
+import Testing
+import TokenServiceHTTP
+
+@Suite struct `The time limits of an exchange` {
+    // Foundation on Linux knows only whole seconds, and takes nine tenths of one for none.
+    @Test(arguments: [(0.9, 2), (0, 1), (60, 61), (1.5, 3), (-5, 1)])
+    func `come before the session's own`(limit: TimeInterval, own: TimeInterval) {
+        #expect(Self.ownLimit(of: limit) == own)
+    }
+
+    @Test(arguments: [TimeInterval.infinity, .nan, .greatestFiniteMagnitude])
+    func `leave a session without a limit one that Foundation can count`(limit: TimeInterval) {
+        #expect(Self.ownLimit(of: limit) == 10 * 365 * 86_400 + 1)
+    }
+
+    private static func ownLimit(of limit: TimeInterval) -> TimeInterval {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = limit
+        _ = TimeLimits(takingOver: configuration)
+        return configuration.timeoutIntervalForRequest
+    }
+}
+#endif
