@@ -1,0 +1,89 @@
+#if canImport(FoundationNetworking)
+import Foundation
+import FoundationNetworking
+import LoopbackServers
+import Testing
+import TokenServiceConcurrency
+import TokenServiceHTTP
+
+/// Something that tells when it is released.
+private final class Belonging: Sendable {
+    private let released: AsyncStream<Void>.Continuation
+
+    init(_ released: AsyncStream<Void>.Continuation) { self.released = released }
+
+    deinit { released.yield() }
+}
+
+@Suite(.timeLimit(.minutes(10)))
+struct `An exchange` {
+    static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    /// A `POST` in a session of its own, that keeps the belonging.
+    @concurrent private static func post(
+        to server: LoopbackServer, keeping belonging: Belonging, within limit: Duration = .seconds(300)
+    ) async throws -> Answer {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        var request = URLRequest(url: server.url)
+        request.httpMethod = "POST"
+        let exchange = Exchange(bodyLimit: 10, limits: TimeLimits(whole: limit))
+        NetworkSession(configuration: configuration, challenges: .returnToCaller, keeping: belonging)
+            .send(request, as: exchange)
+        return try await exchange.answer()
+    }
+
+    @Test(arguments: [
+        LoopbackServer.Reply.bytes(ok), .bytes("HTTP/1.1 200 OK\r\n\r\nmore than ten bytes"), .bytes("nonsense"),
+        .bytes("HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"), .unfinished("HTTP/1.1 200 OK\r\n\r\n"),
+    ])
+    func `ends its session, and releases what that keeps, however it ends`(reply: LoopbackServer.Reply) async throws {
+        let server = try LoopbackServer { _ in reply }
+        let (released, continuation) = AsyncStream.makeStream(of: Void.self)
+        _ = try? await Self.post(to: server, keeping: Belonging(continuation), within: .seconds(2))
+        #expect(await released.first { true } != nil)
+    }
+
+    @Test func `may be cancelled at any moment of its life`() async throws {
+        let server = try LoopbackServer(answering: Self.ok)
+        let (released, continuation) = AsyncStream.makeStream(of: Void.self)
+        for round in 0..<400 {
+            let exchange = Task { try await Self.post(to: server, keeping: Belonging(continuation)) }
+            let delay = Duration.microseconds(round * 5)
+            let start = ContinuousClock.now
+            while ContinuousClock.now - start < delay { await Task.yield() }
+            exchange.cancel()
+            _ = await exchange.result
+        }
+        var releases = released.makeAsyncIterator()
+        for _ in 0..<400 { _ = await releases.next() }
+        #expect(try await Self.post(to: server, keeping: Belonging(continuation)).status == 200)
+    }
+
+    // In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
+    @Test func `that ends while Foundation makes its task is not sent, and ends its session`() async {
+        await #expect(processExitsWith: .success) {
+            let hostile = try LoopbackServer { _ in LongHeader.reply }
+            let arrivals = Lock(0)
+            let server = try LoopbackServer { _ in
+                arrivals.withLock { $0 += 1 }
+                return .bytes(Self.ok)
+            }
+            let (released, continuation) = AsyncStream.makeStream(of: Void.self)
+            let busy = Task { try await Self.post(to: hostile, keeping: Belonging(AsyncStream.makeStream(of: Void.self).1)) }
+            await LongHeader.untilFoundationIsBusy()
+            for limit in [Duration.milliseconds(100), .milliseconds(200)] {
+                await #expect(throws: ExchangeFailure.self) {
+                    try await Self.post(to: server, keeping: Belonging(continuation), within: limit)
+                }
+            }
+            #expect(await LongHeader.remainingTime() > .milliseconds(100), "both ended before Foundation was free")
+            var releases = released.makeAsyncIterator()
+            for _ in 1...2 { _ = await releases.next() }
+            #expect(try await Self.post(to: server, keeping: Belonging(continuation)).status == 200)
+            #expect(arrivals.withLock { $0 } == 1, "the last one alone was sent")
+            _ = await busy.result
+        }
+    }
+}
+#endif
