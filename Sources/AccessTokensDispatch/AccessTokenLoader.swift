@@ -4,7 +4,7 @@ public import AccessTokens
 ///
 /// Conform the type that does the networking today; ``AccessTokenService`` turns it into a `TokenLoader`. A loader calls
 /// its handler once, from any thread. If it calls it again, the first call counts; if it lets the handler go without
-/// calling it, the load fails at once; if it keeps the handler for ever, the load times out.
+/// calling it, the load fails at once; if it keeps the handler and never calls it, the load times out.
 public protocol AccessTokenLoader: Sendable {
     /// What a load ends with.
     typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void

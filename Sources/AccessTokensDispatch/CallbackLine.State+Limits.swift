@@ -38,7 +38,7 @@ extension CallbackLine.State {
             let last = segments.count - 1
             limits.insert(.init(segment: first + last - delivered, call: segments[last].calls.count - 1), at: limit.end)
         }
-        // Time is never trusted to an alarm: whoever brings it compares the limits.
+        // Time is never trusted to an alarm: every event compares the limits.
         expire(at: limit.start)
     }
 

@@ -9,7 +9,7 @@ extension CallbackLine {
         var delivered = 0
         /// How many segments are not ready.
         private var pending = 0
-        /// Answers that wait for nobody in front.
+        /// Answers that don't wait for those in front of them.
         var outOfTurn: [Segment] = []
         /// The calls with a limit that may have to wait; also some that have been delivered.
         var limits = LimitHeap<Position>()

@@ -31,7 +31,7 @@ final class CallbackLine: Sendable {
         // Mostly the token is the one that the line's last call got: then it need not be copied.
         let publication = service.publicationIfNothingDue()
         guard let epoch = advance({ $0.append(call, publication: publication, limit: limit) }) else { return }
-        // After the epoch: what an operation of this line ends from now on is no hit any more.
+        // After the epoch: a token that an operation of this line ends from now on isn't a hit.
         let seen = service.lookUpAndRefresh()
         if let token = seen.token,
             advance({ $0.append(call, token: token, publication: seen.publication, limit: limit, since: epoch) })
@@ -41,9 +41,9 @@ final class CallbackLine: Sendable {
         lineUp(handler, limit, seen: seen.generation)
     }
 
-    /// The way of a call that is no hit.
+    /// The way of a call that isn't a hit.
     private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int) {
-        // Who has no time starts nothing.
+        // A call without time starts nothing.
         if let limit, limit.hasPassed { return answerOutOfTurn(handler, TokenServiceError(.deadlineExceeded)) }
         var call = Call(handler: handler)
         do {

@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 /// Makes a `TokenLoader` of a loader with a completion handler.
 ///
 /// The first call of the handler counts, from whichever thread it comes; later ones are ignored. A loader with a handler
-/// cannot be cancelled: a load lasts until the handler is called or let go, whoever still waits for it.
+/// cannot be cancelled: a load lasts until the handler is called or released, even if all its callers have left.
 public struct CallbackTokenLoader: TokenLoader {
     private let loader: any AccessTokenLoader
 

@@ -7,8 +7,7 @@ import TokenServiceConcurrency
 
 @Suite("Guarantee 13: hits share a dispatch, and each gets its own moment's token")
 struct CallbackHitTests {
-    @Test("many hits in a row share one dispatch")
-    func sharedDispatch() throws {
+    @Test func `many hits in a row share one dispatch`() throws {
         let scene = try ShimScene.holding("a")
         let before = scene.queue.dispatches.entries.count
         for number in 0..<1_000 { scene.call("\(number)") }
@@ -17,8 +16,8 @@ struct CallbackHitTests {
         #expect(scene.log.entries == (0..<1_000).map { "\($0) a" })
     }
 
-    @Test("hits called while handlers run need no dispatch of their own, up to a bound", arguments: [1, 64, 65, 1_000])
-    func takenAlong(calls: Int) throws {
+    @Test(arguments: [1, 64, 65, 1_000])
+    func `hits called while handlers run need no dispatch of their own, up to a bound`(calls: Int) throws {
         let scene = try ShimScene.holding("a")
         // A delivery has the whole room, also after one that used it up.
         for _ in 1...2 {
@@ -30,8 +29,7 @@ struct CallbackHitTests {
         }
     }
 
-    @Test("a handler that asks again and again leaves the queue to others")
-    func fairness() throws {
+    @Test func `a handler that asks again and again leaves the queue to others`() throws {
         let scene = try ShimScene.holding("a")
         @Sendable func ask(_ times: Int) {
             scene.call { if times > 1 { ask(times - 1) } }
@@ -43,8 +41,7 @@ struct CallbackHitTests {
         #expect(scene.log.entries.firstIndex(of: "other").map { $0 <= 65 } == true)
     }
 
-    @Test("a second delivery, on a concurrent queue, leaves its handlers to the one that runs")
-    func deliveriesDoNotOverlap() throws {
+    @Test func `a second delivery, on a concurrent queue, leaves its handlers to the one that runs`() throws {
         let scene = try ShimScene.holding("a")
         scene.call("first") {
             // More than a delivery takes along.
@@ -57,8 +54,8 @@ struct CallbackHitTests {
         #expect(scene.log.entries == ["first a", "first is done"] + Array(repeating: "second a", count: 65))
     }
 
-    @Test("hits get each the token of their own moment, though they share a delivery", arguments: 1...4)
-    func hitsOfManyTokens(others: Int) throws {
+    @Test(arguments: 1...4)
+    func `hits get each the token of their own moment, though they share a delivery`(others: Int) throws {
         let scene = try ShimScene.holding("a")
         scene.call("0")
         scene.call("0")
@@ -72,8 +69,7 @@ struct CallbackHitTests {
         #expect(scene.log.entries == ["0 a", "0 a"] + later)
     }
 
-    @Test("a call after the token's end is none of the hits before it, though they have not been delivered yet")
-    func hitBeforeTheEnd() throws {
+    @Test func `a call after the token's end is none of the hits before it, though they have not been delivered yet`() throws {
         let scene = try ShimScene.holding("a")
         scene.call("in time")
         scene.clock.advance(by: .seconds(3_540))
@@ -108,8 +104,7 @@ struct CallbackHitTests {
         #expect(log.entries.count == 6 && queue.dispatches.entries.count == 3)
     }
 
-    @Test("a call in the soft window is a hit, and begins one refresh")
-    func hitsInTheSoftWindow() throws {
+    @Test func `a call in the soft window is a hit, and begins one refresh`() throws {
         let scene = try ShimScene.holding("a")
         scene.clock.advance(by: .seconds(3_000))
         for _ in 1...3 { scene.call() }

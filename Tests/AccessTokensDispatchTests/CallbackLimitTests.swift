@@ -6,8 +6,7 @@ import Testing
 
 @Suite("Guarantees 7 and 13: a call with a limit is answered when that has passed, and only then ahead of others")
 struct CallbackLimitTests {
-    @Test("a limit that passes ends one call's wait; the load goes on, and its token is kept")
-    func passes() throws {
+    @Test func `a limit that passes ends one call's wait; the load goes on, and its token is kept`() throws {
         let scene = ShimScene()
         scene.call("1", within: .seconds(2))
         let load = try scene.load()
@@ -22,8 +21,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries == ["1 deadlineExceeded", "2 a"] && scene.loader.loadCount == 1)
     }
 
-    @Test("those whose limits pass overtake, in the order of the limits; the others keep their order")
-    func overtaking() throws {
+    @Test func `those whose limits pass overtake, in the order of the limits; the others keep their order`() throws {
         let scene = ShimScene()
         for (name, limit) in [("1", nil), ("2", 5), ("3", 2), ("4", nil), ("5", 2), ("6", 60)] {
             scene.call(name, within: limit.map { .seconds($0) })
@@ -40,8 +38,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.count == 6, "once each")
     }
 
-    @Test("an answer that is there already counts, though its turn has not come")
-    func answerInHand() {
+    @Test func `an answer that is there already counts, though its turn has not come`() {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>(), store = ScriptedStore()
         let service = TokenService(store: store, environment: .driven(by: stage, clock: clock)) { _ in
             throw ScriptedFailure.transient
@@ -67,8 +64,8 @@ struct CallbackLimitTests {
         #expect(log.entries == ["1 loadFailed", "signed out", "2 loadFailed"])
     }
 
-    @Test("without any time a hit is a hit, and a miss starts nothing", arguments: [0, -1, .min])
-    func noTime(seconds: Int64) throws {
+    @Test(arguments: [0, -1, .min])
+    func `without any time a hit is a hit, and a miss starts nothing`(seconds: Int64) throws {
         let limit = Duration.seconds(seconds)
         let scene = ShimScene()
         scene.call("1", within: limit)
@@ -82,8 +79,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.last == "3 a" && scene.clock.sleeperCount == 0)
     }
 
-    @Test("a hit with a limit needs neither an alarm nor a dispatch of its own")
-    func hits() throws {
+    @Test func `a hit with a limit needs neither an alarm nor a dispatch of its own`() throws {
         let scene = try ShimScene.holding("a")
         let dispatches = scene.queue.dispatches.entries.count
         for number in 0..<100 { scene.call("\(number)", within: .seconds(number)) }
@@ -92,8 +88,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries == (0..<100).map { "\($0) a" })
     }
 
-    @Test("calls that run out of time on their way in start nothing")
-    func onTheWay() {
+    @Test func `calls that run out of time on their way in start nothing`() {
         let scene = ShimScene()
         scene.call("1", within: .seconds(2))
         scene.call("2", within: .seconds(2))
@@ -104,8 +99,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.count == 2 && scene.clock.sleeperCount == 0)
     }
 
-    @Test("a handler is let go when its limit has passed, whatever the line waits for")
-    func handlersAreLetGo() throws {
+    @Test func `a handler is let go when its limit has passed, whatever the line waits for`() throws {
         final class Screen: Sendable {}
         let scene = ShimScene()
         scene.call("1")
@@ -120,8 +114,7 @@ struct CallbackLimitTests {
         #expect(watched == nil && scene.log.entries.isEmpty)
     }
 
-    @Test("a crowd with limits shares one alarm")
-    func oneAlarm() throws {
+    @Test func `a crowd with limits shares one alarm`() throws {
         let scene = ShimScene()
         for number in 1...1_000 { scene.call("\(number)", within: .seconds(3_600 + number)) }
         // The carrier, and the alarm.
@@ -140,8 +133,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.count == 1_001 && scene.clock.sleeperCount == 0)
     }
 
-    @Test("limits that come earlier and earlier share alarms, too, and each call is answered at its time")
-    func everEarlier() throws {
+    @Test func `limits that come earlier and earlier share alarms, too, and each call is answered at its time`() throws {
         let scene = ShimScene()
         for number in 0..<1_000 { scene.call("\(number)", within: .milliseconds(2_000 - number)) }
         scene.stage.run()
@@ -158,8 +150,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries == (0..<1_000).reversed().map { "\($0) deadlineExceeded" })
     }
 
-    @Test("many calls with limits, each soon answered, leave no alarm")
-    func manyAnswered() throws {
+    @Test func `many calls with limits, each soon answered, leave no alarm`() throws {
         let scene = ShimScene()
         for number in 0..<100 {
             scene.call("\(number)", within: .seconds(3_600))
@@ -171,8 +162,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.count == 100 && scene.clock.sleeperCount == 0)
     }
 
-    @Test("an alarm keeps no service alive, and ends with the last of its callers and holders")
-    func lifetime() throws {
+    @Test func `an alarm keeps no service alive, and ends with the last of its callers and holders`() throws {
         let clock = ManualClock(), stage = Stage(), queue = ManualQueue(), loader = ScriptedLoader()
         weak let watched = {
             let core = TokenService(environment: .driven(by: stage, clock: clock), loader: CallbackTokenLoader(loader))
@@ -191,8 +181,7 @@ struct CallbackLimitTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test("a sign-out answers a call with a limit in its turn")
-    func signOut() throws {
+    @Test func `a sign-out answers a call with a limit in its turn`() throws {
         let scene = ShimScene()
         scene.call("1", within: .seconds(5))
         scene.stage.run()
@@ -202,8 +191,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries == ["1 reset", "signed out"])
     }
 
-    @Test("retryNow takes effect for the calls behind it, and calls its handler in their order")
-    func retryNow() throws {
+    @Test func `retryNow takes effect for the calls behind it, and calls its handler in their order`() throws {
         let scene = ShimScene()
         for _ in 1...2 {
             scene.call("failed")
@@ -239,8 +227,7 @@ struct CallbackLimitClockTests {
         queue.run()
     }
 
-    @Test("a clock that wakes nobody: who comes next finds the limits that have passed")
-    func neverWakes() {
+    @Test func `with a clock that never wakes, the next caller finds the limits that have passed`() {
         let shim = shim(.neverWakes)
         call(shim, "1", within: .seconds(2))
         stage.run()
@@ -255,8 +242,7 @@ struct CallbackLimitClockTests {
         #expect(log.entries == ["1 deadlineExceeded", "2 deadlineExceeded"])
     }
 
-    @Test("a clock that wakes too early: the limit holds, at its time")
-    func wakesEarly() {
+    @Test func `a clock that wakes too early: the limit holds, at its time`() {
         let shim = shim(.wakesEarly(by: .milliseconds(1)))
         call(shim, "1", within: .seconds(2))
         runOften()
@@ -268,16 +254,14 @@ struct CallbackLimitClockTests {
         #expect(log.entries == ["1 deadlineExceeded"])
     }
 
-    @Test("a clock that cannot sleep ends the wait at once, rather than never")
-    func failsToSleep() {
+    @Test func `a clock that cannot sleep ends the wait at once, rather than never`() {
         call(shim(.failsToSleep), "1", within: .seconds(3_600))
         stage.run()
         queue.run()
         #expect(log.entries.count == 1)
     }
 
-    @Test("a clock that never sleeps keeps nothing busy once the call is answered")
-    func neverSleeps() {
+    @Test func `a clock that never sleeps keeps nothing busy once the call is answered`() {
         let shim = shim(.wakesEarly(by: .seconds(1_000_000)))
         call(shim, "1", within: .seconds(2))
         runOften()

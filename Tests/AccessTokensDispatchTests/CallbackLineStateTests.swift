@@ -88,8 +88,8 @@ import Testing
         #expect(log.entries == expected && state.callers(of: 0) == 0)
     }
 
-    @Test("the memory of a crowd is given back", arguments: [(64, true), (1_000, false)])
-    func crowd(calls: Int, isKept: Bool) {
+    @Test(arguments: [(64, true), (1_000, false)])
+    func `the memory of a crowd is given back`(calls: Int, isKept: Bool) {
         var hits = [CallbackLine.Segment()]
         for _ in 0..<calls { hits[0].calls.append(CallbackLine.Call { _ in }) }
         var misses = Array(repeating: CallbackLine.Segment(), count: calls)

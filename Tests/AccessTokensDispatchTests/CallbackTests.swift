@@ -7,8 +7,8 @@ import TokenServiceConcurrency
 
 @Suite("Guarantee 13: every handler exactly once, on the queue, in the order of the calls")
 struct CallbackTests {
-    @Test("one load however many handlers, called in the order of the calls", arguments: [1, 2, 1_000])
-    func oneLoadInOrder(handlers: Int) throws {
+    @Test(arguments: [1, 2, 1_000])
+    func `one load however many handlers, called in the order of the calls`(handlers: Int) throws {
         let scene = ShimScene()
         for number in 0..<handlers { scene.call("\(number)") }
         try scene.deliver("a")
@@ -16,8 +16,7 @@ struct CallbackTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("a handler is never called on the caller's stack, also on a hit")
-    func neverOnTheStack() throws {
+    @Test func `a handler is never called on the caller's stack, also on a hit`() throws {
         let scene = try ShimScene.holding("a")
         scene.call()
         #expect(scene.log.entries.isEmpty)
@@ -25,8 +24,7 @@ struct CallbackTests {
         #expect(scene.log.entries == ["a"], "and a hit needs nothing but the queue")
     }
 
-    @Test("a hit does not overtake a miss that was called before it")
-    func hitBehindMiss() throws {
+    @Test func `a hit does not overtake a miss that was called before it`() throws {
         let scene = ShimScene()
         scene.call("miss")
         scene.stage.run()
@@ -38,8 +36,7 @@ struct CallbackTests {
     }
 
     // Museum 27: handlers run under the lock: deadlock (GTMAppAuth; Alamofire PR#3322).
-    @Test("a handler may call again: it is answered later on the queue, never at once")
-    func reentrant() throws {
+    @Test func `a handler may call again: it is answered later on the queue, never at once`() throws {
         let scene = try ShimScene.holding("a")
         scene.call("first") { scene.call("second") }
         scene.call("third")
@@ -48,8 +45,7 @@ struct CallbackTests {
     }
 
     // Museum 18: callbacks dropped when the service is released (the article; Monstra).
-    @Test("a service released mid-load still answers every handler")
-    func released() throws {
+    @Test func `a service released mid-load still answers every handler`() throws {
         let loader = ScriptedLoader(), stage = Stage(), queue = ManualQueue(), log = Log<String>()
         weak let watched = {
             let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
@@ -67,8 +63,8 @@ struct CallbackTests {
         #expect(watched == nil, "and nothing keeps it alive afterwards")
     }
 
-    @Test("a loader that never answers: handlers get the time-out error, later ones too", arguments: [true, false])
-    func neverAnswers(isRepeatable: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a loader that never answers: handlers get the time-out error, later ones too`(isRepeatable: Bool) throws {
         let scene = ShimScene(isRepeatable: isRepeatable)
         scene.call("1")
         scene.call("2")
@@ -82,8 +78,7 @@ struct CallbackTests {
         #expect(scene.loader.loadCount == (isRepeatable ? 2 : 1))
     }
 
-    @Test("a loader that answers twice: the first answer counts")
-    func answersTwice() throws {
+    @Test func `a loader that answers twice: the first answer counts`() throws {
         let scene = ShimScene()
         scene.call("1")
         let load = try scene.load()
@@ -96,8 +91,7 @@ struct CallbackTests {
         #expect(scene.log.entries == ["1 first", "2 first"])
     }
 
-    @Test("a loader that lets its handler go without calling it fails at once, with a clear error")
-    func dropsHandler() throws {
+    @Test func `a loader that lets its handler go without calling it fails at once, with a clear error`() throws {
         let scene = ShimScene()
         let error = Log<String>()
         scene.shim.retrieveToken { result in
@@ -108,8 +102,7 @@ struct CallbackTests {
         #expect(error.entries.count == 1 && error.entries[0].contains("without calling it"))
     }
 
-    @Test("a handler does not outlive its call, whoever waits behind it")
-    func handlersAreLetGo() throws {
+    @Test func `a handler does not outlive its call, even if others wait behind it`() throws {
         final class Screen: Sendable {}
         let scene = try ShimScene.holding("a")
         weak let watched = {
@@ -127,8 +120,8 @@ struct CallbackTests {
         #expect(watched == nil)
     }
 
-    @Test("a loader may get a valid token from the service it loads for, ahead of expiry", arguments: [true, false])
-    func hitInsideALoad(isBehindAnother: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a loader may get a valid token from the service it loads for, ahead of expiry`(isBehindAnother: Bool) throws {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>()
         let loader = LoaderBox()
         let core = TokenService(environment: .driven(by: stage, clock: clock), loader: CallbackTokenLoader(loader))
@@ -152,8 +145,7 @@ struct CallbackTests {
         loader.shim.withLock { $0 = nil }
     }
 
-    @Test("a failure reaches every handler once, and the next call tries again")
-    func failure() throws {
+    @Test func `a failure reaches every handler once, and the next call tries again`() throws {
         let scene = ShimScene()
         scene.call("1")
         scene.call("2")
@@ -166,8 +158,7 @@ struct CallbackTests {
     }
 
     // Museum 20, from the callback side.
-    @Test("17: a loader that asks the service it loads for gets a clear error")
-    func selfDeadlock() throws {
+    @Test func `17: a loader that asks the service it loads for gets a clear error`() throws {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>()
         let loader = LoaderBox()
         let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
@@ -182,8 +173,8 @@ struct CallbackTests {
         loader.shim.withLock { $0 = nil }
     }
 
-    @Test("17: loaders that ask each other through their shims get a clear error", .timeLimit(.minutes(1)))
-    func circle() throws {
+    @Test(.timeLimit(.minutes(1)))
+    func `17: loaders that ask each other through their shims get a clear error`() throws {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>()
         let loaders = [LoaderBox(), LoaderBox()]
         let shims = loaders.map { loader in
@@ -201,8 +192,7 @@ struct CallbackTests {
         for loader in loaders { loader.shim.withLock { $0 = nil } }
     }
 
-    @Test("17: a load that has its answer from another service may be waited for by that one")
-    func noCircle() {
+    @Test func `17: a load that has its answer from another service may be waited for by that one`() {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), gate = SingleResult<Void>()
         let shims = Lock<[AccessTokenService]>([])
         @Sendable func ask(_ number: Int) async throws -> AccessToken {
@@ -238,8 +228,8 @@ struct CallbackTests {
         shims.withLock { $0 = [] }
     }
 
-    @Test("17: a call inside a load that an operation in front of it keeps from being a hit does not wait for that load")
-    func behindAnOperationInsideALoad() throws {
+    @Test
+    func `17: a call inside a load that an operation in front of it keeps from being a hit does not wait for that load`() throws {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>(), token = AccessToken.hour("a")
         let box = Lock<AccessTokenService?>(nil), loads = Lock(0)
         let core = TokenService(environment: .driven(by: stage, clock: clock)) { _ in
@@ -281,8 +271,7 @@ struct CallbackTests {
         func load(then handler: @escaping Handler) { shim.withLock { $0 }?.retrieveToken(then: handler) }
     }
 
-    @Test("a loader that answers before it returns, and once more later: the first answer counts")
-    func answersAtOnce() {
+    @Test func `a loader that answers before it returns, and once more later: the first answer counts`() {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>()
         let loader = HastyLoader()
         let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
@@ -304,8 +293,7 @@ struct CallbackTests {
         }
     }
 
-    @Test("misses in a row are taken to the actor by one task")
-    func carriedTogether() {
+    @Test func `misses in a row are taken to the actor by one task`() {
         let scene = ShimScene()
         for _ in 0..<100 { scene.call() }
         #expect(scene.stage.pending == 1)
@@ -329,8 +317,7 @@ struct CallbackTests {
         #expect(log.entries == ["a"])
     }
 
-    @Test("15: the most urgent of the misses that wait raises the load's priority")
-    func urgency() throws {
+    @Test func `15: the most urgent of the misses that wait raises the load's priority`() throws {
         let scene = ShimScene(), callers = Stage()
         for priority in [TaskPriority.low, .high, .low] {
             _ = callers.start(priority: priority) { [shim = scene.shim] in shim.retrieveToken { _ in } }
@@ -338,8 +325,7 @@ struct CallbackTests {
         #expect(try scene.load().priority == .high)
     }
 
-    @Test("15: a miss that is more urgent than the running load raises its priority")
-    func urgencyDuringALoad() throws {
+    @Test func `15: a miss that is more urgent than the running load raises its priority`() throws {
         // An async loader: a call with a handler does not see its task's priority change.
         let stage = Stage(), loader = ScriptedLoader()
         let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: loader)

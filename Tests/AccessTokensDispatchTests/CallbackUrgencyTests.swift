@@ -20,8 +20,7 @@ struct CallbackUrgencyTests {
         while carriers.contains(where: { $0 > .background }) { scene.stage.runMostUrgent() }
     }
 
-    @Test("a call that is more urgent than those on their way sends a carrier of its own; no other does")
-    func carriersByPriority() {
+    @Test func `a call that is more urgent than those on their way sends a carrier of its own; no other does`() {
         let calls: [(as: TaskPriority, carriers: [TaskPriority])] = [
             (.background, [.background]), (.background, [.background]), (.medium, [.background, .medium]),
             (.low, [.background, .medium]), (.high, [.background, .medium, .high]), (.medium, [.background, .medium, .high]),
@@ -32,8 +31,8 @@ struct CallbackUrgencyTests {
         }
     }
 
-    @Test("a carrier that has arrived is forgotten, and so is its urgency", arguments: [TaskPriority.low, .high])
-    func arrived(priority: TaskPriority) {
+    @Test(arguments: [TaskPriority.low, .high])
+    func `a carrier that has arrived is forgotten, and so is its urgency`(priority: TaskPriority) {
         for _ in 1...2 {
             call("", as: .medium)
             scene.stage.run()
@@ -43,8 +42,7 @@ struct CallbackUrgencyTests {
         }
     }
 
-    @Test("the urgent carrier takes all along, in order, and the load is as urgent; the others find nothing")
-    func urgentFirst() throws {
+    @Test func `the urgent carrier takes all along, in order, and the load is as urgent; the others find nothing`() throws {
         call("1", as: .background)
         _ = callers.start(priority: .background) { [scene] in scene.shim.invalidate(.hour("other")) { scene.log.append("2") } }
         call("3", as: .high)
@@ -62,8 +60,7 @@ struct CallbackUrgencyTests {
         #expect(scene.log.entries.count == 3 && scene.loader.loadCount == 1)
     }
 
-    @Test("an urgent operation does not wait behind a background call either")
-    func urgentOperation() {
+    @Test func `an urgent operation does not wait behind a background call either`() {
         call("1", as: .background)
         _ = callers.start(priority: .high) { [scene] in scene.shim.reset { _ in scene.log.append("signed out") } }
         runUrgent()
@@ -71,8 +68,7 @@ struct CallbackUrgencyTests {
         #expect(scene.log.entries == ["1 reset", "signed out"])
     }
 
-    @Test("a background carrier that never gets a thread is the only one of its kind")
-    func starved() {
+    @Test func `a background carrier that never gets a thread is the only one of its kind`() {
         for _ in 1...100 {
             call("", as: .background)
             call("", as: .high)

@@ -15,8 +15,7 @@ struct DispatchQueueTests {
         await withCheckedContinuation { continuation in service.retrieveToken { _ in continuation.resume() } }
     }
 
-    @Test("code written for the articles' API compiles and works")
-    func articleCode() async {
+    @Test func `code written for the articles' API compiles and works`() async {
         let service = makeServices()[1]
         let answer = await withCheckedContinuation { continuation in
             ProfileScreen(tokenService: service).loadProfile { continuation.resume(returning: $0) }
@@ -24,8 +23,8 @@ struct DispatchQueueTests {
         #expect(answer == "profile loaded")
     }
 
-    @Test("queue.sync {} waits for the hits called before it", arguments: [1, 100, 10_000])
-    func syncWaits(calls: Int) async {
+    @Test(arguments: [1, 100, 10_000])
+    func `queue.sync {} waits for the hits called before it`(calls: Int) async {
         let queue = DispatchQueue(label: "test")
         let service = AccessTokenService(loader: loader, queue: queue)
         await warm(service)
@@ -36,8 +35,8 @@ struct DispatchQueueTests {
     }
 
     // As many as a delivery takes along, and more.
-    @Test("queue.sync {} waits for hits called while an earlier handler runs", arguments: [1, 64, 65, 1_000])
-    func syncWaitsDuringDelivery(calls: Int) async {
+    @Test(arguments: [1, 64, 65, 1_000])
+    func `queue.sync {} waits for hits called while an earlier handler runs`(calls: Int) async {
         let queue = DispatchQueue(label: "test")
         let service = AccessTokenService(loader: loader, queue: queue)
         await warm(service)
@@ -55,8 +54,7 @@ struct DispatchQueueTests {
         #expect(log.entries == Array(0...calls))
     }
 
-    @Test("handlers run on the injected queue")
-    func onTheQueue() async {
+    @Test func `handlers run on the injected queue`() async {
         let key = DispatchSpecificKey<String>()
         let queue = DispatchQueue(label: "test")
         queue.setSpecific(key: key, value: "here")
@@ -69,8 +67,7 @@ struct DispatchQueueTests {
         }
     }
 
-    @Test("on a concurrent queue handlers still come one after the other, in the order of the calls")
-    func concurrentQueue() async {
+    @Test func `on a concurrent queue handlers still come one after the other, in the order of the calls`() async {
         let queue = DispatchQueue(label: "test", attributes: .concurrent)
         let service = AccessTokenService(loader: loader, queue: queue)
         await warm(service)
@@ -91,8 +88,8 @@ struct DispatchQueueTests {
         #expect(running.withLock { $0.most } == 1)
     }
 
-    @Test("threads that call at once: every handler once, each thread's in its order", .tags(.threads))
-    func threads() async {
+    @Test(.tags(.threads))
+    func `threads that call at once: every handler once, each thread's in its order`() async {
         let service = AccessTokenService(loader: loader)
         let threads = 8, calls = 500
         let log = Log<(thread: Int, call: Int)>()

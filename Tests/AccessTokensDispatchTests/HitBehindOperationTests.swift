@@ -53,8 +53,8 @@ struct HitBehindOperationTests {
     }
 
     /// In its soft window a token is no hit at the first look.
-    @Test("called before: it takes effect between the call's look and its place", arguments: Ending.allCases, Moment.all)
-    func calledBefore(_ ending: Ending, moment: Moment) {
+    @Test(arguments: Ending.allCases, Moment.all)
+    func `called before: it takes effect between the call's look and its place`(_ ending: Ending, moment: Moment) {
         for age in [0, 3_000] {
             let scene = Scene(age: .seconds(age))
             ending.end(by: scene.shim)
@@ -65,8 +65,8 @@ struct HitBehindOperationTests {
         }
     }
 
-    @Test("hits in front of it get the token, a call behind it is none of them", arguments: Ending.allCases, Moment.all)
-    func behindHits(_ ending: Ending, moment: Moment) {
+    @Test(arguments: Ending.allCases, Moment.all)
+    func `hits in front of it get the token, a call behind it is none of them`(_ ending: Ending, moment: Moment) {
         let scene = Scene()
         scene.call("1")
         ending.end(by: scene.shim)
@@ -76,8 +76,8 @@ struct HitBehindOperationTests {
         #expect(scene.log.entries == ["1 old", "2 new"])
     }
 
-    @Test("called by another thread after the look: the call comes behind it", arguments: Ending.allCases, Moment.all)
-    func calledMeanwhile(_ ending: Ending, moment: Moment) {
+    @Test(arguments: Ending.allCases, Moment.all)
+    func `called by another thread after the look: the call comes behind it`(_ ending: Ending, moment: Moment) {
         let scene = Scene()
         scene.meanwhile.atReading(moment.reading) {
             ending.end(by: scene.shim)
@@ -88,8 +88,8 @@ struct HitBehindOperationTests {
         #expect(scene.log.entries == ["1 new"])
     }
 
-    @Test("refusals on real threads: the next call of the same thread never gets the refused token", .tags(.threads))
-    func storm() async {
+    @Test(.tags(.threads))
+    func `refusals on real threads: the next call of the same thread never gets the refused token`() async {
         let clock = HesitantClock()
         let service = TokenService(environment: .init(clock: clock)) { _ in .hour("loaded") }
         let shim = AccessTokenService(service: service)

@@ -54,19 +54,19 @@ struct OracleTests {
             expected: ["1 a", "2 a"], stage3: ([], "1: captured weakly")),
     ]
 
-    @Test("stage 3", arguments: cases)
-    func stage3(_ oracle: Case) {
+    @Test(arguments: cases)
+    func `stage 3`(_ oracle: Case) {
         let log = Stage3Subject().perform(oracle.steps)
         #expect(log == oracle.stage3?.log ?? oracle.expected, "\(oracle.stage3?.flaw ?? "")")
     }
 
-    @Test("the shim", arguments: cases)
-    func shim(_ oracle: Case) {
+    @Test(arguments: cases)
+    func `the shim`(_ oracle: Case) {
         #expect(ShimSubject().perform(oracle.steps) == oracle.expected)
     }
 
-    @Test("TokenService", arguments: cases)
-    func service(_ oracle: Case) {
+    @Test(arguments: cases)
+    func `TokenService`(_ oracle: Case) {
         #expect(ServiceSubject().perform(oracle.steps) == oracle.expected)
     }
 }

@@ -23,8 +23,7 @@ struct OwnServiceTests {
         run()
     }
 
-    @Test("policy, clock and executor")
-    func policy() {
+    @Test func `policy, clock and executor`() {
         let service = AccessTokenService(
             loader: loader, queue: queue, policy: RefreshPolicy(loadTimeout: .seconds(3)),
             environment: .driven(by: stage, clock: clock))
@@ -35,8 +34,7 @@ struct OwnServiceTests {
         #expect(log.entries == ["loadTimedOut"])
     }
 
-    @Test("store and hand-over of what is given up")
-    func store() {
+    @Test func `store and hand-over of what is given up`() {
         let stored = AccessToken("stored", lifetime: .seconds(3600), refreshToken: "refresh")
         let now = Date(timeIntervalSince1970: 0), discarded = Log<String>()
         let store = ScriptedStore(StoredToken(stored, received: now))

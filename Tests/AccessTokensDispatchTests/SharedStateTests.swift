@@ -6,8 +6,7 @@ import Testing
 
 @Suite("Guarantees 13 and 14: fences in the order of the calls; both worlds, one state")
 struct SharedStateTests {
-    @Test("14: async and callback callers share one token and one load")
-    func shared() throws {
+    @Test func `14: async and callback callers share one token and one load`() throws {
         let scene = ShimScene()
         let events = scene.service.events()
         for number in 0..<10 { scene.call("\(number)") }
@@ -26,8 +25,7 @@ struct SharedStateTests {
         #expect(last.value??.callers == 20, "every handler counts as a caller")
     }
 
-    @Test("14: what one world drops, the other misses")
-    func invalidated() throws {
+    @Test func `14: what one world drops, the other misses`() throws {
         let scene = try ShimScene.holding("a")
         _ = scene.stage.start { [service = scene.service] in await service.invalidate(.hour("a")) }
         scene.call()
@@ -35,8 +33,7 @@ struct SharedStateTests {
         #expect(scene.log.entries == ["b"])
     }
 
-    @Test("a call made before a reset is a call before the fence, wherever its block runs")
-    func callBeforeReset() throws {
+    @Test func `a call made before a reset is a call before the fence, wherever its block runs`() throws {
         let scene = ShimScene()
         scene.call()
         // The call is still on its way in; an async caller's reset reaches the actor first.
@@ -47,8 +44,7 @@ struct SharedStateTests {
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test("calls after the shim's own reset see nothing from before it")
-    func callAfterReset() throws {
+    @Test func `calls after the shim's own reset see nothing from before it`() throws {
         let scene = try ShimScene.holding("old")
         scene.call("before")
         scene.shim.reset { [log = scene.log] in log.append("signed out, dropped \($0.discarded.first?.value ?? "nothing")") }
@@ -61,8 +57,7 @@ struct SharedStateTests {
         #expect(scene.log.entries.last == "after new")
     }
 
-    @Test("misses before the shim's reset get the reset error, misses after it the new token")
-    func missesAroundReset() throws {
+    @Test func `misses before the shim's reset get the reset error, misses after it the new token`() throws {
         let scene = ShimScene()
         scene.call("1")
         scene.stage.run()
@@ -76,8 +71,7 @@ struct SharedStateTests {
         #expect(scene.log.entries.last == "3 new")
     }
 
-    @Test("invalidate and replace take effect for the calls behind them, and call their handlers in order")
-    func controlsInOrder() throws {
+    @Test func `invalidate and replace take effect for the calls behind them, and call their handlers in order`() throws {
         let scene = try ShimScene.holding("a")
         let log = scene.log
         scene.call("1")
@@ -91,8 +85,7 @@ struct SharedStateTests {
         #expect(log.entries.last == "3 c")
     }
 
-    @Test("an async reset between the shim's own operations is seen by the calls that were made before it")
-    func mixedResets() throws {
+    @Test func `an async reset between the shim's own operations is seen by the calls that were made before it`() throws {
         let scene = try ShimScene.holding("a")
         scene.shim.replace(with: .hour("b"))
         scene.run()
@@ -107,8 +100,8 @@ struct SharedStateTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("a hit is not lined up behind the reset that ended it", arguments: [1, 2])
-    func hitBesideReset(reading: Int) {
+    @Test(arguments: [1, 2])
+    func `a hit is not lined up behind the reset that ended it`(reading: Int) {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), meanwhile = Meanwhile()
         let clock = OddClock(ManualClock(), onReading: meanwhile.read)
         let service = TokenService(environment: .driven(by: stage, clock: clock), loader: ScriptedLoader())
@@ -125,8 +118,7 @@ struct SharedStateTests {
         #expect(log.entries == ["signed out"])
     }
 
-    @Test("the shim's sign-out is a fence at once, and its handler is called when the store has removed the token")
-    func signOutWithStore() throws {
+    @Test func `the shim's sign-out is a fence at once, and its handler is called when the store has removed the token`() throws {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), store = ScriptedStore()
         let service = TokenService(store: store, environment: .driven(by: stage, clock: ManualClock())) { _ in .hour("a") }
         let shim = AccessTokenService(service: service, enqueue: queue.async)
@@ -146,8 +138,7 @@ struct SharedStateTests {
         #expect(log.entries == ["signed in", "removed old", "a"])
     }
 
-    @Test("two shims over one service share its state; each keeps its own order")
-    func twoShims() throws {
+    @Test func `two shims over one service share its state; each keeps its own order`() throws {
         let scene = ShimScene()
         let other = AccessTokenService(service: scene.service, enqueue: scene.queue.async)
         scene.call("1")
@@ -157,8 +148,7 @@ struct SharedStateTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("misses before and after another's reset don't share an answer")
-    func missesAroundAnothersReset() throws {
+    @Test func `misses before and after another's reset don't share an answer`() throws {
         let scene = ShimScene(), late = Stage()
         scene.call("1")
         // The first is still on its way in.
@@ -170,8 +160,7 @@ struct SharedStateTests {
         #expect(scene.log.entries == ["1 reset", "2 new"])
     }
 
-    @Test("an operation that has taken effect stops no hit: nothing but the queue is needed")
-    func hitBehindOperation() throws {
+    @Test func `an operation that has taken effect stops no hit: nothing but the queue is needed`() throws {
         let scene = try ShimScene.holding("a")
         scene.shim.invalidate(.hour("other"))
         scene.run()

@@ -7,8 +7,8 @@ import Testing
 struct CancellationTests {
     // Museum 3: cancelling the first caller fails the others (okta-mobile-swift; azure-sdk-for-net#19424).
     // Museum 4: cancelling any waiter cancels the shared load and poisons the cache (soto-core).
-    @Test("whoever is cancelled leaves at once, and alone", arguments: 0..<4)
-    func leavesAlone(index: Int) throws {
+    @Test(arguments: 0..<4)
+    func `a cancelled caller leaves at once, and alone`(index: Int) throws {
         let scene = Scene(isRepeatable: true, endsWhenCancelled: true)
         var waiting = scene.calls(4)
         let leaver = waiting.remove(at: index)
@@ -22,16 +22,14 @@ struct CancellationTests {
         #expect(waiting.allSatisfy { $0.value?.value == "a" })
     }
 
-    @Test("a caller cancelled before a miss starts nothing")
-    func cancelledBefore() {
+    @Test func `a caller cancelled before a miss starts nothing`() {
         let scene = Scene()
         let caller = scene.stage.startCancelled { [service = scene.service] in try await service.retrieveToken() }
         #expect(caller.isCancelledWithError)
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test("8: with nobody waiting the load goes on, and its token is kept")
-    func outlivesCallers() throws {
+    @Test func `8: a load without callers goes on, and its token is kept`() throws {
         let scene = Scene()
         let waiting = scene.calls(3)
         waiting.forEach { $0.cancel() }
@@ -42,8 +40,8 @@ struct CancellationTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("a caller's own limit ends its waiting only", arguments: [1, 5, 29])
-    func ownLimit(seconds: Int) throws {
+    @Test(arguments: [1, 5, 29])
+    func `a caller's own limit ends its waiting only`(seconds: Int) throws {
         let scene = Scene()
         let patient = scene.call()
         let hasty = scene.call(within: .seconds(seconds))
@@ -57,8 +55,7 @@ struct CancellationTests {
     }
 
     // Museum 15: the second caller's deadline disables the shared one (firebase PR#16665).
-    @Test("another caller's limit changes nothing about the load's own")
-    func limitsAreApart() throws {
+    @Test func `another caller's limit changes nothing about the load's own`() throws {
         let scene = Scene()
         let first = scene.call()
         _ = scene.call(within: .seconds(3600))
@@ -66,15 +63,14 @@ struct CancellationTests {
         #expect(first.code == .loadTimedOut)
     }
 
-    @Test("a limit of nothing on a miss starts nothing", arguments: [Duration.zero, .seconds(-1)])
-    func noTime(limit: Duration) {
+    @Test(arguments: [Duration.zero, .seconds(-1)])
+    func `a limit of nothing on a miss starts nothing`(limit: Duration) {
         let scene = Scene()
         #expect(scene.call(within: limit).code == .deadlineExceeded)
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test("many callers with limits of their own, answered or not, share a few timers")
-    func sharedTimers() throws {
+    @Test func `many callers with limits of their own, answered or not, share a few timers`() throws {
         let scene = Scene()
         _ = scene.call(within: .seconds(20))
         #expect(scene.clock.sleeperCount == 2, "the load's and the caller's")
@@ -90,8 +86,7 @@ struct CancellationTests {
         }
     }
 
-    @Test("callers leave in the order of their own limits, whatever the order of their calls")
-    func ownLimits() throws {
+    @Test func `callers leave in the order of their own limits, whatever the order of their calls`() throws {
         let scene = Scene()
         let limits = [7, 3, 9, 1, 5, 5, 2]
         let callers = limits.map { scene.call(within: .seconds($0)) }
@@ -103,8 +98,7 @@ struct CancellationTests {
         }
     }
 
-    @Test("ten thousand callers come and go while one waits, in order to the end")
-    func comeAndGo() throws {
+    @Test func `ten thousand callers come and go while one waits, in order to the end`() throws {
         let scene = Scene()
         let first = scene.call()
         for _ in 0..<100 {

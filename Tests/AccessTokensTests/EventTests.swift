@@ -15,8 +15,7 @@ struct EventTests {
         }.value ?? []
     }
 
-    @Test("a service's life, told in order, each event with its generation and load")
-    func story() throws {
+    @Test func `a service's life, told in order, each event with its generation and load`() throws {
         let scene = Scene()
         let events = scene.service.events()
         _ = scene.calls(3)
@@ -37,8 +36,7 @@ struct EventTests {
             ])
     }
 
-    @Test("an event's error says when the next attempt is, like the callers' own")
-    func datedErrors() throws {
+    @Test func `an event's error says when the next attempt is, like the callers' own`() throws {
         let scene = Scene()
         let events = scene.service.events()
         let caller = scene.call()
@@ -47,8 +45,7 @@ struct EventTests {
         #expect(caller.retryAt == 7 && error?.retryAt?.timeIntervalSince1970 == 7)
     }
 
-    @Test("callers that wait on through a replacement are counted with the new load")
-    func countedThroughReplacement() throws {
+    @Test func `callers that wait on through a replacement are counted with the new load`() throws {
         let scene = Scene()
         let events = scene.service.events()
         _ = scene.calls(3)
@@ -57,8 +54,7 @@ struct EventTests {
         #expect(collect(events, 3, in: scene).last?.callers == 8)
     }
 
-    @Test("every subscriber has a bounded buffer of its own: a slow one loses the oldest")
-    func bounded() throws {
+    @Test func `every subscriber has a bounded buffer of its own: a slow one loses the oldest`() throws {
         let scene = Scene()
         let slow = scene.service.events(bufferingNewest: 2), quick = scene.service.events()
         for number in 0..<10 { scene.replace(with: .hour("\(number)")) }
@@ -66,8 +62,7 @@ struct EventTests {
         #expect(collect(quick, 10, in: scene).map(\.generation) == Array(1...10))
     }
 
-    @Test("streams end when the service is released, and a stream that ended costs nothing")
-    func ends() {
+    @Test func `streams end when the service is released, and a stream that ended costs nothing`() {
         let stage = Stage()
         var service: TokenService? = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in .hour("a") }
         let events = service?.events()
@@ -80,15 +75,14 @@ struct EventTests {
         #expect(reader.value == 0)
     }
 
-    @Test("a buffer has room for one event at least", arguments: [0, -1])
-    func room(limit: Int) {
+    @Test(arguments: [0, -1])
+    func `a buffer has room for one event at least`(limit: Int) {
         let scene = Scene(), events = scene.service.events(bufferingNewest: limit)
         scene.reset()
         #expect(scene.told(by: events).map(\.name) == [.reset])
     }
 
-    @Test("a stream that nobody reads any longer is let go, with what it has not told")
-    func letGo() throws {
+    @Test func `a stream without a reader is released, with the events it still holds`() throws {
         final class Cause: Error {}
         let scene = Scene()
         weak let cause = try {
@@ -105,8 +99,7 @@ struct EventTests {
     }
 
     // Museum 27: handlers that run under the lock (GTMAppAuth; Alamofire PR#3322). Resuming a reader runs its executor.
-    @Test("a reader's executor may ask the service anything while it is told an event")
-    func curiousExecutor() {
+    @Test func `a reader's executor may ask the service anything while it is told an event`() {
         let scene = Scene(), told = Log<TokenEvent.Name>(), events = scene.service.events()
         let curious = CuriousExecutor(scene.stage) { [service = scene.service] in _ = service.events() }
         let reader = Task(executorPreference: curious) { for await event in events { told.append(event.name) } }

@@ -6,8 +6,7 @@ import Testing
 
 @Suite("Guarantee 4: failures are not cached as answers")
 struct FailureTests {
-    @Test("those who waited share the error, and the next caller tries at once")
-    func shared() throws {
+    @Test func `those who waited share the error, and the next caller tries at once`() throws {
         let scene = Scene()
         let waiting = scene.calls(5)
         scene.fail(try scene.load())
@@ -20,8 +19,7 @@ struct FailureTests {
 
     // Museum 5: a failed load served for ever (soto-core#708). Museum 22: arithmetic that overflows at failure 58
     // (aws-sdk-java-v2#6805).
-    @Test("the pauses double to a minute and never overflow, over 100 failures")
-    func pauses() throws {
+    @Test func `the pauses double to a minute and never overflow, over 100 failures`() throws {
         let scene = Scene()
         var pauses: [Double] = []
         for _ in 1...100 {
@@ -44,10 +42,8 @@ struct FailureTests {
         #expect(pauses.dropFirst(7).allSatisfy { 60 <= $0 && $0 <= 75 })
     }
 
-    @Test(
-        "the server's Retry-After wins, up to an hour, also after a first failure",
-        arguments: [(5, 5), (3_600, 3_600), (100_000, 3_600), (0, 0), (-5, 0)])
-    func retryAfter(seconds: Int, honoured: Int) throws {
+    @Test(arguments: [(5, 5), (3_600, 3_600), (100_000, 3_600), (0, 0), (-5, 0)])
+    func `the server's Retry-After wins, up to an hour, also after a first failure`(seconds: Int, honoured: Int) throws {
         let scene = Scene()
         let caller = scene.call()
         scene.fail(try scene.load(), with: ScriptedFailure(retryAfter: .seconds(seconds)))
@@ -62,8 +58,8 @@ struct FailureTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("a refused grant asks the server no more", arguments: ["replace", "reset", "retryNow"])
-    func grantRefused(until cure: String) throws {
+    @Test(arguments: ["replace", "reset", "retryNow"])
+    func `a refused grant asks the server no more`(until cure: String) throws {
         let scene = Scene()
         let caller = scene.call()
         scene.fail(try scene.load(), with: ScriptedFailure.grantRefused)
@@ -81,8 +77,7 @@ struct FailureTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("a refused client is tried again after the longest pause, and heals")
-    func clientRefused() throws {
+    @Test func `a refused client is tried again after the longest pause, and heals`() throws {
         let scene = Scene()
         let caller = scene.call()
         scene.fail(try scene.load(), with: ScriptedFailure.clientRefused)
@@ -95,8 +90,7 @@ struct FailureTests {
         #expect(healed.value?.value == "a")
     }
 
-    @Test("success clears the count: the next failure is a first one")
-    func successClears() throws {
+    @Test func `success clears the count: the next failure is a first one`() throws {
         let scene = Scene()
         for _ in 1...4 {
             _ = scene.call()
@@ -111,8 +105,8 @@ struct FailureTests {
         #expect(caller.retryAt == scene.clock.now.offset / .seconds(1))
     }
 
-    @Test("a token that arrives already expired is a transient failure", arguments: [Duration.zero, .seconds(-1)])
-    func expiredOnArrival(lifetime: Duration) throws {
+    @Test(arguments: [Duration.zero, .seconds(-1)])
+    func `a token that arrives already expired is a transient failure`(lifetime: Duration) throws {
         let scene = Scene()
         let caller = scene.call()
         try scene.deliver(AccessToken("a", lifetime: lifetime))
@@ -122,8 +116,7 @@ struct FailureTests {
         #expect(next.value?.value == "b")
     }
 
-    @Test("a token that arrives inside its leeway answers its waiters and is not cached")
-    func insideLeeway() throws {
+    @Test func `a token that arrives inside its leeway answers its waiters and is not cached`() throws {
         let scene = Scene()
         let waiting = scene.calls(2)
         let load = try scene.load()
@@ -136,8 +129,7 @@ struct FailureTests {
     }
 
     // Museum 29: a transport error taken for a sign-out (OAuthenticator; tuist PR#10276).
-    @Test("a transport error keeps the grant")
-    func grantSurvives() throws {
+    @Test func `a transport error keeps the grant`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
         scene.advance(by: .seconds(60))
         _ = scene.call()
@@ -146,8 +138,7 @@ struct FailureTests {
         #expect(try scene.load().previous?.refreshToken == "r")
     }
 
-    @Test("a loader's CancellationError is a failed load, not the caller's cancellation")
-    func loaderCancellation() throws {
+    @Test func `a loader's CancellationError is a failed load, not the caller's cancellation`() throws {
         let scene = Scene()
         let caller = scene.call()
         scene.fail(try scene.load(), with: CancellationError())
@@ -155,8 +146,7 @@ struct FailureTests {
     }
 
     // Museum 29 again: what the service knows nothing about is no reason to ask for a sign-in.
-    @Test("an error that says nothing of its remedy is a transient one")
-    func unknownError() throws {
+    @Test func `an error that says nothing of its remedy is a transient one`() throws {
         struct Unknown: Error {}
         let scene = Scene()
         let caller = scene.call()
@@ -166,8 +156,8 @@ struct FailureTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("a Retry-After of nothing does not end our own pause", arguments: [0, -5])
-    func emptyRetryAfter(seconds: Int) throws {
+    @Test(arguments: [0, -5])
+    func `a Retry-After of nothing does not end our own pause`(seconds: Int) throws {
         let scene = Scene()
         var callers: [Scene.Caller] = []
         for _ in 1...2 {

@@ -5,8 +5,7 @@ import Testing
 
 @Suite("Guarantee 5: compare, then drop")
 struct InvalidationTests {
-    @Test("the refused current token is dropped, and the next caller loads with it as previous")
-    func drops() throws {
+    @Test func `the refused current token is dropped, and the next caller loads with it as previous`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(3600), refreshToken: "r"))
         scene.invalidate(AccessToken("a"))
         #expect(scene.service.cachedToken == nil)
@@ -18,8 +17,7 @@ struct InvalidationTests {
     }
 
     // Museum 10: a late 401 for the old token throws the fresh one away (KTOR-5681; p2/OAuth2).
-    @Test("a late refusal of an older token leaves the fresh one alone")
-    func lateRefusal() throws {
+    @Test func `a late refusal of an older token leaves the fresh one alone`() throws {
         let scene = try Scene.holding(.hour("old"))
         scene.invalidate(.hour("old"))
         _ = scene.call()
@@ -30,8 +28,8 @@ struct InvalidationTests {
     }
 
     // Museum 11: N concurrent 401s start N refreshes; with rotation the session dies (OAuthenticator: 20 → 20).
-    @Test("any number of refusals of one token make one load", arguments: [2, 20, 200])
-    func storm(callers: Int) throws {
+    @Test(arguments: [2, 20, 200])
+    func `any number of refusals of one token make one load`(callers: Int) throws {
         let scene = try Scene.holding(.hour("a"))
         let waiting = (0..<callers).map { _ in
             scene.stage.start { [service = scene.service] in
@@ -45,8 +43,7 @@ struct InvalidationTests {
     }
 
     // Museum 12: the server hands out the rejected token again, for ever (home-assistant/iOS PR#5317; okhttp#960).
-    @Test("a server that returns the refused token again gets a paced retry, and callers a clear error")
-    func sameTokenAgain() throws {
+    @Test func `a server that returns the refused token again gets a paced retry, and callers a clear error`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.invalidate(.hour("a"))
         for attempt in 1...2 {
@@ -59,8 +56,7 @@ struct InvalidationTests {
         #expect(scene.loader.loadCount == 3)
     }
 
-    @Test("refusals cause at most 5 loads in 30 s, then a clear error with the moment it ends")
-    func atMostFive() throws {
+    @Test func `refusals cause at most 5 loads in 30 s, then a clear error with the moment it ends`() throws {
         let scene = try Scene.holding(.hour("0"))
         for number in 1...5 {
             scene.advance(by: .seconds(1))
@@ -80,8 +76,7 @@ struct InvalidationTests {
         #expect(healed.value?.value == "6")
     }
 
-    @Test("a server that returns the refused token for ever meets the same limit")
-    func atMostFiveOfTheSame() throws {
+    @Test func `a server that keeps returning the refused token meets the same limit`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.invalidate(.hour("a"))
         var codes: [TokenServiceError.Code?] = []
@@ -95,8 +90,7 @@ struct InvalidationTests {
         #expect(scene.loader.loadCount == 6)
     }
 
-    @Test("a refusal that joins a running refresh is no load of its own, and does not count")
-    func joinDoesNotCount() throws {
+    @Test func `a refusal that joins a running refresh starts no load, and does not count`() throws {
         let scene = try Scene.holding(.hour("0"))
         scene.advance(by: .seconds(3000))
         _ = scene.call()
@@ -113,8 +107,7 @@ struct InvalidationTests {
         }
     }
 
-    @Test("the last eight refused tokens are remembered")
-    func rememberedEight() throws {
+    @Test func `the last eight refused tokens are remembered`() throws {
         let scene = Scene()
         for number in 0...8 { scene.invalidate(.hour("\(number)")) }
         let caller = scene.call()
@@ -125,8 +118,7 @@ struct InvalidationTests {
         #expect(other.value?.value == "0", "the ninth pushed it out")
     }
 
-    @Test("a refused token is remembered until it has expired")
-    func rememberedUntilExpiry() throws {
+    @Test func `a refused token is remembered until it has expired`() throws {
         let scene = Scene()
         scene.invalidate(AccessToken("a", lifetime: .seconds(100)))
         scene.advance(by: .seconds(100))
@@ -137,8 +129,7 @@ struct InvalidationTests {
 
     // Museum 13: a forced refresh joins the older, ordinary flight (okta-mobile-swift; MeetingBar PR#974): it may join
     // the refresh of that same token, but whatever that returns, the refused token is not served.
-    @Test("an invalidation during a refresh of that token joins the refresh")
-    func joinsRefresh() throws {
+    @Test func `an invalidation during a refresh of that token joins the refresh`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3000))
         #expect(scene.call().value?.value == "a")
@@ -150,8 +141,7 @@ struct InvalidationTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("a refresh that was joined and returns the refused token is a failure")
-    func joinedRefreshReturnsTheSame() throws {
+    @Test func `a refresh that was joined and returns the refused token is a failure`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3000))
         _ = scene.call()
@@ -165,8 +155,7 @@ struct InvalidationTests {
 
     // Museum 24: invalidating during a refresh stores the stale value (caffeine#193); a completed refresh is discarded
     // (caffeine#1970).
-    @Test("a refusal of an older token during a load discards nothing")
-    func completedLoadIsKept() throws {
+    @Test func `a refusal of an older token during a load discards nothing`() throws {
         let scene = Scene()
         let caller = scene.call()
         scene.invalidate(.hour("older"))
@@ -186,8 +175,7 @@ struct InvalidationTests {
         #expect(waiting.value?.value == "a")
     }
 
-    @Test("refusing one token again and again pushes no other out")
-    func rememberedOnce() throws {
+    @Test func `refusing one token again and again pushes no other out`() throws {
         let scene = Scene()
         scene.invalidate(.hour("first"))
         for _ in 1...8 { scene.invalidate(.hour("again")) }
@@ -196,8 +184,7 @@ struct InvalidationTests {
         #expect(caller.code == .tokenRejectedBefore)
     }
 
-    @Test("refused tokens that have expired take nobody's place")
-    func expiredTakeNoPlace() throws {
+    @Test func `refused tokens that have expired take no other's place`() throws {
         let scene = Scene()
         scene.invalidate(.hour("first"))
         scene.invalidate(AccessToken("short", lifetime: .seconds(1)))
@@ -209,8 +196,7 @@ struct InvalidationTests {
         #expect(caller.code == .tokenRejectedBefore)
     }
 
-    @Test("the limit on loads after refusals stops no other load, and counts none")
-    func otherLoads() throws {
+    @Test func `the limit on loads after refusals stops no other load, and counts none`() throws {
         let scene = try Scene.holding(.hour("0"))
         func expire(_ name: String) throws {
             scene.advance(by: .seconds(1))

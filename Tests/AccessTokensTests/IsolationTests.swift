@@ -10,8 +10,8 @@ struct IsolationTests {
     @TaskLocal static var caller = "nobody"
 
     // Museum 23: the clock moved backwards, an expired token looks valid (the wall-clock peers).
-    @Test("12: moving the wall clock neither revives nor kills a token", arguments: [-1e9, 1e9])
-    func wallClock(jump: Double) throws {
+    @Test(arguments: [-1e9, 1e9])
+    func `12: moving the wall clock neither revives nor kills a token`(jump: Double) throws {
         let wall = Lock(Date(timeIntervalSince1970: 1_000_000_000))
         let stage = Stage()
         let clock = ManualClock()
@@ -26,8 +26,7 @@ struct IsolationTests {
         #expect(service.cachedToken == nil)
     }
 
-    @Test("15: a higher-priority caller raises the load's priority")
-    func urgency() throws {
+    @Test func `15: a higher-priority caller raises the load's priority`() throws {
         let scene = Scene()
         _ = scene.stage.start(priority: .low) { [service = scene.service] in try await service.retrieveToken() }
         let load = try scene.load()
@@ -38,8 +37,7 @@ struct IsolationTests {
         #expect(load.priority == .high)
     }
 
-    @Test("16: no caller's task-locals or cancellation reach the load")
-    func context() throws {
+    @Test func `16: no caller's task-locals or cancellation reach the load`() throws {
         let stage = Stage()
         let seen = Log<String>()
         let service = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in
@@ -55,8 +53,8 @@ struct IsolationTests {
     }
 
     // Museum 20: the loader's own request asks the service for a token: deadlock (vellum PR#22311; GTMAppAuth).
-    @Test("17: a loader that asks its own service gets a clear error at once", arguments: ["structured", "task"])
-    func selfDeadlock(kind: String) throws {
+    @Test(arguments: ["structured", "task"])
+    func `17: a loader that asks its own service gets a clear error at once`(kind: String) throws {
         let stage = Stage()
         let box = Lock<TokenService?>(nil)
         let service = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in
@@ -72,8 +70,7 @@ struct IsolationTests {
         box.withLock { $0 = nil }
     }
 
-    @Test("17: a task that outlives the load that started it is an ordinary caller")
-    func leftoverTask() throws {
+    @Test func `17: a task that outlives the load that started it is an ordinary caller`() throws {
         let stage = Stage(), clock = ManualClock()
         let box = Lock<TokenService?>(nil), tokens = Log<String>()
         let service = TokenService(environment: .driven(by: stage, clock: clock)) { _ in
@@ -92,8 +89,7 @@ struct IsolationTests {
         box.withLock { $0 = nil }
     }
 
-    @Test("15: urgency ends with those who had it")
-    func urgencyEnds() throws {
+    @Test func `15: urgency ends with those who had it`() throws {
         let scene = Scene()
         _ = scene.stage.start(priority: .high) { [service = scene.service] in try await service.retrieveToken() }
         scene.invalidate(try scene.deliver(.hour("a")))
@@ -101,8 +97,7 @@ struct IsolationTests {
         #expect(try scene.load().priority == .low)
     }
 
-    @Test("15: a load that starts for somebody who waits already is as urgent as they are")
-    func urgencySurvivesReplacement() throws {
+    @Test func `15: a load that starts for callers already waiting is as urgent as they are`() throws {
         let scene = Scene()
         _ = scene.stage.start(priority: .high) { [service = scene.service] in try await service.retrieveToken() }
         _ = try scene.load()
@@ -120,8 +115,7 @@ struct IsolationTests {
         #expect(caller.value?.value == "the other's")
     }
 
-    @Test("17: two services whose loaders ask each other don't wait for ever either")
-    func circle() throws {
+    @Test func `17: two services whose loaders ask each other get an error, too`() throws {
         let stage = Stage()
         let other = Lock<TokenService?>(nil)
         let first = TokenService(environment: .driven(by: stage, clock: ManualClock())) { _ in

@@ -6,8 +6,7 @@ import Testing
 
 @Suite("Lifetimes: nothing leaks, nothing is left running")
 struct LifetimeTests {
-    @Test("a service released mid-load lives until the load ends, and answers its callers")
-    func releasedMidLoad() throws {
+    @Test func `a service released mid-load lives until the load ends, and answers its callers`() throws {
         let stage = Stage(), loader = ScriptedLoader(), clock = ManualClock()
         var service: TokenService? = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)
         weak let watched = service
@@ -39,8 +38,8 @@ struct LifetimeTests {
         #expect(watched == nil)
     }
 
-    @Test("a service that is released with a token, or with a refused grant, is gone", arguments: [true, false])
-    func released(isHolding: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a service that is released with a token, or with a refused grant, is gone`(isHolding: Bool) throws {
         weak let watched = try {
             let scene = Scene()
             _ = scene.call()
@@ -50,8 +49,8 @@ struct LifetimeTests {
         #expect(watched == nil)
     }
 
-    @Test("after reset and release nothing is left running", arguments: [true, false])
-    func afterReset(isRepeatable: Bool) throws {
+    @Test(arguments: [true, false])
+    func `after reset and release nothing is left running`(isRepeatable: Bool) throws {
         let scene = Scene(isRepeatable: isRepeatable, endsWhenCancelled: true)
         weak let watched = scene.service
         let waiting = scene.call(within: .seconds(100))
@@ -62,8 +61,7 @@ struct LifetimeTests {
         #expect(watched != nil)
     }
 
-    @Test("a cancelled caller leaves nothing behind")
-    func cancelledCaller() throws {
+    @Test func `a cancelled caller leaves nothing behind`() throws {
         let stage = Stage(), loader = ScriptedLoader(isRepeatable: true, endsWhenCancelled: true), clock = ManualClock()
         weak let watched = {
             let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)
@@ -80,8 +78,8 @@ struct LifetimeTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test("a load that has ended leaves nothing in the service", arguments: [true, false])
-    func endedLoad(succeeds: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a load that has ended leaves nothing in the service`(succeeds: Bool) throws {
         let scene = Scene()
         _ = scene.call()
         let load = try scene.load()

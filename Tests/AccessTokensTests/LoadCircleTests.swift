@@ -3,7 +3,7 @@ import AccessTokensTesting
 import TestStage
 import Testing
 
-@Suite("Guarantee 17: loads that would wait for each other in a circle end at once, whoever started them")
+@Suite("Guarantee 17: loads that would wait for each other in a circle end at once, however they started")
 struct LoadCircleTests {
     /// A loader that asks another service once its gate is open.
     private static func asking(_ numbers: Int..., as name: String) -> Neighbours.Loader {

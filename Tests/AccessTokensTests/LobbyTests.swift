@@ -16,30 +16,29 @@ import TokenServiceConcurrency
         return lobby
     }
 
-    @Test("a load may be joined until its limit", arguments: [(9, true), (10, false), (11, false)])
-    func limit(second: Int, isJoined: Bool) {
+    @Test(arguments: [(9, true), (10, false), (11, false)])
+    func `a load may be joined until its limit`(second: Int, isJoined: Bool) {
         var lobby = Self.loading
         let place = lobby.join(now: .seconds(second))
         #expect((place != nil) == isJoined)
     }
 
-    @Test("only by callers of the generation that it belongs to", arguments: [(0, false), (1, true), (2, false)])
-    func generation(seen: Int, isJoined: Bool) {
+    @Test(arguments: [(0, false), (1, true), (2, false)])
+    func `only by callers of the generation that it belongs to`(seen: Int, isJoined: Bool) {
         var lobby = Self.loading
         let place = lobby.join(generation: seen)
         #expect((place != nil) == isJoined)
     }
 
-    @Test("whoever is more urgent than those who wait comes in, to make the load as urgent")
-    func urgency() {
+    @Test func `a caller more urgent than those who wait comes in, to make the load as urgent`() {
         var lobby = Self.loading
         lobby.admit("urgent", priority: .medium)
         let high = lobby.join(urgency: .high), medium = lobby.join(urgency: .medium)
         #expect(high == nil && medium != nil)
     }
 
-    @Test("an urgency lasts as long as anybody waits", arguments: [true, false])
-    func urgencyEnds(isAnswered: Bool) throws {
+    @Test(arguments: [true, false])
+    func `an urgency lasts as long as anybody waits`(isAnswered: Bool) throws {
         var lobby = Self.loading
         let place = lobby.admit(priority: .high)
         lobby.admit("other", priority: .low)
@@ -56,7 +55,7 @@ import TokenServiceConcurrency
         #expect(lobby.urgency == .background)
     }
 
-    @Test func `an urgency ends when nobody waits any longer`() {
+    @Test func `an urgency ends when no caller waits any longer`() {
         var lobby = Self.loading
         let place = lobby.admit(priority: .high)
         _ = lobby.leave(place, with: .left)
@@ -72,7 +71,7 @@ import TokenServiceConcurrency
         #expect(before == nil && after == nil)
     }
 
-    @Test func `while the actor decides nobody joins, and it hears of all who have`() {
+    @Test func `while the actor decides no caller joins, and it hears of all who have`() {
         var lobby = Self.loading
         _ = lobby.join()
         _ = lobby.join()
@@ -81,8 +80,7 @@ import TokenServiceConcurrency
         #expect(second.joined == 0 && second.isAwaited)
     }
 
-    @Test("callers are answered in the order of their places, whoever suspends first")
-    func orderOfPlaces() throws {
+    @Test func `callers are answered in the order of their places, not of their suspensions`() throws {
         var lobby = Self.loading
         let first = try lobby.place(), second = try lobby.place()
         lobby.admit("third", priority: .background)
@@ -93,8 +91,7 @@ import TokenServiceConcurrency
         #expect(lobby.waiters.count == 0)
     }
 
-    @Test("an answer meets those who have suspended and those on their way, and nobody who left")
-    func crowd() throws {
+    @Test func `an answer reaches the suspended and those on their way, but none who left`() throws {
         var lobby = Self.loading, places: [Lobby.Place] = []
         for _ in 0..<6 { places.append(try lobby.place()) }
         for index in [0, 2, 4] { _ = lobby.suspend("\(index)", at: places[index]) }

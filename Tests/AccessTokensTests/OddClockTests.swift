@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Guarantee 9, whatever the clock does: timers are only hints")
 struct OddClockTests {
-    @Test("a clock that wakes too early still ends the wait, at its time", arguments: [1, 999])
-    func wakesEarly(milliseconds: Int) throws {
+    @Test(arguments: [1, 999])
+    func `a clock that wakes too early still ends the wait, at its time`(milliseconds: Int) throws {
         let stage = Stage(), clock = ManualClock(), loader = ScriptedLoader()
         let odd = OddClock(clock, fault: .wakesEarly(by: .milliseconds(milliseconds)))
         let service = TokenService(environment: .driven(by: stage, clock: odd), loader: loader)
@@ -25,8 +25,7 @@ struct OddClockTests {
         #expect(patient.code == .loadTimedOut)
     }
 
-    @Test("a clock that cannot sleep ends waits at once, rather than never")
-    func failsToSleep() throws {
+    @Test func `a clock that cannot sleep ends waits at once, rather than never`() throws {
         let stage = Stage(), loader = ScriptedLoader()
         let service = TokenService(
             environment: .driven(by: stage, clock: OddClock(ManualClock(), fault: .failsToSleep)), loader: loader)
@@ -34,10 +33,8 @@ struct OddClockTests {
         #expect(caller.code == .loadTimedOut)
     }
 
-    @Test(
-        "limits of any size are limits, on the real clock too",
-        arguments: [Duration.seconds(Int64.max), .seconds(Int64.max) * 18, Duration(attoseconds: .max)])
-    func hugeLimits(limit: Duration) async throws {
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.max) * 18, Duration(attoseconds: .max)])
+    func `limits of any size are limits, on the real clock too`(limit: Duration) async throws {
         let policy = RefreshPolicy(loadTimeout: limit, maximumLeeway: limit, maximumRefreshWindow: limit)
         let service = TokenService(policy: policy) { _ in
             await Task.yield()
@@ -49,8 +46,7 @@ struct OddClockTests {
         await #expect(throws: TokenServiceError.self) { try await service.retrieveToken(within: .zero - limit) }
     }
 
-    @Test("a clock that wakes nobody: whoever comes next finds that the load has taken too long")
-    func neverWakes() throws {
+    @Test func `with a clock that never wakes, the next caller finds that the load has taken too long`() throws {
         let stage = Stage(), clock = ManualClock(), loader = ScriptedLoader(isRepeatable: true)
         let service = TokenService(environment: .driven(by: stage, clock: OddClock(clock, fault: .neverWakes)), loader: loader)
         let patient = stage.start { try await service.retrieveToken() }

@@ -67,8 +67,7 @@ struct OnTheWayTests {
         #expect(caller.value?.value == "given")
     }
 
-    @Test("who comes cancelled, or without time, is not counted with those who joined")
-    func countsThoseWhoJoined() throws {
+    @Test func `who comes cancelled, or without time, is not counted with those who joined`() throws {
         let events = scene.service.events()
         _ = scene.calls(3)
         _ = scene.stage.startCancelled { [service = scene.service] in try await service.retrieveToken() }

@@ -8,8 +8,8 @@ struct OneLoadTests {
     // Museum 1: check, suspend, set makes two loads (aws-sdk-swift's cached resolver; spring-security#14123: 20 fetches).
     // Museum 28: waiting by blocking a thread of the pool (okta-mobile-swift PR#272; MSAL common PR#911). The stage has
     // one thread, on which all of them wait.
-    @Test("1: however many callers, one load", arguments: [1, 2, 3, 100, 1_000])
-    func oneLoad(callers: Int) throws {
+    @Test(arguments: [1, 2, 3, 100, 1_000])
+    func `1: however many callers, one load`(callers: Int) throws {
         let scene = Scene()
         let waiting = scene.calls(callers)
         let token = try scene.deliver(.hour("a"))
@@ -18,8 +18,7 @@ struct OneLoadTests {
     }
 
     // Museum 2: the flag set inside the spawned work (google-cloud-go PR#12586). Here the load has not even begun to run.
-    @Test("1: a caller that arrives before the load's first step joins it")
-    func joinsBeforeFirstStep() throws {
+    @Test func `1: a caller that arrives before the load's first step joins it`() throws {
         let scene = Scene()
         let pair = scene.stage.start { [service = scene.service] in
             async let first = service.retrieveToken()
@@ -31,8 +30,7 @@ struct OneLoadTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("2: waiters are answered in the order of their arrival")
-    func firstInFirstOut() throws {
+    @Test func `2: waiters are answered in the order of their arrival`() throws {
         let scene = Scene()
         let order = Log<Int>()
         for caller in 0..<50 {
@@ -46,8 +44,7 @@ struct OneLoadTests {
     }
 
     // Museum 17: a waiter woken before the value is published (google-auth-java#692).
-    @Test("2: whoever is answered and asks again finds the token published")
-    func publishedBeforeAnswered() throws {
+    @Test func `2: a caller that is answered and asks again finds the token published`() throws {
         let scene = Scene()
         let twice = scene.stage.start { [service = scene.service] in
             let first = try await service.retrieveToken()
@@ -57,8 +54,7 @@ struct OneLoadTests {
         #expect(twice.value?.0 == token && twice.value?.1 == token)
     }
 
-    @Test("2: even an answer given on the actor itself finds the token published")
-    func publishedBeforeTheAnswer() throws {
+    @Test func `2: even an answer given on the actor itself finds the token published`() throws {
         let scene = Scene()
         let seen = Log<String?>()
         scene.perform { service in
@@ -69,8 +65,7 @@ struct OneLoadTests {
     }
 
     // Museum 16: a continuation resumed twice (okta-mobile-swift#170): a late second outcome finds nobody to answer.
-    @Test("2: a caller that left is not answered, and one that was answered cannot leave")
-    func answeredOnce() throws {
+    @Test func `2: a caller that left is not answered, and one that was answered cannot leave`() throws {
         let scene = Scene()
         let leaver = scene.call(), stayer = scene.call()
         leaver.cancel()
@@ -81,8 +76,7 @@ struct OneLoadTests {
         #expect(stayer.value?.value == "a")
     }
 
-    @Test("3: a valid token is returned without a load and without suspending")
-    func hitNeverSuspends() async throws {
+    @Test func `3: a valid token is returned without a load and without suspending`() async throws {
         let scene = try Scene.holding(.hour("a"))
         // Outside the stage nobody runs the actor's jobs: a call that needed the actor could not come back.
         let token = try await scene.service.retrieveToken()
@@ -90,21 +84,19 @@ struct OneLoadTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("3: a cancelled caller gets a valid token too")
-    func hitForTheCancelled() throws {
+    @Test func `3: a cancelled caller gets a valid token too`() throws {
         let scene = try Scene.holding(.hour("a"))
         let cancelled = scene.stage.startCancelled { [service = scene.service] in try await service.retrieveToken() }
         #expect(cancelled.value?.value == "a")
     }
 
-    @Test("3: a hit ignores the caller's limit", arguments: [Duration.zero, .seconds(-1), .seconds(5)])
-    func hitWithinAnyLimit(limit: Duration) throws {
+    @Test(arguments: [Duration.zero, .seconds(-1), .seconds(5)])
+    func `3: a hit ignores the caller's limit`(limit: Duration) throws {
         let scene = try Scene.holding(.hour("a"))
         #expect(scene.call(within: limit).value?.value == "a")
     }
 
-    @Test("the peek starts nothing and sees only what may be handed out")
-    func peek() throws {
+    @Test func `the peek starts nothing and sees only what may be handed out`() throws {
         let scene = Scene()
         #expect(scene.service.cachedToken == nil)
         scene.stage.run()
@@ -117,15 +109,15 @@ struct OneLoadTests {
     }
 
     // Museum 25: token and expiry read at different moments (aws-sdk-go#3448): they are one copy here.
-    @Test("3: at the very moment of hard expiry the token is no longer handed out", arguments: [(3539, true), (3540, false)])
-    func boundary(second: Int, isHit: Bool) throws {
+    @Test(arguments: [(3539, true), (3540, false)])
+    func `3: at the very moment of hard expiry the token is no longer handed out`(second: Int, isHit: Bool) throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(second))
         #expect((scene.service.cachedToken != nil) == isHit)
     }
 
-    @Test("3: a token is judged by its own expiry, whatever is put in place meanwhile", arguments: [1, 2])
-    func oneCopy(reading: Int) async throws {
+    @Test(arguments: [1, 2])
+    func `3: a token is judged by its own expiry, whatever is put in place meanwhile`(reading: Int) async throws {
         let stage = Stage(), clock = ManualClock(), meanwhile = Meanwhile()
         let odd = OddClock(clock, onReading: meanwhile.read)
         let service = TokenService(environment: .driven(by: stage, clock: odd), loader: ScriptedLoader())

@@ -12,8 +12,7 @@ struct RefreshAheadTests {
         return scene
     }
 
-    @Test("in the soft window callers get the current token at once while one load runs")
-    func oneLoadInBackground() throws {
+    @Test func `in the soft window callers get the current token at once while one load runs`() throws {
         let scene = try sceneInWindow()
         #expect(scene.calls(100).allSatisfy { $0.value?.value == "a" })
         #expect(scene.loader.loadCount == 2)
@@ -23,8 +22,7 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("the first caller in the window claims the refresh without suspending")
-    func claimNeverSuspends() async throws {
+    @Test func `the first caller in the window claims the refresh without suspending`() async throws {
         let scene = try sceneInWindow()
         // Nobody runs the stage: a caller that waited for the actor could not come back.
         #expect(try await scene.service.retrieveToken().value == "a")
@@ -32,23 +30,21 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("one caller claims the refresh for all: nobody else sends anybody to the actor")
-    func claimedOnce() async throws {
+    @Test func `one caller claims the refresh for all: no other sends a task to the actor`() async throws {
         let scene = try sceneInWindow()
         for _ in 0..<100 { _ = try await scene.service.retrieveToken() }
         #expect(scene.stage.pending == 1)
     }
 
-    @Test("no timer starts a refresh: without callers nothing happens")
-    func noTimer() throws {
+    @Test func `no timer starts a refresh: without callers nothing happens`() throws {
         let scene = try sceneInWindow()
         scene.advance(by: .seconds(100))
         #expect(scene.loader.loadCount == 1)
         #expect(scene.clock.sleeperCount == 0)
     }
 
-    @Test("before the window nobody refreshes", arguments: [0, 1, 2639])
-    func beforeTheWindow(second: Int) throws {
+    @Test(arguments: [0, 1, 2639])
+    func `before the window no caller starts a refresh`(second: Int) throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(second))
         _ = scene.call()
@@ -56,8 +52,7 @@ struct RefreshAheadTests {
     }
 
     // Museum 6: a failed refresh-ahead displaces a token that is still valid (google-cloud-rust#5809; soto-core).
-    @Test("a failed refresh keeps the token and is tried again after 30 s, doubling")
-    func failureKeepsToken() throws {
+    @Test func `a failed refresh keeps the token and is tried again after 30 s, doubling`() throws {
         let scene = try sceneInWindow()
         var loads = 1
         for pause in [30, 60, 120, 240] {
@@ -72,8 +67,7 @@ struct RefreshAheadTests {
         }
     }
 
-    @Test("a refused grant stops the refreshes until hard expiry, then callers ask once more")
-    func permanentStopsUntilExpiry() throws {
+    @Test func `a refused grant stops the refreshes until hard expiry, then callers ask once more`() throws {
         let scene = try sceneInWindow()
         _ = scene.call()
         scene.fail(try scene.load(), with: ScriptedFailure.grantRefused)
@@ -88,8 +82,7 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 3)
     }
 
-    @Test("at hard expiry callers join the running load, with its original limit")
-    func joinsAtHardExpiry() throws {
+    @Test func `at hard expiry callers join the running load, with its original limit`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3530))
         _ = scene.call()
@@ -105,8 +98,7 @@ struct RefreshAheadTests {
         #expect(scene.call().value?.value == "b")
     }
 
-    @Test("our pause after a failed refresh never delays callers at hard expiry")
-    func pauseEndsAtExpiry() throws {
+    @Test func `our pause after a failed refresh never delays callers at hard expiry`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3539))
         _ = scene.call()
@@ -117,8 +109,7 @@ struct RefreshAheadTests {
         #expect(caller.value?.value == "b")
     }
 
-    @Test("the server's Retry-After holds for everybody, beyond hard expiry too")
-    func retryAfterHolds() throws {
+    @Test func `the server's Retry-After holds for every caller, beyond hard expiry too`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3539))
         _ = scene.call()
@@ -128,8 +119,8 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("a refresh that never answers leaves the token, and is given up after its limit", arguments: [true, false])
-    func stuckRefresh(isRepeatable: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a refresh that never answers leaves the token, and is given up after its limit`(isRepeatable: Bool) throws {
         let scene = try sceneInWindow(isRepeatable: isRepeatable)
         _ = scene.call()
         let stuck = try scene.load()
@@ -145,8 +136,7 @@ struct RefreshAheadTests {
         }
     }
 
-    @Test("a refresh that returns a token inside its leeway keeps the good one, and the new grant")
-    func gainedNothing() throws {
+    @Test func `a refresh that returns a token inside its leeway keeps the good one, and the new grant`() throws {
         let scene = try sceneInWindow()
         _ = scene.call()
         let refresh = try scene.load()
@@ -159,8 +149,7 @@ struct RefreshAheadTests {
         #expect(try scene.load().previous?.refreshToken == "rotated", "which an attempt has spent: the pause is the longest")
     }
 
-    @Test("retryNow ends the pause of a failed refresh")
-    func retryNow() throws {
+    @Test func `retryNow ends the pause of a failed refresh`() throws {
         let scene = try sceneInWindow()
         _ = scene.call()
         scene.fail(try scene.load(), with: ScriptedFailure.grantRefused)
@@ -169,8 +158,7 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 3)
     }
 
-    @Test("retryNow also ends the pause that a stalled refresh will leave")
-    func retryNowWhileStalled() throws {
+    @Test func `retryNow also ends the pause that a stalled refresh will leave`() throws {
         let scene = try sceneInWindow()
         _ = scene.call()
         let stuck = try scene.load()
@@ -181,8 +169,7 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 3)
     }
 
-    @Test("the server's own wish wins over the window")
-    func refreshIn() throws {
+    @Test func `the server's own wish wins over the window`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(3600), refreshIn: .seconds(600)))
         scene.advance(by: .seconds(599))
         _ = scene.call()
@@ -192,8 +179,7 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("a caller whom only the actor can answer claims the refresh too")
-    func claimedInTheActor() throws {
+    @Test func `a caller whom only the actor can answer claims the refresh too`() throws {
         let scene = try sceneInWindow()
         // So does a call behind a callback's operation, though a token is there.
         scene.perform { service in await service.join(callers: 1, seen: 0) { _ in } }
@@ -201,8 +187,8 @@ struct RefreshAheadTests {
     }
 
     // At either of the two readings of a call that has more to do than to hand out the token.
-    @Test("of two callers who see at the same moment that a refresh is due one claims it", arguments: [1, 2])
-    func claimedByOne(reading: Int) {
+    @Test(arguments: [1, 2])
+    func `of two callers who see at the same moment that a refresh is due one claims it`(reading: Int) {
         let stage = Stage(), clock = ManualClock(), meanwhile = Meanwhile()
         let odd = OddClock(clock, onReading: meanwhile.read)
         let service = TokenService(environment: .driven(by: stage, clock: odd), loader: ScriptedLoader())
@@ -213,16 +199,14 @@ struct RefreshAheadTests {
         #expect(stage.pending == 1)
     }
 
-    @Test("while a refresh runs, callers send nobody to the actor")
-    func nobodySent() throws {
+    @Test func `while a refresh runs, callers send no task to the actor`() throws {
         let scene = try sceneInWindow()
         _ = scene.call()
         for _ in 0..<3 { #expect(scene.service.lookUp().token?.value == "a") }
         #expect(scene.stage.pending == 0)
     }
 
-    @Test("a refresh that may not start beside three given up is asked for again after a pause only")
-    func tooManyGivenUp() throws {
+    @Test func `a refresh that may not start beside three given up is asked for again after a pause only`() throws {
         let scene = try sceneInWindow(isRepeatable: true)
         for pause in [30, 60, 120] {
             _ = scene.call()
@@ -236,8 +220,7 @@ struct RefreshAheadTests {
         #expect(scene.stage.pending == 0)
     }
 
-    @Test("retryNow begins the count of failed refreshes anew")
-    func retryNowForgets() throws {
+    @Test func `retryNow begins the count of failed refreshes anew`() throws {
         let scene = try sceneInWindow()
         for _ in 1...3 {
             scene.retryNow()
@@ -249,8 +232,7 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 5, "after a first failure 30 … 37.5 s")
     }
 
-    @Test("a refused client is asked again after the longest pause")
-    func clientRefused() throws {
+    @Test func `a refused client is asked again after the longest pause`() throws {
         let scene = try sceneInWindow()
         _ = scene.call()
         scene.fail(try scene.load(), with: ScriptedFailure.clientRefused)
@@ -262,8 +244,7 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 3)
     }
 
-    @Test("a refresh that fails after hard expiry fails like any load, though nobody came in between")
-    func failsAfterExpiry() throws {
+    @Test func `a refresh that fails after hard expiry fails like any load, even if no caller came in between`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3_530))
         _ = scene.call()
@@ -274,8 +255,10 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("a token inside its leeway that arrives after hard expiry is no failed refresh, though nobody came in between")
-    func arrivesAfterExpiry() throws {
+    @Test
+    func `a token inside its leeway that arrives after hard expiry is not a failed refresh, even if no caller came in between`()
+        throws
+    {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3_530))
         _ = scene.call()
@@ -285,8 +268,8 @@ struct RefreshAheadTests {
         #expect(scene.told(by: events).map(\.name) == [.loadSucceeded])
     }
 
-    @Test("a stalled refresh whose token ends is no second time-out", arguments: [true, false])
-    func stalledOnce(isRefused: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a stalled refresh whose token ends does not time out again`(isRefused: Bool) throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3_500))
         _ = scene.call()

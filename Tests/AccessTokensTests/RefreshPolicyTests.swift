@@ -8,13 +8,11 @@ struct RefreshPolicyTests {
     private let policy = RefreshPolicy()
 
     /// The table that stands beside the formulas.
-    @Test(
-        "the worked table is true",
-        arguments: [
-            (5, 0.5, 4.5, 3.25, 3.375), (60, 6, 54, 39, 40.5), (300, 30, 270, 195, 202.5), (600, 60, 540, 390, 405),
-            (3_600, 60, 3_540, 2_640, 2_730), (86_400, 60, 86_340, 85_440, 85_530),
-        ])
-    func table(lifetime: Int, leeway: Double, expiry: Double, earliest: Double, latest: Double) {
+    @Test(arguments: [
+        (5, 0.5, 4.5, 3.25, 3.375), (60, 6, 54, 39, 40.5), (300, 30, 270, 195, 202.5), (600, 60, 540, 390, 405),
+        (3_600, 60, 3_540, 2_640, 2_730), (86_400, 60, 86_340, 85_440, 85_530),
+    ])
+    func `the worked table is true`(lifetime: Int, leeway: Double, expiry: Double, earliest: Double, latest: Double) {
         let lifetime = Duration.seconds(lifetime)
         #expect(policy.leeway(forLifetime: lifetime) == .seconds(leeway))
         #expect(policy.hardExpiry(forLifetime: lifetime) == .seconds(expiry))
@@ -29,9 +27,8 @@ struct RefreshPolicyTests {
     }
 
     // Museum 21: leeway sign inverted (gotrue-swift PR#55); leeway longer than the lifetime: busy loop (gcloud-rust#6678).
-    @Test(
-        "leeway, window and expiry stand in order for every lifetime", arguments: [1, 2, 9, 59, 61, 599, 601, 7_199, 1_000_000])
-    func order(seconds: Int) throws {
+    @Test(arguments: [1, 2, 9, 59, 61, 599, 601, 7_199, 1_000_000])
+    func `leeway, window and expiry stand in order for every lifetime`(seconds: Int) throws {
         let lifetime = Duration.seconds(seconds)
         let expiry = policy.hardExpiry(forLifetime: lifetime)
         for jitter in [0, 0.5, 0.999] {
@@ -40,13 +37,11 @@ struct RefreshPolicyTests {
         }
     }
 
-    @Test(
-        "no lifetime overflows, traps or inverts",
-        arguments: [
-            Duration(attoseconds: .min), .seconds(Int64.min), .seconds(-1), .zero, .seconds(Int64.max),
-            Duration(attoseconds: .max),
-        ])
-    func extremes(lifetime: Duration) throws {
+    @Test(arguments: [
+        Duration(attoseconds: .min), .seconds(Int64.min), .seconds(-1), .zero, .seconds(Int64.max),
+        Duration(attoseconds: .max),
+    ])
+    func `no lifetime overflows, traps or inverts`(lifetime: Duration) throws {
         let scene = Scene()
         // The longest lifetime overflows only when it is added to something.
         scene.advance(by: .seconds(100))
@@ -59,17 +54,14 @@ struct RefreshPolicyTests {
         #expect(scene.service.cachedToken == nil)
     }
 
-    @Test(
-        "refresh_in is honoured when it lies before hard expiry",
-        arguments: [(1, true), (3_539, true), (3_540, false), (0, false), (-1, false)])
-    func refreshIn(seconds: Int, isHonoured: Bool) {
+    @Test(arguments: [(1, true), (3_539, true), (3_540, false), (0, false), (-1, false)])
+    func `refresh_in is honoured when it lies before hard expiry`(seconds: Int, isHonoured: Bool) {
         let start = policy.refreshStart(forLifetime: .seconds(3600), refreshIn: .seconds(seconds), jitter: 0)
         #expect((start == .seconds(seconds)) == isHonoured)
     }
 
-    @Test(
-        "a hasty server makes no loop: every token rests a quarter of what is left, 30 s at most", arguments: [1, 1_000, 30_000])
-    func hastyServer(milliseconds: Int) throws {
+    @Test(arguments: [1, 1_000, 30_000])
+    func `a hasty server makes no loop: every token rests a quarter of what is left, 30 s at most`(milliseconds: Int) throws {
         let scene = Scene()
         func hasty(_ name: String) -> AccessToken {
             AccessToken(name, lifetime: .seconds(3600), refreshIn: .milliseconds(milliseconds))
@@ -84,16 +76,14 @@ struct RefreshPolicyTests {
         #expect(scene.loader.loadCount == 10)
     }
 
-    @Test("a token without lifetime is good until invalidated, and has no soft window")
-    func noLifetime() throws {
+    @Test func `a token without lifetime is good until invalidated, and has no soft window`() throws {
         let scene = try Scene.holding(AccessToken("a"))
         scene.advance(by: .seconds(1_000_000_000))
         #expect(scene.call().value?.value == "a")
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("jitter is drawn once per token: asking often never comes nearer to a refresh")
-    func jitterOnce() throws {
+    @Test func `jitter is drawn once per token: asking often never comes nearer to a refresh`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(2640))
         for _ in 0..<1_000 { _ = scene.call() }
@@ -102,8 +92,7 @@ struct RefreshPolicyTests {
         #expect(scene.loader.loadCount == loads)
     }
 
-    @Test("different seeds spread the refreshes of a fleet, equal seeds replay")
-    func jitterSpreads() throws {
+    @Test func `different seeds spread the refreshes of a fleet, equal seeds replay`() throws {
         func firstRefresh(seed: UInt64) throws -> Int {
             let scene = Scene(seed: seed)
             _ = scene.call()
@@ -121,8 +110,8 @@ struct RefreshPolicyTests {
         #expect(try (0..<20).map { try firstRefresh(seed: $0) } == seconds)
     }
 
-    @Test("no busy loop: a loader that is as slow as its tokens are short is asked once per call", arguments: [1, 5, 60])
-    func noBusyLoop(seconds: Int) throws {
+    @Test(arguments: [1, 5, 60])
+    func `no busy loop: a loader that is as slow as its tokens are short is asked once per call`(seconds: Int) throws {
         let scene = Scene()
         for round in 1...5 {
             let caller = scene.call()
@@ -139,8 +128,7 @@ struct RefreshPolicyTests {
         }
     }
 
-    @Test("values out of range are moved into it")
-    func clamped() {
+    @Test func `values out of range are moved into it`() {
         var policy = RefreshPolicy(loadTimeout: .seconds(-1), maximumLeeway: .seconds(-1), maximumRefreshWindow: .seconds(-1))
         #expect(policy.loadTimeout > .zero && policy.maximumLeeway == .zero && policy.maximumRefreshWindow == .zero)
         policy.loadTimeout = .zero
@@ -151,21 +139,18 @@ struct RefreshPolicyTests {
     }
 
     /// The two tables that stand beside the pauses, and what lies beyond them.
-    @Test(
-        "the pauses' tables are true",
-        arguments: [
-            (Int.min, 0.0, 30.0), (0, 0, 30), (1, 0, 30), (2, 1, 60), (3, 2, 120), (4, 4, 240), (5, 8, 300), (6, 16, 300),
-            (7, 32, 300), (8, 60, 300), (58, 60, 300), (64, 60, 300), (Int.max, 60, 300),
-        ])
-    func pauses(failures: Int, load: Double, refresh: Double) {
+    @Test(arguments: [
+        (Int.min, 0.0, 30.0), (0, 0, 30), (1, 0, 30), (2, 1, 60), (3, 2, 120), (4, 4, 240), (5, 8, 300), (6, 16, 300),
+        (7, 32, 300), (8, 60, 300), (58, 60, 300), (64, 60, 300), (Int.max, 60, 300),
+    ])
+    func `the pauses' tables are true`(failures: Int, load: Double, refresh: Double) {
         for (jitter, factor) in [(-1, 1), (0, 1), (.nan, 1), (0.5, 1.125), (1, 1.25), (1e300, 1.25)] as [(Double, Double)] {
             #expect(RefreshPolicy.pause(afterFailures: failures, jitter: jitter) == .seconds(load * factor))
             #expect(RefreshPolicy.refreshPause(afterFailures: failures, jitter: jitter) == .seconds(refresh * factor))
         }
     }
 
-    @Test("a token rests a quarter of what is left of it, if that is less than 30 s")
-    func rest() throws {
+    @Test func `a token rests a quarter of what is left of it, if that is less than 30 s`() throws {
         let scene = Scene()
         _ = scene.call()
         // 54 s until hard expiry.

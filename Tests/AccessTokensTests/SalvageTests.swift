@@ -24,8 +24,7 @@ struct SalvageTests {
         #expect(try scene.load().previous?.refreshToken == "SECRET new")
     }
 
-    @Test("each attempt spends a refresh token, so the pause is the longest, or the server's if that is longer")
-    func pause() throws {
+    @Test func `each attempt spends a refresh token, so the pause is the longest, or the server's if that is longer`() throws {
         for (wish, pause) in [(nil, 60.0), (Duration.seconds(1), 60), (.seconds(600), 600)] {
             let scene = Scene(), caller = scene.call()
             scene.fail(try scene.load(), with: Self.salvage(ScriptedFailure(retryAfter: wish)))
@@ -36,8 +35,8 @@ struct SalvageTests {
         }
     }
 
-    @Test("in the soft window, too", arguments: [(nil, 300), (Duration.seconds(1), 300), (.seconds(400), 400)])
-    func softPause(wish: Duration?, pause: Int) throws {
+    @Test(arguments: [(nil, 300), (Duration.seconds(1), 300), (.seconds(400), 400)])
+    func `in the soft window, too`(wish: Duration?, pause: Int) throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(2_800))
         _ = scene.call()

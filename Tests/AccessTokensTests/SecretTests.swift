@@ -14,8 +14,7 @@ struct SecretTests {
         return ["\(value)", String(describing: value), String(reflecting: value), dumped]
     }
 
-    @Test("no text made of a token shows it, alone or inside something else")
-    func token() {
+    @Test func `no text made of a token shows it, alone or inside something else`() {
         let values: [Any] = [Self.token, [Self.token], Optional(Self.token) as Any, ["key": Self.token], Set([Self.token])]
         for text in values.flatMap(texts) {
             #expect(!text.contains("SECRET"))
@@ -23,8 +22,7 @@ struct SecretTests {
         #expect("\(Self.token)".contains("read"), "what is no secret is said")
     }
 
-    @Test("no dump of a service in any state shows a token")
-    func service() throws {
+    @Test func `no dump of a service in any state shows a token`() throws {
         let scene = try Scene.holding(Self.token)
         var dumps = texts(of: scene.service) + texts(of: scene.loader)
         scene.invalidate(Self.token)
@@ -34,8 +32,7 @@ struct SecretTests {
         for text in dumps { #expect(!text.contains("SECRET")) }
     }
 
-    @Test("no event and no error shows a token")
-    func eventsAndErrors() throws {
+    @Test func `no event and no error shows a token`() throws {
         let scene = Scene()
         let events = scene.service.events()
         let caller = scene.call()

@@ -5,8 +5,7 @@ import Testing
 
 @Suite("Guarantee 6: sign-out is a fence")
 struct SignOutTests {
-    @Test("reset returns the dropped token, whose grant is to be revoked, and leaves the service empty")
-    func returnsGrant() throws {
+    @Test func `reset returns the dropped token, whose grant is to be revoked, and leaves the service empty`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
         scene.advance(by: .seconds(100))
         let dropped = scene.stage.start { [service = scene.service] in await service.reset() }
@@ -21,8 +20,8 @@ struct SignOutTests {
     }
 
     // Museum 7: sign-out during a load is undone by its result (supabase-swift#1371; Alamofire; Auth0.swift).
-    @Test("a load that began before the reset is cancelled, and its result discarded", arguments: [true, false])
-    func lateSuccess(isRepeatable: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a load that began before the reset is cancelled, and its result discarded`(isRepeatable: Bool) throws {
         let scene = Scene(isRepeatable: isRepeatable)
         let waiting = scene.calls(3)
         let load = try scene.load()
@@ -37,8 +36,7 @@ struct SignOutTests {
         #expect(next.value?.value == "new")
     }
 
-    @Test("a late failure is discarded too: no pause, no error, no event")
-    func lateFailure() throws {
+    @Test func `a late failure is discarded too: no pause, no error, no event`() throws {
         let scene = Scene()
         _ = scene.call()
         let load = try scene.load()
@@ -55,8 +53,7 @@ struct SignOutTests {
         #expect(names.value == [.loadStarted, .loadSucceeded])
     }
 
-    @Test("a caller from before the reset, still on its way to the actor, starts no load after it")
-    func onItsWay() throws {
+    @Test func `a caller from before the reset, still on its way to the actor, starts no load after it`() throws {
         let scene = Scene()
         let both = scene.stage.start { [service = scene.service] in
             async let reset = service.reset()
@@ -70,8 +67,7 @@ struct SignOutTests {
     }
 
     // Museum 8: user B signs in during A's load; A's result overwrites (Alamofire).
-    @Test("a change of user during a load: nothing of the first user's is seen")
-    func changeOfUser() throws {
+    @Test func `a change of user during a load: nothing of the first user's is seen`() throws {
         let scene = Scene()
         let alice = scene.call()
         let load = try scene.load()
@@ -85,8 +81,7 @@ struct SignOutTests {
         #expect(try scene.load().previous?.refreshToken == "bob's grant")
     }
 
-    @Test("replace answers the waiters with the new token and discards the load")
-    func replaceAnswers() throws {
+    @Test func `replace answers the waiters with the new token and discards the load`() throws {
         let scene = Scene()
         let waiting = scene.calls(3)
         let load = try scene.load()
@@ -97,8 +92,7 @@ struct SignOutTests {
         #expect(scene.call().value?.value == "given")
     }
 
-    @Test("an expired replacement is a grant: it starts a load, for which the waiters wait on")
-    func expiredReplacement() throws {
+    @Test func `an expired replacement is a grant: it starts a load, for which the waiters wait on`() throws {
         let scene = Scene()
         let waiting = scene.call()
         let first = try scene.load()
@@ -112,8 +106,8 @@ struct SignOutTests {
         #expect(waiting.value?.value == "new")
     }
 
-    @Test("both clear refusals and back-off", arguments: [true, false])
-    func clears(byReset: Bool) throws {
+    @Test(arguments: [true, false])
+    func `both clear refusals and back-off`(byReset: Bool) throws {
         let scene = try Scene.holding(.hour("a"))
         scene.invalidate(.hour("a"))
         for _ in 1...3 {
@@ -127,8 +121,7 @@ struct SignOutTests {
         #expect(caller.value?.value == "a", "the string refused before the fence is good after it")
     }
 
-    @Test("a load that was fenced off before it began does not begin: the old grant is not used")
-    func fencedBeforeItBegan() throws {
+    @Test func `a load that was fenced off before it began does not begin: the old grant is not used`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "old"))
         scene.advance(by: .seconds(60))
         // Both are on their way before the load's task gets its turn.
@@ -139,8 +132,7 @@ struct SignOutTests {
         withExtendedLifetime((caller, signOut)) {}
     }
 
-    @Test("callers already answered keep their answer")
-    func keepsAnswer() throws {
+    @Test func `callers already answered keep their answer`() throws {
         let scene = Scene()
         let caller = scene.call()
         let load = try scene.load()
@@ -149,8 +141,7 @@ struct SignOutTests {
         #expect(caller.value?.value == "a")
     }
 
-    @Test("a caller on its way while a token is put in place gets that token")
-    func onItsWayToAReplacement() {
+    @Test func `a caller on its way while a token is put in place gets that token`() {
         let scene = Scene(), answers = Log<String?>()
         scene.replace(with: .hour("given"))
         scene.perform { service in

@@ -37,7 +37,7 @@ struct StoreLimitTests {
     }
 
     // The load and its save are judged alike: see "arrives after hard expiry" in RefreshAheadTests.
-    @Test func `a refresh whose save outlives both tokens is no failed refresh, though nobody came in between`() throws {
+    @Test func `a refresh whose save outlives both tokens has not failed, even if no caller came in between`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()
         try scene.deliver(.hour("a"))

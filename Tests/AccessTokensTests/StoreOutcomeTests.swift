@@ -106,7 +106,7 @@ struct StoreOutcomeTests {
     // MARK: A clock that wakes nobody
 
     @Test(arguments: ["caller", "refusal", "retry", "reset", "replace", "a load's end"])
-    func `a save's limit is compared at every event, also when the clock wakes nobody`(event: String) throws {
+    func `a save's limit is compared at every event, even if the clock never wakes`(event: String) throws {
         let store = ScriptedStore(), scene = Scene(isRepeatable: true, store: store, clock: .neverWakes)
         _ = scene.call()
         let stuck = try scene.load()
@@ -127,7 +127,7 @@ struct StoreOutcomeTests {
         #expect(waiting.allSatisfy { $0.value?.value == "a" })
     }
 
-    @Test func `a fence's limit is compared at the next fence, also when the clock wakes nobody`() {
+    @Test func `a fence's limit is compared at the next fence, even if the clock never wakes`() {
         let store = ScriptedStore(), scene = Scene(store: store, clock: .neverWakes)
         store.hold()
         let first = scene.signOut()
@@ -137,7 +137,7 @@ struct StoreOutcomeTests {
         #expect(first.value?.storeFailure?.code == .storeFailed)
     }
 
-    @Test func `a caller's own limit is compared at every event, also when the clock wakes nobody`() throws {
+    @Test func `a caller's own limit is compared at every event, even if the clock never wakes`() throws {
         let scene = Scene(clock: .neverWakes)
         let hasty = scene.call(within: .seconds(3)), patient = scene.call(within: .seconds(9))
         let load = try scene.load()

@@ -29,7 +29,8 @@ import TokenServiceConcurrency
         #expect(queue.names == ["remove", "save"])
     }
 
-    @Test func `whoever waited for what is dropped waits for what makes it pointless, and what was to be handed over still is`() {
+    @Test func `a fence whose operation is dropped waits for the one that replaces it, and what was to be handed over still is`()
+    {
         var queue = StoreQueue()
         queue.add(.load)
         queue.add(Self.save, fence: 1, handsOver: true)

@@ -12,8 +12,7 @@ struct StoreTests {
     }
 
     // Museum 19: a rotated refresh token is thrown away (Auth0.swift returned before the store; KTOR-8285).
-    @Test("a token is saved before anybody gets it")
-    func savedBeforePublished() throws {
+    @Test func `a token is saved before anybody gets it`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let waiting = scene.calls(2)
         store.hold()
@@ -26,8 +25,8 @@ struct StoreTests {
         #expect(store.contents?.value == "a" && scene.loader.loadCount == 1)
     }
 
-    @Test("a rotated refresh token is saved whatever is wrong with its access token", arguments: [0, 3_600])
-    func savedWhateverIsWrong(lifetime: Int) throws {
+    @Test(arguments: [0, 3_600])
+    func `a rotated refresh token is saved whatever is wrong with its access token`(lifetime: Int) throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         if lifetime > 0 { scene.invalidate(.hour("a")) }
         let caller = scene.call()
@@ -36,10 +35,8 @@ struct StoreTests {
         #expect(store.contents?.refreshToken == "rotated")
     }
 
-    @Test(
-        "the first miss restores a token that is still good, and no load starts",
-        arguments: [0.0, 1_000, 3_539, -1_000_000, -1e30])
-    func restores(age: Double) throws {
+    @Test(arguments: [0.0, 1_000, 3_539, -1_000_000, -1e30])
+    func `the first miss restores a token that is still good, and no load starts`(age: Double) throws {
         let scene = Scene(store: ScriptedStore(Self.stored("a", age: age)))
         #expect(scene.service.cachedToken == nil)
         #expect(scene.call().value?.value == "a")
@@ -49,8 +46,8 @@ struct StoreTests {
         #expect(scene.service.cachedToken == nil)
     }
 
-    @Test("an expired token is restored as a grant", arguments: [3_540.0, 3_600, 1e18])
-    func restoresGrant(age: Double) throws {
+    @Test(arguments: [3_540.0, 3_600, 1e18])
+    func `an expired token is restored as a grant`(age: Double) throws {
         let scene = Scene(store: ScriptedStore(Self.stored("a", age: age)))
         let caller = scene.call()
         let load = try scene.load()
@@ -59,8 +56,7 @@ struct StoreTests {
         #expect(caller.value?.value == "b")
     }
 
-    @Test("an empty store is asked once, then the loader")
-    func empty() throws {
+    @Test func `an empty store is asked once, then the loader`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let caller = scene.call()
         #expect(try scene.load().previous == nil)
@@ -68,8 +64,7 @@ struct StoreTests {
     }
 
     // Museum 29, in its dearest form: a locked keychain taken for a sign-out.
-    @Test("a locked store is not an empty one: a transient error, no load, and another try")
-    func locked() throws {
+    @Test func `a locked store is not an empty one: a transient error, no load, and another try`() throws {
         let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
         store.fail("load")
         #expect(scene.call().code == .storeFailed)
@@ -80,8 +75,10 @@ struct StoreTests {
         #expect(scene.call().value?.value == "a")
     }
 
-    @Test("a store that never answers has 5 s, then an error that names the store; callers who come later don't wait for it")
-    func neverAnswers() throws {
+    @Test
+    func `a store that never answers has 5 s, then an error that names the store; callers who come later don't wait for it`()
+        throws
+    {
         let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
         store.hold()
         let caller = scene.call()
@@ -98,8 +95,8 @@ struct StoreTests {
     }
 
     // Museum 7 and 24, on disk.
-    @Test("a sign-out during a save is the last word", arguments: [true, false])
-    func lastWord(hasBegun: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `a sign-out during a save is the last word`(hasBegun: Bool) async throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let caller = scene.call()
         let load = try scene.load()
@@ -115,8 +112,7 @@ struct StoreTests {
         #expect(scene.service.cachedToken == nil)
     }
 
-    @Test("what was signed out while it waited its turn is not written at all")
-    func notWritten() throws {
+    @Test func `what was signed out while it waited its turn is not written at all`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         scene.replace(with: .hour("a"))
@@ -127,10 +123,10 @@ struct StoreTests {
         #expect(store.log.entries == ["load", "save a", "load", "remove"])
     }
 
-    @Test(
-        "a removal that fails or hangs is an error with the dropped token; the service is signed out all the same",
-        arguments: [true, false])
-    func removalFails(hangs: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a removal that fails or hangs is an error with the dropped token; the service is signed out all the same`(hangs: Bool)
+        throws
+    {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()
         try scene.deliver(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
@@ -144,8 +140,8 @@ struct StoreTests {
         #expect(try scene.load().previous == nil, "and does not restore what could not be removed")
     }
 
-    @Test("a failing or over-long save is an event, not the callers' failure", arguments: [true, false])
-    func saveFails(hangs: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a failing or over-long save is an event, not the callers' failure`(hangs: Bool) throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let events = scene.service.events()
         let caller = scene.call()
@@ -161,8 +157,7 @@ struct StoreTests {
         #expect(scene.call().value?.value == "a")
     }
 
-    @Test("replace saves before it publishes, and discards a restore that is under way")
-    func replace() throws {
+    @Test func `replace saves before it publishes, and discards a restore that is under way`() throws {
         let store = ScriptedStore(Self.stored("old", age: 0)), scene = Scene(store: store)
         store.hold()
         let waiting = scene.call()
@@ -175,8 +170,8 @@ struct StoreTests {
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test("after a sign-out or a sign-in the store is not asked for what was before", arguments: [true, false])
-    func neverRestoredAfterAFence(byReset: Bool) throws {
+    @Test(arguments: [true, false])
+    func `after a sign-out or a sign-in the store is not asked for what was before`(byReset: Bool) throws {
         let store = ScriptedStore(Self.stored("old", age: 0)), scene = Scene(store: store)
         store.fail("remove", "save")
         if byReset { scene.reset() } else { scene.replace(with: AccessToken("x", lifetime: .seconds(1))) }
@@ -188,16 +183,14 @@ struct StoreTests {
         #expect(store.log.entries == ["load", byReset ? "remove" : "save x", "save new"])
     }
 
-    @Test("an expired replacement is saved as the grant it is")
-    func expiredReplacement() throws {
+    @Test func `an expired replacement is saved as the grant it is`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         scene.replace(with: AccessToken("x", lifetime: .zero, refreshToken: "grant"))
         #expect(store.contents?.refreshToken == "grant")
         #expect(try scene.load().previous?.refreshToken == "grant")
     }
 
-    @Test("nobody's cancellation reaches the store")
-    func cancellation() throws {
+    @Test func `no caller's cancellation reaches the store`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let caller = scene.call()
@@ -212,8 +205,7 @@ struct StoreTests {
         #expect(next.value?.value == "a" && store.log.entries == ["load", "save a"])
     }
 
-    @Test("in memory: what one service leaves the next one finds")
-    func inMemory() throws {
+    @Test func `in memory: what one service leaves the next one finds`() throws {
         let store = InMemoryTokenStore()
         let first = Scene(store: store)
         _ = first.call()
@@ -224,8 +216,7 @@ struct StoreTests {
         #expect(store.contents == nil)
     }
 
-    @Test("nothing is left running, and no timer, after store operations")
-    func nothingLeft() throws {
+    @Test func `nothing is left running, and no timer, after store operations`() throws {
         let store = ScriptedStore()
         weak let watched = try {
             let scene = Scene(store: store)
@@ -238,8 +229,7 @@ struct StoreTests {
         #expect(watched == nil)
     }
 
-    @Test("a save has a limit of its own, not what is left of the load's")
-    func saveHasItsOwnLimit() throws {
+    @Test func `a save has a limit of its own, not what is left of the load's`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let caller = scene.call()
         let load = try scene.load()
@@ -255,8 +245,7 @@ struct StoreTests {
         #expect(caller.value?.value == "a" && late.value?.value == "a")
     }
 
-    @Test("a saved token's life counts from its load's start, in the next run too")
-    func lifeCountsFromTheStart() throws {
+    @Test func `a saved token's life counts from its load's start, in the next run too`() throws {
         let store = ScriptedStore(), first = Scene(store: store), second = Scene(store: store)
         _ = first.call()
         let load = try first.load()
@@ -267,8 +256,7 @@ struct StoreTests {
         #expect(second.loader.loadCount == 1)
     }
 
-    @Test("a refused token is not restored, but its grant is")
-    func refusedIsNotRestored() throws {
+    @Test func `a refused token is not restored, but its grant is`() throws {
         let scene = Scene(store: ScriptedStore(Self.stored("a", age: 0)))
         scene.invalidate(.hour("a"))
         let caller = scene.call()
@@ -278,16 +266,15 @@ struct StoreTests {
         #expect(caller.value?.value == "b")
     }
 
-    @Test("a saved replacement is no load")
-    func replacementIsNoLoad() {
+    @Test func `a saved replacement does not count as a load`() {
         let scene = Scene(store: ScriptedStore()), events = scene.service.events()
         scene.replace(with: .hour("a"))
         #expect(scene.service.cachedToken?.value == "a")
         #expect(scene.told(by: events).map(\.name) == [.replaced])
     }
 
-    @Test("a restore that comes late is welcome, one that fails late is not news", arguments: [true, false])
-    func lateRestore(fails: Bool) {
+    @Test(arguments: [true, false])
+    func `a restore that comes late is welcome, one that fails late is not news`(fails: Bool) {
         let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
         store.hold()
         _ = scene.call()
@@ -300,8 +287,7 @@ struct StoreTests {
         #expect(scene.told(by: events).map(\.name) == (fails ? [] : [.restored]))
     }
 
-    @Test("what the store still does for callers from before a fence is not counted as a load")
-    func storeIsNoLoad() {
+    @Test func `what the store still does for callers from before a fence is not counted as a load`() {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         for _ in 1...3 {
@@ -314,8 +300,7 @@ struct StoreTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("a failing removal, and a failing save that nobody waits for, are events")
-    func failuresAreEvents() {
+    @Test func `a failing removal, and a failing save that no caller waits for, are events`() {
         let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
         store.fail("save", "remove")
         scene.replace(with: AccessToken("x", lifetime: .zero))
@@ -323,8 +308,8 @@ struct StoreTests {
         #expect(scene.told(by: events).map(\.name) == [.replaced, .loadStarted, .storeFailed, .reset, .storeFailed])
     }
 
-    @Test("once a save has ended its limit cannot pass, however close they were", arguments: 0..<12)
-    func limitEndsWithTheSave(steps: Int) {
+    @Test(arguments: 0..<12)
+    func `once a save has ended its limit cannot pass, however close they were`(steps: Int) {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let signIn = scene.stage.start { [service = scene.service] in

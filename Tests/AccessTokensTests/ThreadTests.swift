@@ -14,8 +14,7 @@ extension Tag {
 /// What the thread-less tests show step by step, these show to Thread Sanitizer.
 @Suite("Guarantees 1–10 on real threads", .tags(.threads))
 struct ThreadTests {
-    @Test("callers by the thousand get one load's token")
-    func crowd() async throws {
+    @Test func `callers by the thousand get one load's token`() async throws {
         let service = TokenService { _ in
             await Task.yield()
             return .hour("a")
@@ -32,8 +31,7 @@ struct ThreadTests {
     }
 
     /// A load that ends while its callers are still on their way: between their place and their suspension, and after it.
-    @Test("callers who come, leave and are answered at the same moment get one answer each")
-    func sameMoment() async throws {
+    @Test func `callers who come, leave and are answered at the same moment get one answer each`() async throws {
         for round in 0..<500 {
             let service = TokenService { _ in
                 for _ in 0..<(round % 8) { await Task.yield() }
@@ -53,8 +51,8 @@ struct ThreadTests {
     }
 
     /// Every caller ends, with a token or a reason that somebody gave it; what is handed out was not refused or signed out.
-    @Test("callers, cancellations, refusals, replacements and sign-outs at once", arguments: [1, 2, 3, 4])
-    func everythingAtOnce(seed: UInt64) async throws {
+    @Test(arguments: [1, 2, 3, 4])
+    func `callers, cancellations, refusals, replacements and sign-outs at once`(seed: UInt64) async throws {
         let server = SimulatedAuthorizationServer(tokenLifetime: .milliseconds(20))
         let service = TokenService(environment: .init(seed: seed), loader: server.loader)
         let outcomes = Log<String>()

@@ -6,8 +6,7 @@ import Testing
 @Suite("Guarantee 9: loads end")
 struct TimeOutTests {
     // Museum 14: a never-answering loader blocks all later callers (MeetingBar PR#951; KTOR-5879).
-    @Test("a repeatable load is cancelled after its limit, and the next caller starts afresh")
-    func repeatable() throws {
+    @Test func `a repeatable load is cancelled after its limit, and the next caller starts afresh`() throws {
         let scene = Scene(isRepeatable: true)
         let waiting = scene.calls(3)
         let stuck = try scene.load()
@@ -21,8 +20,7 @@ struct TimeOutTests {
         #expect(next.value?.value == "b")
     }
 
-    @Test("an unrepeatable load is neither cancelled nor repeated; callers get the time-out error at once")
-    func unrepeatable() throws {
+    @Test func `an unrepeatable load is neither cancelled nor repeated; callers get the time-out error at once`() throws {
         let scene = Scene()
         _ = scene.call()
         let stuck = try scene.load()
@@ -35,8 +33,7 @@ struct TimeOutTests {
         #expect(scene.call().code == .tokenExpiredOnArrival, "its lifetime counts from the load's start: it has passed")
     }
 
-    @Test("an unrepeatable load's late success is kept")
-    func lateSuccessKept() throws {
+    @Test func `an unrepeatable load's late success is kept`() throws {
         let scene = Scene()
         _ = scene.call()
         let stuck = try scene.load()
@@ -45,8 +42,7 @@ struct TimeOutTests {
         #expect(scene.call().value?.value == "late")
     }
 
-    @Test("an unrepeatable load's late failure lets the next caller try")
-    func lateFailure() throws {
+    @Test func `an unrepeatable load's late failure lets the next caller try`() throws {
         let scene = Scene()
         _ = scene.call()
         let stuck = try scene.load()
@@ -56,8 +52,7 @@ struct TimeOutTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test("a late failure's Retry-After is honoured")
-    func lateRetryAfter() throws {
+    @Test func `a late failure's Retry-After is honoured`() throws {
         let scene = Scene()
         _ = scene.call()
         let stuck = try scene.load()
@@ -67,8 +62,7 @@ struct TimeOutTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test("a late refusal of the grant is news: the server is asked no more")
-    func lateRefusal() throws {
+    @Test func `a late refusal of the grant is news: the server is asked no more`() throws {
         let scene = Scene()
         _ = scene.call()
         let stuck = try scene.load()
@@ -79,8 +73,7 @@ struct TimeOutTests {
     }
 
     // Museum 9: a finished flight's clean-up evicts its successor (Firebase; Duende; golang/go#31420).
-    @Test("late success answers whoever waits then; a later failure of the younger load is ignored")
-    func lateSuccessAnswersTheYounger() throws {
+    @Test func `late success answers those who wait then; a later failure of the younger load is ignored`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let old = try scene.load()
@@ -103,8 +96,7 @@ struct TimeOutTests {
         #expect(last.value == .refreshStarted)
     }
 
-    @Test("late success is ignored once a token was published since")
-    func lateSuccessAfterPublication() throws {
+    @Test func `late success is ignored once a token was published since`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let old = try scene.load()
@@ -115,8 +107,7 @@ struct TimeOutTests {
         #expect(scene.call().value?.value == "young")
     }
 
-    @Test("a late failure of an old load does not end the young one")
-    func lateFailureOfTheOld() throws {
+    @Test func `a late failure of an old load does not end the young one`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let old = try scene.load()
@@ -128,8 +119,7 @@ struct TimeOutTests {
         #expect(waiting.value?.value == "young")
     }
 
-    @Test("at most two given-up loads run beside the current one; then callers get the time-out error at once")
-    func atMostTwoAbandoned() throws {
+    @Test func `at most two given-up loads run beside the current one; then callers get the time-out error at once`() throws {
         let scene = Scene(isRepeatable: true)
         var stuck: [ScriptedLoader.Call] = []
         for _ in 1...3 {
@@ -145,8 +135,8 @@ struct TimeOutTests {
         #expect(scene.loader.loadCount == 4)
     }
 
-    @Test("a fence frees a service whose load never ends", arguments: [true, false])
-    func fenceFrees(byReset: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a fence frees a service whose load never ends`(byReset: Bool) throws {
         let scene = Scene()
         _ = scene.call()
         _ = try scene.load()
@@ -157,8 +147,7 @@ struct TimeOutTests {
         #expect(caller.value != nil)
     }
 
-    @Test("success that beats the timer to the actor wins, however late the clock")
-    func firstEventWins() throws {
+    @Test func `success that beats the timer to the actor wins, however late the clock`() throws {
         let scene = Scene()
         let caller = scene.call()
         let load = try scene.load()
@@ -168,16 +157,15 @@ struct TimeOutTests {
         #expect(caller.value?.value == "a")
     }
 
-    @Test("the limit is the policy's", arguments: [1, 10, 300])
-    func policyLimit(seconds: Int) throws {
+    @Test(arguments: [1, 10, 300])
+    func `the limit is the policy's`(seconds: Int) throws {
         let scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(seconds)))
         let caller = scene.call()
         scene.advance(by: .seconds(seconds))
         #expect(caller.code == .loadTimedOut)
     }
 
-    @Test("a late token that is no good is not the younger load's failure")
-    func lateAndNoGood() throws {
+    @Test func `a useless late token is not the younger load's failure`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let old = try scene.load()

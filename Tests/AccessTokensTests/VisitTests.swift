@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: Visit.allCases)
-    func `a caller that prefers a busy executor holds nobody up`(visit: Visit) async throws {
+    func `a caller that prefers a busy executor holds no other up`(visit: Visit) async throws {
         let busy = Stage(), loader = ScriptedLoader(),
             tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         let events = tokens.events()

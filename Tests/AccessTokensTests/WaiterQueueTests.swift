@@ -10,8 +10,8 @@ import TokenServiceConcurrency
         return order
     }
 
-    @Test("who leaves is gone, the others keep their order", arguments: 0..<5)
-    func leaving(index: Int) {
+    @Test(arguments: 0..<5)
+    func `who leaves is gone, the others keep their order`(index: Int) {
         var queue = WaiterQueue<Int>()
         let ids = (0..<5).map { queue.append($0) }
         let first = queue.remove(ids[index]), second = queue.remove(ids[index])
@@ -21,8 +21,7 @@ import TokenServiceConcurrency
         #expect(order(queue) == [0, 1, 2, 3, 4].filter { $0 != index } + [5])
     }
 
-    @Test("an identifier from before the queue was emptied names nobody in it")
-    func oldIdentifier() {
+    @Test func `an identifier from before the queue was emptied names no waiter in it`() {
         var queue = WaiterQueue<Int>()
         let old = queue.append(1)
         _ = queue.takeAll()
@@ -32,8 +31,8 @@ import TokenServiceConcurrency
         #expect(stranger == nil && waiter == 2)
     }
 
-    @Test("it behaves like an array from which waiters are removed", arguments: [1, 2, 3, 4, 5] as [UInt64])
-    func oracle(seed: UInt64) {
+    @Test(arguments: [1, 2, 3, 4, 5] as [UInt64])
+    func `it behaves like an array from which waiters are removed`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         var queue = WaiterQueue<Int>(), model: [(id: WaiterQueue<Int>.ID, waiter: Int)] = []
         for waiter in 0..<2_000 {
@@ -51,8 +50,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test("places that were left are used again: the queue is never larger than the most who waited at once")
-    func placesAreUsedAgain() {
+    @Test func `places that were left are used again: the queue is never larger than the most who waited at once`() {
         var queue = WaiterQueue<Int>()
         for waiter in 0..<100 {
             let ids = (0..<3).map { queue.append(waiter + $0) }

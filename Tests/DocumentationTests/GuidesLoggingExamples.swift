@@ -92,7 +92,7 @@ extension TokenEvent {
         #expect(event.severity == severity)
     }
 
-    @Test func `grades what is no failure`() async throws {
+    @Test func `grades events that are not failures`() async throws {
         let tokens = TokenService { _ in AccessToken("a") }
         let events = tokens.events()
         await tokens.replace(with: AccessToken("b"))

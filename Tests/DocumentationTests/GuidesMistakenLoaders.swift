@@ -62,7 +62,7 @@ private struct LossyLoader<Login: TokenLoader>: TokenLoader {
         #expect(error?.remedy == .signIn && server.reuseDetected == 1)
     }
 
-    @Test func `one that fails leaves it to the next caller, for whom nobody knows better either`() async {
+    @Test func `one that fails leaves the question to the next caller`() async {
         let server = SimulatedAuthorizationServer(rotatesRefreshTokens: true)
         let tokens = TokenService(loader: LossyLoader(login: server.loader))
         await Self.signIn(at: server, tokens)

@@ -58,7 +58,7 @@ import FoundationNetworking
         #expect(host.arrivals.count == 2)
     }
 
-    @Test func `a client that would ask for ever is stopped after five loads`() async throws {
+    @Test func `a client that keeps asking is stopped after five loads`() async throws {
         let host = try makeHost(isStrict: true),
             tokens = TokenService(environment: .init(clock: ManualClock()), loader: server.loader)
         let client = RefusalClients.ForcingClient(session: host.session, tokens: tokens)

@@ -95,7 +95,7 @@ private struct FailingStore: TokenStore {
         #expect(try await tokens.retrieveToken().value == "a" && loader.loadCount == 0)
     }
 
-    @Test func `invalidating is no sign-out: the next caller is signed in again`() async throws {
+    @Test func `invalidating does not sign out: the next caller is signed in again`() async throws {
         let server = SimulatedAuthorizationServer(clock: ManualClock())
         let tokens = TokenService(loader: server.loader)
         await tokens.replace(with: server.signIn())

@@ -53,7 +53,7 @@ func borrowing(from store: some TokenStore) -> TokenService {
         #expect(lent?.refreshToken == nil)
     }
 
-    @Test func `tells an extension that nobody is signed in`() async throws {
+    @Test func `tells an extension that no user is signed in`() async throws {
         let tokens = borrowing(from: InMemoryTokenStore())
         let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
         #expect(error?.underlying is NotSignedIn)

@@ -31,8 +31,7 @@ struct ReadmeTests {
         lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    @Test("every Swift block is code that compiles")
-    func blocks() throws {
+    @Test func `every Swift block is code that compiles`() throws {
         let code = condensed(try lines(of: "Tests/DocumentationTests/ReadmeExamples.swift")).joined(separator: "\n")
         let blocks = swiftBlocks(of: try lines(of: "README.md")).filter { !($0.first ?? "").hasPrefix(".package") }
         #expect(blocks.count == 7)
@@ -48,8 +47,7 @@ struct ReadmeTests {
         }
     }
 
-    @Test("the manifest's products are those that it names, and what has not been tried is said in so many words")
-    func products() throws {
+    @Test func `the manifest's products are those that it names, and what has not been tried is said in so many words`() throws {
         let (readme, manifest) = (try lines(of: "README.md"), try lines(of: "Package.swift"))
         let named = readme.flatMap { $0.matches(of: /\.product\(name: "(\w+)", package: "TokenService"\)/).map(\.1) }
         #expect(named == ["AccessTokens"])
@@ -61,8 +59,7 @@ struct ReadmeTests {
         #expect(text.contains("Not yet built or tested on Apple platforms"))
     }
 
-    @Test("every Swift block of the guide to DataLoading is code that compiles")
-    func guide() throws {
+    @Test func `every Swift block of the guide to DataLoading is code that compiles`() throws {
         let code = condensed(try lines(of: "Tests/DocumentationTests/DataLoadingExamples.swift")).joined(separator: "\n")
         let blocks = swiftBlocks(of: try lines(of: "Sources/DataLoading/DataLoading.docc/DataLoading.md"))
         #expect(blocks.count == 3)
@@ -78,8 +75,7 @@ struct ReadmeTests {
         return [Array(block[..<cut]), Array(block[cut...])]
     }
 
-    @Test("every link to a file leads to one, and the whole is no longer than 200 lines")
-    func links() throws {
+    @Test func `every link to a file leads to one, and the whole is no longer than 200 lines`() throws {
         let lines = try lines(of: "README.md")
         #expect(lines.count <= 200)
         let links = lines.flatMap { line in line.matches(of: /\]\(([^)]+)\)/).map { String($0.1) } }

@@ -35,7 +35,7 @@ struct RealServerTests {
         Crowd(loader: try server.loader(for: server.client, over: transport), clock: clock)
     }
 
-    @Test func `Two thousand callers at once, through five expiries, cause one load each time`() async throws {
+    @Test func `two thousand callers at once, through five expiries, cause one load each time`() async throws {
         let crowd = try crowd()
         let before = try await server.tokensIssued()
         var tokens: Set<AccessToken> = []
@@ -56,7 +56,7 @@ struct RealServerTests {
         #expect(issued == flights.started, "the server's books agree")
     }
 
-    @Test func `In the soft window all get the current token at once, and the server issues one more`() async throws {
+    @Test func `in the soft window all get the current token at once, and the server issues one more`() async throws {
         let crowd = try crowd()
         let before = try await server.tokensIssued()
         let events = crowd.service.events()
@@ -81,7 +81,7 @@ struct RealServerTests {
         #expect(issued == 2)
     }
 
-    @Test func `A secret that a form must encode is sent right`() async throws {
+    @Test func `a secret that a form must encode is sent right`() async throws {
         let before = try await server.tokensIssued()
         let service = TokenService(loader: try server.loader(for: server.oddClient, authentication: .clientSecretPost))
         let token = try await service.retrieveToken()

@@ -19,7 +19,7 @@ extension RealServerTests {
     ///
     /// A round takes about a second, on a busy machine more, so that a token may expire once more: how many loads there
     /// are follows from how many tokens the server refused.
-    @Test func `A thousand requests at once, through five expiries and a revocation, see no 401`() async throws {
+    @Test func `a thousand requests at once, through five expiries and a revocation, see no 401`() async throws {
         let audience = try introspection()
         let before = try await server.tokensIssued()
         func everybodyIsServed(_ when: Comment) async {
@@ -50,7 +50,7 @@ extension RealServerTests {
         #expect(issued == flights.started, "the server's books agree")
     }
 
-    @Test func `A user's requests survive a revocation with one refresh`() async throws {
+    @Test func `a user's requests survive a revocation with one refresh`() async throws {
         let url = server.tokenURL.deletingLastPathComponent().appending(path: "userinfo")
         let service = TokenService(environment: .init(clock: clock), loader: try server.refreshLoader())
         let audience = try Audience(service: service, asking: Request(url: url))
@@ -67,7 +67,7 @@ extension RealServerTests {
         #expect(try await audience.finish().flights == Flights(loads: 1, successes: 1))
     }
 
-    @Test func `A server killed with a thousand requests in its hands costs them one clear error each`() async throws {
+    @Test func `a server killed with a thousand requests in its hands costs them one clear error each`() async throws {
         let audience = try introspection()
         #expect(await audience.ask().failures.isEmpty)
         let loader = audience.makeLoader()
@@ -90,7 +90,7 @@ extension RealServerTests {
         #expect(answers.failures.isEmpty, "\(answers.failures.first.map { "\($0)" } ?? "")")
     }
 
-    @Test func `A server killed at work leaves no request without an end`() async throws {
+    @Test func `a server killed at work leaves no request without an end`() async throws {
         let audience = try introspection()
         #expect(await audience.ask().failures.isEmpty)
         let loader = audience.makeLoader()

@@ -28,7 +28,7 @@ private final class CountingTransport: TokenTransport {
 
 /// Somebody else has used the refresh token: a thief, or a program that shares it.
 extension RealServerTests {
-    @Test func `A reused refresh token is one request, and everybody is told to sign in`() async throws {
+    @Test func `a reused refresh token is one request, and everybody is told to sign in`() async throws {
         let transport = CountingTransport(namingErrors: true)
         let crowd = try await crowdWithSpentGrant(over: transport)
         for pause in [Duration.zero, .seconds(1), RefreshPolicy.longestPause, .seconds(86_400)] {
@@ -43,7 +43,7 @@ extension RealServerTests {
     }
 
     /// Glewlwyd 2.7.5 gives no reason: it may be the client's credentials, and nobody is signed out on a guess.
-    @Test func `A refresh token refused without a reason is one request a minute, and a sign-in after the third`() async throws {
+    @Test func `a refresh token refused without a reason is one request a minute, and a sign-in after the third`() async throws {
         let transport = CountingTransport(namingErrors: false)
         let crowd = try await crowdWithSpentGrant(over: transport)
         let almost = RefreshPolicy.longestPause - .milliseconds(1)

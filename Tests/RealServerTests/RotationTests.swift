@@ -6,7 +6,7 @@ import Testing
 
 /// One-time refresh tokens: each load spends one and brings the next, and whoever loses one is signed out.
 extension RealServerTests {
-    @Test func `Two thousand callers live on one-time refresh tokens, and the store has the newest`() async throws {
+    @Test func `two thousand callers live on one-time refresh tokens, and the store has the newest`() async throws {
         let store = InMemoryTokenStore()
         let crowd = try refreshingCrowd(store: store)
         let before = try await server.refreshesIssued()
@@ -51,7 +51,7 @@ extension RealServerTests {
         #expect(store.contents == nil, "signed out")
     }
 
-    @Test func `A second service goes on with what the first one left in the store`() async throws {
+    @Test func `a second service goes on with what the first one left in the store`() async throws {
         let store = InMemoryTokenStore()
         let before = try await server.refreshesIssued()
         let first = try refreshingCrowd(store: store)

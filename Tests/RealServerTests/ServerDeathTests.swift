@@ -31,7 +31,7 @@ extension TokenServiceError {
 }
 
 extension RealServerTests {
-    @Test func `A server killed with a request in its hands costs all callers one transient error`() async throws {
+    @Test func `a server killed with a request in its hands costs all callers one transient error`() async throws {
         let transport = AnnouncingTransport()
         let crowd = try crowd(over: transport)
         let before = try await server.tokensIssued()
@@ -64,7 +64,7 @@ extension RealServerTests {
         #expect(issued == 1)
     }
 
-    @Test func `A server killed at work costs a caller a transient error or nothing`() async throws {
+    @Test func `a server killed at work costs a caller a transient error or nothing`() async throws {
         let transport = AnnouncingTransport()
         let crowd = try crowd(over: transport)
         let before = try await server.tokensIssued()

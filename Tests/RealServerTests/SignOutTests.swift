@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 
 /// Signing out while a one-time refresh token is being spent, which no reset can undo.
 extension RealServerTests {
-    @Test func `Who signs out before the refresh was sent leaves a grant that can be revoked, and nothing else`() async throws {
+    @Test func `who signs out before the refresh was sent leaves a grant that can be revoked, and nothing else`() async throws {
         let transport = GatedTransport(keeping: .request)
         let before = try await server.refreshesIssued()
         let dropped = try await signOutMidRefresh(over: transport)
@@ -19,7 +19,7 @@ extension RealServerTests {
         #expect(try await server.refreshesIssued() == before)
     }
 
-    @Test func `Who signs out before the refresh was answered gets nothing of a late answer back`() async throws {
+    @Test func `who signs out before the refresh was answered gets nothing of a late answer back`() async throws {
         let transport = GatedTransport(keeping: .answer)
         let before = try await server.refreshesIssued()
         let dropped = try await signOutMidRefresh(over: transport)

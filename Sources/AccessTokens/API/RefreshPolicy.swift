@@ -14,7 +14,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// The longest time before a token's real end at which it is no longer handed out; 60 s.
     ///
     /// 60 s covers a slow request and a server clock that is a little ahead; Spring and Duende use the same. Short tokens get
-    /// a tenth of their lifetime instead: a leeway longer than the lifetime would load for ever.
+    /// a tenth of their lifetime instead: a leeway longer than the lifetime would load again and again.
     public var maximumLeeway: Duration {
         didSet { maximumLeeway = max(maximumLeeway, .zero) }
     }

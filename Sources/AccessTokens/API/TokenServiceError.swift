@@ -6,7 +6,7 @@ public import Foundation
 
 /// Why a ``TokenService`` has no token for a caller.
 ///
-/// A caller's own cancellation is no such error: it is a `CancellationError`.
+/// A caller that is cancelled gets a `CancellationError` instead.
 public struct TokenServiceError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {

@@ -18,7 +18,7 @@ public protocol TokenStore: Sendable {
     /// Called at the first miss, and before a removal. It has 5 s; then callers get an error with the code `storeFailed`.
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot say (locked, unreadable) throws: an error is tried
-    ///   again later, while `nil` means that nobody is signed in.
+    ///   again later, while `nil` means that no user is signed in.
     @concurrent func load() async throws -> StoredToken?
 
     /// Keeps a token in place of the earlier one, altogether or not at all.

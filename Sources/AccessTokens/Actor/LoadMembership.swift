@@ -27,7 +27,8 @@ final class LoadMembership: Sendable {
 
 /// Loads that wait for a service's token, as the edges of a graph between services; a circle would wait for itself.
 ///
-/// An edge is there only while somebody waits, and whoever waits keeps its service alive: an identity never names another.
+/// An edge is there only while a load waits, and a load that waits keeps its service alive: so an identity never names another
+/// service.
 struct LoadWaits: Sendable {
     private var waits: [(membership: LoadMembership, target: ObjectIdentifier)] = []
 

@@ -115,7 +115,7 @@ extension TokenService {
 
     @inline(never)
     private func askActor(seen generation: Int, until deadline: Duration?) throws -> Joining {
-        // Whoever has left on the way, or ran out of time, starts nothing.
+        // A caller that was cancelled on the way, or ran out of time, starts nothing.
         try Task.checkCancellation()
         if let deadline, deadline <= clock.now() { throw TokenServiceError(.deadlineExceeded) }
         let priority = Task.currentPriority
@@ -128,7 +128,7 @@ extension TokenService {
         return try joining.mapError { dated($0, at: clock.now()) }.get()
     }
 
-    /// Who has a place must come here: it stays taken until its caller has seen its answer.
+    /// Every caller with a place must come here: the place stays taken until its caller has seen its answer.
     private nonisolated(nonsending) func wait(at place: Place) async throws -> AccessToken {
         defer { endWaiting() }
         return try await withTaskCancellationHandler {

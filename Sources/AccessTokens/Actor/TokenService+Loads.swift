@@ -74,7 +74,7 @@ extension TokenService {
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             load.task.escalatePriority(to: priority)
         } else {
-            // Whoever awaits a task lends it its priority; this one ends with the load.
+            // A task that awaits another lends it its priority; this one ends with the load.
             Task.detached(executorPreference: executor, priority: priority) { await load.task.value }
         }
     }

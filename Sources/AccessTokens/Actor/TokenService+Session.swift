@@ -52,7 +52,7 @@ extension TokenService {
 
     /// A stream of what happens from now on, for logs and metrics.
     ///
-    /// Every call makes a stream of its own with a bounded buffer: a slow reader loses the oldest events and delays nobody.
+    /// Every call makes a stream of its own with a bounded buffer: a slow reader loses the oldest events and delays no other.
     /// Streams end when the service is released.
     ///
     /// - Parameter limit: How many events are kept for a slow reader, at least 1.

@@ -10,7 +10,7 @@ extension TokenService {
     /// What one operation of the store ended with.
     private typealias Outcome = (found: StoredToken?, error: (any Error)?)
 
-    /// Runs an operation of the store in a task that nobody cancels; the machine lets one run at a time.
+    /// Runs an operation of the store in a task that is never cancelled; the machine lets one run at a time.
     func perform(_ operation: StoreQueue.Operation, at now: Duration) {
         guard let store else { return }
         let membership = self.membership(of: operation.flight.map { .flight($0) } ?? .operation(operation.id))

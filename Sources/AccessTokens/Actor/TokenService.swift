@@ -19,7 +19,7 @@ import Foundation
 public actor TokenService {
     typealias Machine = StateMachine
 
-    /// What has tasks that may ask a service.
+    /// Work whose tasks may ask a service for a token.
     enum Work: Hashable {
         case flight(Int)
         case operation(Int)
@@ -43,7 +43,7 @@ public actor TokenService {
     let store: (any TokenStore)?
     let wallClock: @Sendable () -> Date
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
-    /// Who wakes the service when a time limit has passed.
+    /// Wake the service when a time limit has passed.
     nonisolated let alarms: Alarms
     private(set) var machine: Machine
     var loads: [Int: RunningLoad] = [:]
@@ -82,7 +82,7 @@ public actor TokenService {
 
     /// The one door to the state: an event goes in, its effects are performed.
     ///
-    /// - Parameter admission: Gives a place to whoever is to wait, before anybody can join behind.
+    /// - Parameter admission: Gives the caller a place, if it is to wait, before others can join behind it.
     func step<Decision: Sendable, Outcome: Sendable>(
         _ event: (inout Machine, Duration) -> Decision, admission: (Decision, inout Lobby<Waiter>) -> Outcome
     ) -> Outcome {
@@ -93,13 +93,13 @@ public actor TokenService {
         let effects = machine.takeEffects()
         var answer: Lobby<Waiter>.Answer?
         for case .answer(let result) in effects { answer = result.mapError { dated($0, at: now) } }
-        // The snapshot first: whoever is resumed below, and asks again, must see what this event decided.
+        // The snapshot first: a caller that is resumed below, and asks again, must see what this event decided.
         let (answered, outcome, late) = lobby.withLock { [answer, snapshot = machine.snapshot] lobby in
             (lobby.open(snapshot, answering: answer), admission(decision, &lobby), lobby.expire(at: now))
         }
         endMemberships()
         for effect in effects {
-            // At most one answer: afterwards nobody waits.
+            // At most one answer: afterwards no caller waits.
             if case .answer = effect, let answer { answered.forEach { $0.resume(with: answer) } }
             perform(effect, at: now)
         }

@@ -1,8 +1,8 @@
 extension TokenService {
     /// Where callers are served without coming in to the actor: they find the token, or wait for the load that runs.
     ///
-    /// A pure value behind the service's one lock. While the actor decides something the lobby is closed: whoever joins here
-    /// came before that event or after it, never in its midst.
+    /// A pure value behind the service's one lock. The lobby is closed while the actor decides something: a caller joins before
+    /// that event or after it, never in the middle.
     struct Lobby<Waiter: Sendable>: Sendable {
         typealias Answer = Result<AccessToken, any Error>
         typealias Place = WaiterQueue<Waiter>.ID
@@ -45,7 +45,7 @@ extension TokenService {
             return place
         }
 
-        /// Takes the last place for somebody who is there already.
+        /// Takes the last place for a waiter that is there already.
         mutating func admit(_ waiter: Waiter, priority: TaskPriority) {
             urgency = max(urgency, priority)
             _ = waiters.append(waiter)
@@ -58,7 +58,7 @@ extension TokenService {
             return nil
         }
 
-        /// A caller leaves with an answer of its own; `nil`: there is nobody to resume.
+        /// A caller leaves with an answer of its own; `nil`: it has not suspended, or has been answered.
         mutating func leave(_ place: Place, with answer: Answer) -> Waiter? {
             let waiter = waiters.remove(place)
             if waiters.count == 0 { limits = LimitHeap() }

@@ -3,7 +3,7 @@
 /// A doubly linked list in an array: the slot of a waiter that left is used again, so the queue is never larger than the
 /// most waiters it held at once.
 struct WaiterQueue<Waiter> {
-    /// A waiter's place; the ticket tells it from whoever has the same slot later.
+    /// A waiter's place; the ticket tells it from a later waiter in the same slot.
     struct ID: Hashable, Sendable {
         fileprivate let slot: Int
         fileprivate let ticket: Int
@@ -26,7 +26,7 @@ struct WaiterQueue<Waiter> {
     /// How many wait.
     private(set) var count = 0
 
-    /// Takes the place at the end; who waits there may be said later with ``fill(_:with:)``.
+    /// Takes the place at the end; the waiter may be given later with ``fill(_:with:)``.
     mutating func append(_ waiter: Waiter? = nil) -> ID {
         tickets += 1
         count += 1
@@ -45,7 +45,7 @@ struct WaiterQueue<Waiter> {
         return ID(slot: index, ticket: tickets)
     }
 
-    /// Says who waits at a place, unless it has been removed.
+    /// Puts a waiter at a place, unless the place has been removed.
     mutating func fill(_ id: ID, with waiter: Waiter) {
         if holds(id) { slots[id.slot].waiter = waiter }
     }
@@ -89,7 +89,7 @@ extension WaiterQueue: Sendable where Waiter: Sendable {}
 extension WaiterQueue.Slot: Sendable where Waiter: Sendable {}
 
 extension TokenService {
-    /// Somebody who waits for the current load.
+    /// A caller that waits for the current load, or a batch of callbacks.
     enum Waiter: Sendable {
         case caller(CallerContinuation)
         case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
@@ -107,11 +107,11 @@ extension TokenService.Waiter {
 
 /// The continuation of a caller that waits: checked in debug builds, and so in the everyday tests, unchecked in others.
 ///
-/// The check is an allocation for each caller and a longer frame; it was a fifth of a miss that came in to the actor, and a
-/// miss costs half of that now (`Docs/Performance.md`).
+/// The check costs an allocation and a longer frame for each caller (`Docs/Performance.md`).
 ///
-/// Invariant: it is resumed exactly once. It stands in one place of the lobby's ``WaiterQueue``, and is resumed by whoever
-/// takes it out of there, by itself (`leave`) or with all (`open`); if that place is gone when it comes (`settle`), at once.
+/// Invariant: it is resumed exactly once. It stands in one place of the lobby's ``WaiterQueue``. The function that takes it out
+/// of there resumes it: `leave` takes it alone, `open` with all others. If its place is already gone in `suspend`, it is
+/// resumed at once.
 @safe struct CallerContinuation: Sendable {
     #if DEBUG
     private let continuation: CheckedContinuation<AccessToken, any Error>

@@ -163,7 +163,7 @@ extension TokenService {
             if let flaw { return .fail(flaw) }
             let cached = CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter())
             if cached.isValid(at: now) { return .keep(cached) }
-            // It is no caller's answer, and a good token is there: that is a refresh that gained nothing.
+            // A good token is there already, so this refresh has gained nothing.
             return isRefresh ? .fail(TokenServiceError(.tokenExpiredOnArrival)) : .answerOnly
         }
 
