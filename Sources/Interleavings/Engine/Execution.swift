@@ -54,3 +54,32 @@ struct Execution: Sendable {
         return left.ready.contains { if case .thread = $0.work { true } else { false } }
     }
 }
+
+extension Engine {
+    /// Waits for what may come back from outside, in real time, for telling an escape from a deadlock.
+    ///
+    /// As long as it takes somebody else outside to get up a few times, since a loaded machine is slow: half a second on one
+    /// that isn't.
+    func hearsFromOutside() -> Bool {
+        let patience = DispatchSemaphore(value: 0)
+        Task.detached {
+            for _ in 1...5 { try? await ContinuousClock().sleep(for: .milliseconds(100)) }
+            patience.signal()
+        }
+        // Other tests may keep the pool busy for minutes, under a sanitizer.
+        let end = DispatchTime.now() + .seconds(600)
+        while patience.wait(timeout: .now()) == .timedOut, .now() < end {
+            if outside.wait(timeout: .now() + .milliseconds(20)) == .success { return true }
+        }
+        return outside.wait(timeout: .now()) == .success
+    }
+}
+
+/// What tells two executions apart: who ran at each step, and what was chosen.
+struct Fingerprint: Sendable, Equatable {
+    private var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    mutating func mix(_ value: Int) {
+        hash = (hash ^ UInt64(bitPattern: Int64(value))) &* 0x100_0000_01b3
+    }
+}

@@ -64,3 +64,49 @@ private final class ExplorationThread: TaskExecutor {
         queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }
+
+/// When a simulation's clock moves: always to the next deadline, never by itself.
+public enum TimeModel: Sendable, Hashable {
+    /// When nothing can run: work takes no time, as in Go's `testing/synctest`.
+    case whenIdle
+    /// At any step: a timer may fire while work is pending, as on a loaded machine.
+    case anytime
+}
+
+/// Where an exploration may switch from one task to another.
+public enum Granularity: Sendable, Hashable {
+    /// Between jobs: where a task suspends, hops to another actor or ends, and between a queue's blocks.
+    ///
+    /// All that a data-race free program can show, and the fastest.
+    case jobs
+    /// Also inside synchronous code, at each ``interleavingPoint(_:)``, each access to an ``Interleaved`` variable, and
+    /// where a thread waits for an ``InterleavedLock``: each piece of work has a thread of its own, and one runs at a time.
+    case accesses
+}
+
+/// What an exploration did.
+public struct ExplorationSummary: Sendable {
+    /// How many schedules ran, those for checking and shrinking not counted.
+    public internal(set) var schedules = 0
+    /// How many of them failed: none or one, unless the exploration counts failures.
+    public internal(set) var failures = 0
+    /// The first failure, with its schedule shrunk.
+    public internal(set) var firstFailure: ScheduleFailure?
+    /// The steps of all schedules together.
+    public internal(set) var steps = 0
+    /// The most choices that a schedule had.
+    public internal(set) var mostChoices = 0
+    /// Whether there is no other schedule: only an exhaustive exploration that met no limit can tell.
+    public internal(set) var isComplete = false
+}
+
+/// How an execution runs, whatever is chosen.
+struct Settings: Sendable {
+    var time = TimeModel.whenIdle
+    var granularity = Granularity.jobs
+    var stepLimit = 10_000
+    /// How long a step may take on a controlled thread, in real time; beyond, it is taken for blocked.
+    ///
+    /// It takes microseconds.
+    var stepSeconds = 20.0
+}

@@ -21,3 +21,42 @@ struct TextTable {
         }.joined(separator: "\n")
     }
 }
+
+/// Calls as lines over time, one row each: `├──┤`.
+///
+/// Time is counted in beginnings and ends, so that nothing but their order shows.
+struct IntervalChart {
+    private let columns: [Int: Int]
+    private let end: Int
+
+    /// - Parameter intervals: The beginnings and ends; an end of `Int.max` is none.
+    init(_ intervals: [(beginning: Int, end: Int)]) {
+        let moments = intervals.flatMap { [$0.beginning, $0.end] }.filter { $0 != .max }.sorted()
+        let step = moments.count > 16 ? 2 : 3
+        columns = Dictionary(uniqueKeysWithValues: moments.enumerated().map { ($1, $0 * step) })
+        end = moments.count * step
+    }
+
+    /// The line of one call; of one without an end it goes on beyond all others.
+    func line(from beginning: Int, to last: Int) -> String {
+        let start = columns[beginning] ?? 0
+        let space = String(repeating: " ", count: start)
+        guard let stop = columns[last] else {
+            return space + "├" + String(repeating: "─", count: end - start - 1) + "┄┄"
+        }
+        return space + "├" + String(repeating: "─", count: stop - start - 1) + "┤"
+    }
+}
+
+/// Values in one short line.
+enum Wording {
+    private static let limit = 60
+
+    /// A value's description: of an optional its content, without line breaks, cut when it is long.
+    static func of(_ value: some Any) -> String {
+        let mirror = Mirror(reflecting: value)
+        if mirror.displayStyle == .optional, let content = mirror.children.first?.value { return of(content) }
+        let words = String(describing: value).split(whereSeparator: \.isNewline).joined(separator: " ")
+        return words.count > limit ? words.prefix(limit - 1) + "…" : words
+    }
+}

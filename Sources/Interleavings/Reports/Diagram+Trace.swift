@@ -46,3 +46,83 @@ extension Diagram {
         }
     }
 }
+
+extension Diagram {
+    /// What one of them did in a step, or that time moved on; from these come columns and rows.
+    struct Moment {
+        /// The step's number; `nil` but for the first moment of a step.
+        let step: Int?
+        /// Who did it; `nil`: time moved on.
+        let name: String?
+        let time: Duration
+        var mark = Mark.usual
+        /// What is known of it; empty: nothing.
+        var texts: [String] = []
+        var passedOver: String?
+        /// Whether it was the last of this task.
+        var isEnd = false
+    }
+
+    /// The scenario's task, whose beginning and end go without saying.
+    static let scenario = "scenario"
+    /// The column of decisive steps of those who have no name, and did nothing that is known.
+    private static let others = "(others)"
+
+    /// What is known of an execution, up to the failure.
+    ///
+    /// - Parameter error: Why it failed; who waits for ever, by a deadlock, is marked.
+    static func moments(of trace: Trace, error: any Error) -> [Moment] {
+        let moments = trace.steps.flatMap { Self.moments(of: $0, named: trace.names) }
+        guard let problem = error as? ExplorationProblem, let last = trace.steps.last else { return moments }
+        guard let text = lastWords[problem.code] else { return moments }
+        return moments + problem.tasks.map { Moment(step: nil, name: $0, time: last.time, mark: .failure, texts: [text]) }
+    }
+
+    /// What is said of those whom a problem concerns.
+    private static let lastWords: [ExplorationProblem.Code: String] = [
+        .deadlock: "never goes on", .livelock: "comes to no end", .escape: "still waits", .blockedThread: "blocks its thread",
+    ]
+
+    /// One moment for each run of events of the same; none if it is not known who ran, and what for.
+    private static func moments(of step: Trace.Step, named names: [String]) -> [Moment] {
+        guard !step.isTime else {
+            return [Moment(step: step.number, name: nil, time: step.time, mark: step.pick > 0 ? .decisive : .usual)]
+        }
+        var moments: [Moment] = []
+        func add(_ name: String, _ text: String?, _ kind: Trace.Event.Kind = .event) {
+            let isFailure = kind == .failure
+            if moments.last?.name != name || isFailure && moments.last?.texts.isEmpty == false {
+                moments.append(Moment(step: moments.isEmpty ? step.number : nil, name: name, time: step.time))
+            }
+            let last = moments.count - 1
+            if let text { moments[last].texts.append(text) }
+            moments[last].isEnd = kind == .end
+            if isFailure { moments[last].mark = .failure }
+        }
+        if names.contains(step.task) { add(step.task, nil) }
+        for event in step.events {
+            add(event.task.isEmpty ? step.task : event.task, isNews(event, in: step) ? event.text : nil, event.kind)
+            if event.kind == .failure { break }
+        }
+        if !moments.isEmpty, moments[0].name == step.task, step.place != "pool", step.place != step.task {
+            let first = moments[0].texts.first.map { ": \($0)" } ?? ""
+            moments[0].texts = ["on \(step.place)\(first)"] + moments[0].texts.dropFirst()
+        }
+        if step.pick > 0 {
+            if moments.isEmpty { add(others, step.task) }
+            if moments[0].texts.isEmpty { moments[0].texts = ["goes on"] }
+            if moments[0].mark == .usual { moments[0].mark = .decisive }
+            moments[0].passedOver = names.first { $0 == step.passedOver && $0 != moments[0].name }
+        }
+        return moments
+    }
+
+    /// That somebody starts is seen from what else it does.
+    private static func isNews(_ event: Trace.Event, in step: Trace.Step) -> Bool {
+        switch event.kind {
+        case .start: event.task != scenario && !step.events.contains { $0.task == event.task && $0.kind != .start }
+        case .end: event.task != scenario
+        default: !event.text.isEmpty
+        }
+    }
+}

@@ -1,5 +1,12 @@
-import Dispatch
 import TokenServiceConcurrency
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// Threads that run one at a time, so that synchronous code can be stopped between two accesses.
 ///
@@ -47,5 +54,36 @@ final class Crew: Sendable {
 
     func isRunning(on thread: ThreadIdentity) -> Bool {
         state.withLock { $0.running } == thread
+    }
+}
+
+extension Engine {
+    /// Takes a thread that stopped on its way.
+    func pause(_ worker: Worker, _ entry: Entry, lock: InterleavedLock.Gate?) {
+        state.withLock { state in
+            let work = Work.thread(worker)
+            let since = state.steps
+            state.ready.append(Entry(work: work, lane: entry.lane, task: entry.task, since: since, lock: lock))
+        }
+    }
+
+    /// A step that does not come back has blocked its thread.
+    func block(_ entry: Entry) {
+        let name = state.withLock { $0.name(of: entry.task) }
+        let problem = ExplorationProblem(.blockedThread, tasks: [name], detail: crew.map { "\($0.stepSeconds)" } ?? "")
+        fail(problem, by: name, "blocks its thread")
+    }
+}
+
+/// Which thread this is: for telling the engine's own from any other.
+struct ThreadIdentity: Sendable, Equatable {
+    private let number: UInt
+
+    static var current: ThreadIdentity {
+        #if canImport(Darwin)
+        unsafe ThreadIdentity(number: UInt(bitPattern: pthread_self()))
+        #else
+        ThreadIdentity(number: UInt(pthread_self()))
+        #endif
     }
 }
