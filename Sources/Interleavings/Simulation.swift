@@ -1,15 +1,15 @@
-/// One controlled execution: what a scenario uses in place of the real pool, clock and queues.
+/// One controlled execution: a scenario uses it in place of the real pool, clock and queues.
 ///
-/// Everything may be used from any task or block of the execution. After it has ended, nothing does anything.
+/// Every member may be used from any task or block of the execution. After its end they have no effect.
 public final class Simulation: Sendable {
-    /// The simulation in whose execution this is called; `nil` anywhere else, and in detached tasks.
+    /// The simulation of the current task; `nil` outside an execution, and in detached tasks.
     @TaskLocal public static var current: Simulation?
-    /// The name of the spawned task in which something happens.
+    /// The name of the current spawned task.
     @TaskLocal static var taskName: String?
 
-    /// Where the code under test must run its tasks: give it to `Task(executorPreference:)`.
+    /// The executor on which the code under test must run its tasks: pass it to `Task(executorPreference:)`.
     public let taskExecutor: any TaskExecutor
-    /// The only clock of the execution; it starts at zero and moves by itself to the next deadline.
+    /// The execution's clock; it starts at zero and jumps from deadline to deadline.
     public let clock: VirtualClock
     let engine: Engine
 
@@ -21,12 +21,12 @@ public final class Simulation: Sendable {
 
     /// Starts a task that the execution waits for.
     ///
-    /// It runs on ``taskExecutor``, at the granularity of accesses on a thread of its own. An error that it throws is its
-    /// task's value and fails nothing else; only the scenario's own errors and ``require(_:_:)`` do.
+    /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. An error that it throws is the
+    /// task's result and does not fail the schedule; only the scenario's own errors and ``require(_:_:)`` do.
     ///
     /// - Parameters:
-    ///   - name: Its name in reports; the second of the same name becomes "name (2)".
-    ///   - body: What it does.
+    ///   - name: Its name in reports; a second task of the same name becomes "name (2)".
+    ///   - body: The task's work.
     @discardableResult
     public func spawn<Value: Sendable>(
         _ name: String, _ body: @escaping @Sendable () async throws -> Value
@@ -42,9 +42,9 @@ public final class Simulation: Sendable {
         return task
     }
 
-    /// Makes an executor for an actor: each of its jobs is a step of its own, and bears the actor's name.
+    /// Makes an executor for an actor: each of its jobs is a step of its own, shown with the actor's name.
     ///
-    /// An actor without one also runs under control; what it has queued then runs in one step.
+    /// An actor without one also runs under control; its queued jobs then run in one step.
     public func actorExecutor(_ name: String) -> any SerialExecutor {
         LaneExecutor(engine, name, .serial)
     }
@@ -63,7 +63,7 @@ public final class Simulation: Sendable {
 extension Simulation {
     /// Waits until nothing else is left to do: nothing can run, and no timer is pending.
     ///
-    /// Time moves on meanwhile. For what only this scenario can wake, it doesn't wait.
+    /// Time moves on meanwhile. Tasks that only this scenario can wake do not count.
     ///
     /// - Throws: `CancellationError` when the execution is over.
     public func settle() async throws {
@@ -80,8 +80,8 @@ extension Simulation {
     /// Returns a number from 0 up to, not including, `count`: one more choice of the schedule, explored and replayed.
     ///
     /// - Parameters:
-    ///   - name: What is chosen; shown in the report.
-    ///   - count: How many there are; with fewer than two there is no choice, and the answer is 0.
+    ///   - name: The name of the choice, for the report.
+    ///   - count: How many possibilities there are; with fewer than two the result is 0, without a choice.
     public func choose(_ name: String, _ count: Int) -> Int {
         let pick = engine.choose(count)
         log("chooses \(name): \(pick)")
@@ -96,11 +96,11 @@ extension Simulation {
         return element
     }
 
-    /// Notes that something happened, for the report: free of cost where no report is made.
+    /// Notes an event for the report; costs nothing where no report is made.
     ///
     /// - Parameters:
     ///   - event: What happened.
-    ///   - task: By whom; unless said otherwise, the spawned task or the queue that this is called from.
+    ///   - task: The name of the task that did it; `nil`: the current spawned task or queue.
     public func log(_ event: @autoclosure () -> String, by task: String? = nil) {
         engine.log(event(), by: task ?? Self.taskName)
     }
@@ -111,11 +111,11 @@ extension Simulation {
         engine.fail(problem, by: Self.taskName, message)
     }
 
-    /// Fails the execution, wherever it is called, unless the condition holds.
+    /// Fails the execution unless a condition holds; may be called anywhere in it.
     ///
     /// - Parameters:
-    ///   - condition: What must hold.
-    ///   - message: What it means; shown as the reason of the failure.
+    ///   - condition: The condition that must hold.
+    ///   - message: The reason of the failure, for the report.
     /// - Throws: An ``ExplorationProblem`` with the code ``ExplorationProblem/Code/requirement``.
     public func require(_ condition: Bool, _ message: @autoclosure () -> String) throws {
         guard !condition else { return }

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// A simulation's clock: it moves to the next deadline, never by itself.
+/// A simulation's clock: it jumps from deadline to deadline and does not run with real time.
 public struct VirtualClock: Clock, Sendable {
     /// A time since the execution began.
     public struct Instant: InstantProtocol, Sendable, CustomStringConvertible {
@@ -21,10 +21,10 @@ public struct VirtualClock: Clock, Sendable {
 
     /// The present time.
     public var now: Instant { Instant(offset: engine.state.withLock { $0.now }) }
-    /// A nanosecond, though time has any precision.
+    /// One nanosecond; the clock itself has any precision.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Suspends until the deadline; if that has passed, until it is picked again.
+    /// Suspends until the deadline; after the deadline, until the schedule picks the task again.
     ///
     /// - Throws: `CancellationError`, without waiting for the time, if the task is cancelled or the execution is over.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -32,7 +32,7 @@ public struct VirtualClock: Clock, Sendable {
         try await withTaskCancellationHandler {
             try await Suspension.begin { suspension in
                 engine.sleep(id, until: deadline.offset, suspension)
-                // Cancelled before the timer was there: the handler found nothing.
+                // Cancelled before the timer was registered, when the handler found nothing.
                 if Task.isCancelled { engine.cancelNewTimer(id) }
             }
         } onCancel: {

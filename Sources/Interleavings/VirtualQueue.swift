@@ -6,7 +6,7 @@ public struct VirtualQueue: Sendable {
     public let label: String
     private let engine: Engine
     private let lane: Int
-    /// A serial queue is like one task; each block of a concurrent one is like a task of its own, of the queue's name.
+    /// The task of a serial queue, which is like one task; `nil`: each block is a task of its own, with the queue's name.
     private let task: Int?
 
     init(_ engine: Engine, _ label: String, _ order: Engine.Lane.Order) {

@@ -1,8 +1,8 @@
 import Interleavings
 
-/// What the environment says of explorations.
+/// The settings of explorations in the environment.
 struct ExplorationEnvironment: Equatable {
-    /// What is wrong with a variable.
+    /// A variable with an invalid value.
     struct Problem: Error, Equatable, CustomStringConvertible {
         let description: String
     }
@@ -33,6 +33,6 @@ struct ExplorationEnvironment: Equatable {
         }
     }
 
-    /// One for the whole run, so that all reports name the same.
+    /// One seed for the whole run, so that all reports name the same.
     private static let freshSeed = UInt64.random(in: 0...UInt64(UInt32.max))
 }

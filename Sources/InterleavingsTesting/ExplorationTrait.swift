@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes a test, or all tests of a suite, explore: more schedules, a replay without editing, and a report worth reading.
+/// Configures the explorations in a test or suite, and reports their failures as issues with a diagram.
 ///
 /// ```swift
 /// @Suite(.exploring(schedules: 10_000)) struct CacheTests {
@@ -17,17 +17,17 @@ import Foundation
 /// }
 /// ```
 ///
-/// - A failing exploration is one issue with the report as its comment, and with its picture (SVG) attached: run
-///   `swift test --attachments-path DIRECTORY` to have the file.
+/// - A failing exploration is one issue with the report as its comment and the diagram (SVG) as its attachment; run
+///   `swift test --attachments-path DIRECTORY` to keep the file.
 /// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported.
-/// - The environment overrides what the code says: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it,
-///   `INTERLEAVINGS_SCHEDULES` and `INTERLEAVINGS_SEED` set how many run and where they begin. A seed of `random` is a
-///   fresh one, told in the report.
+/// - The environment overrides the code: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it;
+///   `INTERLEAVINGS_SCHEDULES` and `INTERLEAVINGS_SEED` set the number of schedules and the seed. The seed `random` makes a
+///   fresh one, which the report names.
 public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
     private let schedules: Int?
     private let seed: UInt64?
 
-    /// Suites hand it on to their tests.
+    /// Suites pass the trait on to their tests.
     public let isRecursive = true
 
     init(schedules: Int?, seed: UInt64?) {
@@ -40,7 +40,7 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
         let settings = try ExplorationEnvironment(ProcessInfo.processInfo.environment)
-        // A suite inside another one, or a test, only says what differs.
+        // An inner suite or a test sets only what differs.
         let outer = Overrides.current
         let overrides = Overrides(
             schedules: settings.schedules ?? schedules ?? outer.schedules, seed: settings.seed ?? seed ?? outer.seed,
@@ -67,11 +67,11 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == ExplorationTrait {
-    /// Makes a test, or all tests of a suite, explore; see ``ExplorationTrait``.
+    /// Configures the explorations in a test or suite; see ``ExplorationTrait``.
     ///
     /// - Parameters:
-    ///   - schedules: How many schedules each exploration runs; `nil`: as many as its code says.
-    ///   - seed: Where random schedules begin; `nil`: where its code says.
+    ///   - schedules: How many schedules each exploration runs; `nil`: the number in its code.
+    ///   - seed: The seed of random schedules; `nil`: the seed in its code.
     public static func exploring(schedules: Int? = nil, seed: UInt64? = nil) -> Self {
         ExplorationTrait(schedules: schedules, seed: seed)
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import InterleavingsTesting
 
 @Suite struct `The environment of explorations` {
-    @Test func `says nothing unless it is set`() throws {
+    @Test func `has no settings unless a variable is set`() throws {
         let environment = try ExplorationEnvironment(["HOME": "/"])
         #expect(environment.schedules == nil)
         #expect(environment.seed == nil)
@@ -31,7 +31,7 @@ import Testing
         ("INTERLEAVINGS_SCHEDULES", "0"), ("INTERLEAVINGS_SCHEDULES", "many"), ("INTERLEAVINGS_SEED", "-1"),
         ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"),
     ])
-    func `says what is wrong`(name: String, value: String) {
+    func `names an invalid variable and its value`(name: String, value: String) {
         let problem = #expect(throws: ExplorationEnvironment.Problem.self) { try ExplorationEnvironment([name: value]) }
         #expect(problem?.description.hasPrefix(name) == true)
         #expect(problem?.description.hasSuffix("not '\(value)'") == true)

@@ -9,16 +9,16 @@ import TokenServiceConcurrency
         #expect(summary.schedules == 7)
     }
 
-    @Test(.exploring(schedules: 3)) func `lets a test say otherwise`() async throws {
+    @Test(.exploring(schedules: 3)) func `lets a test set another number`() async throws {
         #expect(try await explore(.random()) { _ in }.schedules == 3)
         #expect(try await explore(.pct()) { _ in }.schedules == 3)
     }
 
-    @Test(.exploring(seed: 5)) func `hands on what a test doesn't say`() async throws {
+    @Test(.exploring(seed: 5)) func `passes on what a test doesn't set`() async throws {
         #expect(try await explore { _ in }.schedules == 7)
     }
 
-    @Test func `leaves exhaustive explorations and replays alone`() async throws {
+    @Test func `does not change exhaustive explorations and replays`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             for number in 1...3 { simulation.spawn("\(number)") {} }
         }
@@ -44,7 +44,7 @@ import TokenServiceConcurrency
         return seen.withLock { $0 }
     }
 
-    @Test func `makes one issue of a failing exploration, with the report and both ways to replay it`() async throws {
+    @Test func `reports a failing exploration as one issue, with both ways to replay it`() async throws {
         let issues = try await issues {
             try await explore { simulation in
                 let order = Lock<[Int]>([])
@@ -60,7 +60,7 @@ import TokenServiceConcurrency
         #expect(text.contains("INTERLEAVINGS_REPLAY='1'"))
     }
 
-    @Test func `makes a failing expectation in a scenario a failing schedule`() async throws {
+    @Test func `turns a failing expectation in a scenario into a failing schedule`() async throws {
         let issues = try await issues {
             try await explore { simulation in
                 let order = Lock<[Int]>([])
@@ -73,7 +73,7 @@ import TokenServiceConcurrency
         #expect(issues.first?.comments.first?.rawValue.contains("Expectation failed") == true)
     }
 
-    @Test func `leaves other errors and issues as they are`() async throws {
+    @Test func `does not change other errors and issues`() async throws {
         struct Other: Error {}
         let issues = try await issues { Issue.record("an issue outside") }
         #expect(issues.first?.comments.first?.rawValue == "an issue outside")

@@ -2,7 +2,7 @@ import Interleavings
 import Testing
 
 @Suite struct `A cancelled sleep` {
-    @Test func `ends at once, whether cancelled before it, while it lasts or when it is due`() async throws {
+    @Test func `ends at once, whether cancelled before it, during it or when it is due`() async throws {
         let outcomes = Journal()
         let summary = try await explore(.exhaustive(), time: .anytime) { simulation in
             let sleeper = simulation.spawn("sleeper") {

@@ -21,7 +21,7 @@ actor Ledger {
 
 @Suite struct `Swift's own concurrency` {
     @Test(arguments: [Strategy.mixed(schedules: 100), .exhaustive(preemptions: 1, limit: 500)])
-    func `runs under control, all of it`(strategy: Strategy) async throws {
+    func `runs under control: async let, groups and cancellation`(strategy: Strategy) async throws {
         try await explore(strategy) { simulation in
             async let one = number(1)
             async let two = number(2)
@@ -56,7 +56,7 @@ actor Ledger {
         }
     }
 
-    @Test func `streams, cancellation handlers and immediate tasks run under control`() async throws {
+    @Test func `runs under control: streams, cancellation handlers and immediate tasks`() async throws {
         try await explore(.mixed(schedules: 100)) { simulation in
             let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
             let reader = simulation.spawn("reader") { await stream.reduce(0, +) }
@@ -96,7 +96,7 @@ actor Ledger {
         }
     }
 
-    @Test func `priorities are nothing that a schedule obeys`() async throws {
+    @Test func `has priorities, which schedules ignore`() async throws {
         let orders = Journal()
         try await explore(.exhaustive()) { simulation in
             let order = Journal()
@@ -109,7 +109,7 @@ actor Ledger {
         #expect(Set(orders.all) == ["17 25", "25 17"])
     }
 
-    @Test func `a default actor is entered in every order`() async throws {
+    @Test func `enters a default actor in every order`() async throws {
         let orders = Journal()
         let summary = try await explore(.exhaustive()) { simulation in
             let cache = Plain()
@@ -121,7 +121,7 @@ actor Ledger {
         #expect(Set(orders.all) == ["aabb", "abab", "abba", "bbaa", "baba", "baab"])
     }
 
-    @Test func `an actor on the simulation's executor runs one job a step, and bears its name`() async throws {
+    @Test func `runs one job a step on an actor with the simulation's executor, which names the step`() async throws {
         let orders = Journal()
         let scenario: Scenario = { simulation in
             let ledger = Ledger(simulation.actorExecutor("ledger"))
@@ -139,7 +139,7 @@ actor Ledger {
         #expect(trace.steps.contains { $0.place == "ledger" && $0.task == "b" })
     }
 
-    @Test func `who hops to a default actor bears its own name there`() async throws {
+    @Test func `keeps a task's name on a default actor`() async throws {
         let found = try await failure(.replay("")) { simulation in
             let cache = Plain()
             for name in ["a", "b"] { simulation.spawn(name) { await cache.enterTwice(name) } }
@@ -150,7 +150,7 @@ actor Ledger {
     }
 
     /// If it were two, a schedule of tasks that yield would have twice the choices.
-    @Test func `a yield is one step, as the runtime's jobs are laid out as the engine reads them`() async throws {
+    @Test func `makes a yield one step, because jobs are laid out as the engine reads them`() async throws {
         let found = try await failure(.replay("")) { _ in
             await Task.yield()
             await Task.yield()
@@ -159,7 +159,7 @@ actor Ledger {
         #expect(found.trace.steps.map(\.task) == ["scenario", "scenario", "scenario"])
     }
 
-    @Test func `serial queues keep their order, concurrent ones don't`() async throws {
+    @Test func `does not matter to queues: serial ones keep their order, concurrent ones don't`() async throws {
         let serial = Journal()
         let concurrent = Journal()
         try await explore(.exhaustive()) { simulation in

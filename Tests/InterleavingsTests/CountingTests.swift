@@ -3,9 +3,9 @@ import TokenServiceConcurrency
 @testable import Interleavings
 import Testing
 
-/// Thousands of failing executions, in a process of their own, of which threads and memory are looked at.
+/// Thousands of failing executions in a process of their own, whose threads and memory are measured.
 @Suite struct `Counting failures` {
-    @Test func `takes no more memory for thousands than for hundreds, nor any thread`() async {
+    @Test func `needs no more memory for thousands than for hundreds, and no more threads`() async {
         await #expect(processExitsWith: .success) {
             let kinds: [(Granularity, Scenario)] = [
                 (
@@ -45,10 +45,8 @@ import Testing
         }
     }
 
-    /// What an explored program loses, it loses: a task that waits for ever is not freed.
-    ///
-    /// The engine is.
-    @Test func `of lost continuations keeps little more than the program itself loses`() async {
+    /// The explored program leaks its tasks that wait forever; the engine is freed.
+    @Test func `with lost continuations keeps little more than the explored program leaks`() async {
         await #expect(processExitsWith: .success) {
             _ = try await count(1_000, .jobs) { _ in await waitForEver() }
             let before = Usage.current
@@ -65,7 +63,7 @@ import Testing
         #expect(summary.firstFailure?.problem?.detail == "no update is lost")
     }
 
-    @Test func `ends when the task that explores is cancelled`() async throws {
+    @Test func `ends when the exploring task is cancelled`() async throws {
         let runs = Tally()
         let exploring = Task {
             try await explore(.random(schedules: .max), countsFailures: true) { _ in runs.next() }
@@ -82,7 +80,7 @@ private func count(_ schedules: Int, _ granularity: Granularity, _ scenario: @es
     ).failures
 }
 
-/// Of which the second who enters waits until it is cancelled.
+/// The second task that enters waits until it is cancelled.
 private final class Waiting: Sendable {
     private let state = Lock<(isTaken: Bool, waiter: CheckedContinuation<Void, Never>?)>((false, nil))
 
@@ -108,7 +106,7 @@ private final class Waiting: Sendable {
     }
 }
 
-/// What this process has; zero where `/proc` is not.
+/// This process's memory and threads; zero without `/proc`.
 private struct Usage {
     let kilobytes: Int
     let threads: Int
@@ -119,7 +117,7 @@ private struct Usage {
             status.split(separator: "\n").first { $0.hasPrefix(name) }
                 .flatMap { Int($0.filter(\.isNumber)) } ?? 0
         }
-        // A sanitizer's shadow is no measure of ours.
+        // A sanitizer's shadow memory says nothing about ours.
         guard number("VmSize:") < 1 << 30 else { return Usage(kilobytes: 0, threads: 0) }
         return Usage(kilobytes: number("VmRSS:"), threads: number("Threads:"))
     }

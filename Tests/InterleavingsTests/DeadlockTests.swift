@@ -2,7 +2,7 @@ import Interleavings
 import Testing
 
 @Suite struct `Deadlocks` {
-    @Test func `name those who wait, and only those`() async throws {
+    @Test func `name the waiting tasks only`() async throws {
         let found = try await failure(.mixed(schedules: 5)) { simulation in
             let lost = simulation.spawn("lost") { await waitForEver() }
             simulation.spawn("fine") { await Task.yield() }
@@ -16,7 +16,7 @@ import Testing
         #expect("\(found)".contains("simulation.clock"))
     }
 
-    @Test func `are found where tasks wait for each other in some order only`() async throws {
+    @Test func `are found if tasks wait for each other in some orders only`() async throws {
         let found = try await failure(.mixed()) { simulation in
             let gates = [Gate(), Gate()]
             for (name, order) in [("forth", [0, 1]), ("back", [1, 0])] {
@@ -33,7 +33,7 @@ import Testing
         #expect(found.problem?.tasks == ["forth", "back"])
     }
 
-    @Test func `of a task that waits for itself are found, too`() async throws {
+    @Test func `of a task that waits for itself are found`() async throws {
         let found = try await failure(.mixed(schedules: 1)) { simulation in
             let gate = Gate()
             await gate.enter()
@@ -42,7 +42,7 @@ import Testing
         #expect(found.problem?.tasks == ["scenario"])
     }
 
-    @Test func `are none while a timer is pending`() async throws {
+    @Test func `are not reported while a timer is pending`() async throws {
         try await explore(.mixed(schedules: 50)) { simulation in
             let gate = Gate()
             await gate.enter()
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `end those who can end: the cancelled are told`() async throws {
+    @Test func `cancel the remaining tasks, so that they can end`() async throws {
         let ends = Journal()
         _ = try await failure(.replay("")) { simulation in
             let lost = simulation.spawn("lost") { await waitForEver() }

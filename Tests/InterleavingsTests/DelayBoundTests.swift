@@ -9,7 +9,7 @@ import TokenServiceConcurrency
             // First come, first served; then each other task once in front …
             (tasks: 2, delays: 0, schedules: 1), (2, 1, 2), (2, 2, 2), (3, 0, 1), (3, 1, 3), (3, 2, 5), (3, 3, 6), (3, 9, 6),
         ])
-    func `explores each order that passes over so many candidates, once`(
+    func `explores each order within the bound once`(
         tasks: Int, delays: Int, schedules: Int
     ) async throws {
         let orders = Lock<Set<[Int]>>([])
@@ -26,7 +26,7 @@ import TokenServiceConcurrency
         #expect(orders.withLock { $0.count } == schedules)
     }
 
-    @Test func `leaves the values that a scenario chooses without bound`() async throws {
+    @Test func `does not bound the values that a scenario chooses`() async throws {
         let summary = try await explore(.exhaustive(delays: 0)) { simulation in _ = simulation.choose("value", 5) }
         #expect(summary.schedules == 5)
     }

@@ -4,7 +4,7 @@ import Interleavings
 import Testing
 
 @Suite struct `Escapes` {
-    /// Ways out of the explorer's hands, and what the report must name as the way to mend each.
+    /// Ways to leave the explorer's control, and the remedy that the report must name for each.
     enum Way: String, CaseIterable, CustomTestStringConvertible {
         case taskSleep, clockSleep, task, detached, immediate, queue, delayedQueue, mainActor
 
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `are found, whoever does it, and the report says how to mend them`(way: Way) async throws {
+    func `are found, and the report says what to use instead`(way: Way) async throws {
         let found = try await failure(.mixed(schedules: 5)) { simulation in
             let caller = simulation.spawn("caller") { try await way.go() }
             try await caller.value
@@ -65,7 +65,7 @@ import Testing
         #expect(found.problem?.code == .escape)
     }
 
-    @Test func `are found while others are busy`() async throws {
+    @Test func `are found while another task is busy`() async throws {
         let found = try await failure(.mixed(schedules: 5), stepLimit: 10_000_000) { simulation in
             let flag = Tally()
             simulation.spawn("busy") { while flag.value == 0 && !Task.isCancelled { await Task.yield() } }
@@ -90,7 +90,7 @@ import Testing
         while ends.value < 201 { await Task.yield() }
     }
 
-    /// Long enough for whoever awaits it to suspend; what is over by then is not seen.
+    /// Long enough for the awaiting task to suspend; work that ends before is not seen.
     fileprivate static func pause() async {
         try? await Task.sleep(for: .milliseconds(5))
     }
@@ -98,11 +98,9 @@ import Testing
     /// The same, on a thread.
     fileprivate static func block() { Thread.sleep(forTimeInterval: 0.005) }
 
-    /// What cannot be seen: a task outside that nobody in the execution awaits.
-    ///
-    /// It runs when it runs, beside the execution,
-    /// and a schedule that depends on it does not replay.
-    @Test func `that nobody awaits are not seen`() async throws {
+    /// An outside task that the execution never awaits runs beside it at any time, and a schedule that depends on it does
+    /// not replay.
+    @Test func `that are never awaited are not seen`() async throws {
         let mutations = Tally()
         try await explore(.mixed(schedules: 5)) { _ in _ = Task.detached { mutations.next() } }
         while mutations.value < 6 { await Task.yield() }

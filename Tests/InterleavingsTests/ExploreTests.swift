@@ -43,7 +43,7 @@ actor NaiveCache {
 }
 
 @Suite struct `Exploring` {
-    @Test func `finds that an actor is re-entrant, and says how`() async throws {
+    @Test func `finds that an actor is re-entrant, and shows how`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) { try await explore(.mixed(), naiveCallers) }
         #expect("\(failure!)".contains("one load for all"))
     }

@@ -8,7 +8,7 @@ import Testing
     ]
 
     @Test(arguments: strategies)
-    func `who waits by yielding is no livelock`(strategy: Strategy) async throws {
+    func `waiting by yielding is not a livelock`(strategy: Strategy) async throws {
         try await explore(strategy, stepLimit: 5_000) { simulation in
             let flag = Tally()
             simulation.spawn("waiter") { while flag.value == 0 { await Task.yield() } }
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: strategies)
-    func `nor are two who wake each other until a third is done`(strategy: Strategy) async throws {
+    func `two tasks that wait for a third by yielding are not a livelock`(strategy: Strategy) async throws {
         try await explore(strategy, stepLimit: 5_000) { simulation in
             let flag = Tally()
             let turns = Tally()
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: strategies)
-    func `nor is a ticker while somebody works, though timers may fire at any time`(strategy: Strategy) async throws {
+    func `a ticker beside a working task is not a livelock, though timers may fire at any time`(strategy: Strategy) async throws {
         try await explore(strategy, time: .anytime, stepLimit: 5_000) { simulation in
             let flag = Tally()
             simulation.spawn("ticker") { while flag.value == 0 { try await simulation.clock.sleep(for: .seconds(1)) } }
@@ -52,14 +52,14 @@ import Testing
     }
 
     @Test(arguments: strategies)
-    func `nor is who polls the clock, where timers may fire at any time`(strategy: Strategy) async throws {
+    func `polling the clock is not a livelock, though timers may fire at any time`(strategy: Strategy) async throws {
         try await explore(strategy, time: .anytime, stepLimit: 5_000) { simulation in
             simulation.spawn("sleeper") { try await simulation.clock.sleep(for: .seconds(1)) }
             while simulation.clock.now.offset == .zero { await Task.yield() }
         }
     }
 
-    @Test func `who was passed over for long is picked from then on, not once in a hundred steps`() async throws {
+    @Test func `a task that was passed over too often is picked from then on, not once in a hundred steps`() async throws {
         try await explore(.pct(schedules: 60), stepLimit: 5_000) { simulation in
             let flag = Tally()
             simulation.spawn("waiter") { while flag.value == 0 { await Task.yield() } }
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `who yields for ever is a livelock, and named`() async throws {
+    @Test func `a task that yields endlessly is a livelock, which the report names`() async throws {
         let found = try await failure(.mixed(schedules: 10), stepLimit: 500) { simulation in
             simulation.spawn("spinner") { while !Task.isCancelled { await Task.yield() } }
             simulation.spawn("innocent") {}

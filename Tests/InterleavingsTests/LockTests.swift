@@ -32,7 +32,7 @@ import Testing
         #expect("\(found)".contains("'scenario' waits for the lock 'lock'"))
     }
 
-    @Test func `pass on what is thrown, and are free again`() async throws {
+    @Test func `rethrow an error and are free again`() async throws {
         try await explore(.replay(""), granularity: .accesses) { simulation in
             let lock = InterleavedLock("lock")
             #expect(throws: Stop.self) { try lock.withLock { throw Stop() } }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `that the explorer does not know block a thread, which is found, and does not disturb what comes after`(
+    func `unknown to the explorer block a thread, which is found and does not disturb later schedules`(
         comesBack: Bool
     ) async throws {
         let gate = DispatchSemaphore(value: 0)
@@ -66,7 +66,7 @@ import Testing
         #expect(failure.problem?.tasks == ["blocked"])
         #expect("\(failure)".contains("0.3 seconds"))
         #expect("\(failure)".contains("InterleavedLock"))
-        // Let go what is still blocked: a semaphore must not be freed while somebody waits.
+        // Release blocked threads: a semaphore must not be freed while a thread waits for it.
         for _ in 1...3 { gate.signal() }
     }
 }

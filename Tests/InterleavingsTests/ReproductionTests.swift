@@ -10,11 +10,11 @@ import Testing
         #expect(try await story(strategy) == first)
     }
 
-    @Test func `another seed gives others`() async throws {
+    @Test func `another seed gives other executions`() async throws {
         #expect(try await story(.random(schedules: 50, seed: 1)) != story(.random(schedules: 50, seed: 51)))
     }
 
-    @Test func `eight explorations at once are what each is alone`() async throws {
+    @Test func `eight explorations at once run as each does alone`() async throws {
         let alone = try await story(.mixed(schedules: 150))
         try await withThrowingTaskGroup { group in
             for _ in 1...8 { group.addTask { try await story(.mixed(schedules: 150)) } }
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `three processes with one seed run the same`() async throws {
+    @Test func `three processes with the same seed run the same executions`() async throws {
         var outputs: [String] = []
         for _ in 1...3 {
             let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
@@ -36,7 +36,7 @@ import Testing
         #expect(Set(outputs).count == 1)
     }
 
-    @Test func `a printed schedule replays to the same trace, as often as one likes`() async throws {
+    @Test func `a printed schedule replays to the same trace each time`() async throws {
         let found = try await failure(.mixed(), naiveCallers)
         let printed = try #require(Schedule("\(found.schedule)"))
         for _ in 1...3 {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `of two reasons in one step the first counts`() async throws {
+    @Test func `the first of two failures in one step counts`() async throws {
         let found = try await failure(.replay("")) { simulation in
             try? simulation.require(false, "the first")
             try? simulation.require(false, "the second")
@@ -65,7 +65,7 @@ import Testing
     }
 }
 
-/// All that happens in an exploration of tasks, an actor, queues, time and choices, in order.
+/// Returns the events of an exploration of tasks, an actor, queues, time and choices, in order.
 func story(_ strategy: Strategy) async throws -> [String] {
     let journal = Journal()
     try await explore(strategy, time: .anytime) { simulation in

@@ -3,14 +3,14 @@ import Testing
 
 @Suite struct `Schedules` {
     @Test(arguments: [("", []), ("0", []), ("0.0", []), ("1", [1]), ("0.2.1", [0, 2, 1]), ("3.0.0", [3])])
-    func `are read as they are printed, but for zeros at the end`(text: String, choices: [Int]) throws {
+    func `are read as they are printed, without the zeros at the end`(text: String, choices: [Int]) throws {
         let schedule = try #require(Schedule(text))
         #expect(schedule.choices == choices)
         #expect(Schedule("\(schedule)") == schedule)
     }
 
     @Test(arguments: ["x", "0.x", "1..2", ".", "-1", "1.-2", " 1", "99999999999999999999", "0.?"])
-    func `that are none are not read`(text: String) {
+    func `with invalid text are not read`(text: String) {
         #expect(Schedule(text) == nil)
         // As a literal it is one that never fits.
         #expect("\(Schedule(stringLiteral: text))".contains("?"))
@@ -24,7 +24,7 @@ import Testing
         #expect("\(found)".contains("debug or release"))
     }
 
-    @Test func `that fit replay, and an empty one is the first of all`() async throws {
+    @Test func `that fit are replayed, and the empty one is the first of all`() async throws {
         let orders = Journal()
         for schedule in ["", "1", "0.1", "1.1"] as [Schedule] {
             try await explore(.replay(schedule), twoTasksUnawaited(jobs: 2, orders: orders))
@@ -34,7 +34,7 @@ import Testing
         #expect(Set(orders.all).count == 4)
     }
 
-    @Test func `that fail otherwise than they did are failures all the same`() async throws {
+    @Test func `that fail in another way than before are still failures`() async throws {
         let found = try await failure(.replay("9")) { _ in throw Stop() }
         #expect(found.underlying is Stop)
     }

@@ -2,15 +2,13 @@
 import Testing
 import TokenServiceConcurrency
 
-@Suite("Semaphores on controlled threads")
-struct SemaphoreTests {
-    @Test("who waits goes on after the signal, whoever comes first")
-    func signal() async throws {
+@Suite struct `Semaphores on controlled threads` {
+    @Test func `let a waiting thread pass after the signal, in every order`() async throws {
         let summary = try await explore(.exhaustive(), granularity: .accesses) { simulation in
             let isDone = InterleavedSemaphore("done"), value = Lock(0)
             simulation.spawn("waits") {
                 isDone.wait()
-                try simulation.require(value.withLock { $0 } == 1, "nobody passes before the signal")
+                try simulation.require(value.withLock { $0 } == 1, "no thread passes before the signal")
             }
             simulation.spawn("signals") {
                 value.withLock { $0 = 1 }
@@ -20,8 +18,8 @@ struct SemaphoreTests {
         #expect(summary.isComplete && summary.schedules > 2)
     }
 
-    @Test("as many pass as its value and its signals are", arguments: [0, 1, 2])
-    func count(value: Int) async throws {
+    @Test(arguments: [0, 1, 2])
+    func `let as many threads pass as their value and their signals allow`(value: Int) async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(granularity: .accesses) { simulation in
                 let places = InterleavedSemaphore("places", value: value)
@@ -31,12 +29,11 @@ struct SemaphoreTests {
         }
         let problem = failure?.underlying as? ExplorationProblem
         #expect(problem?.code == .deadlock)
-        #expect(problem?.tasks.count == 1, "one more than there are places waits for ever")
+        #expect(problem?.tasks.count == 1, "one thread more than there are places waits forever")
         #expect(problem?.description.contains("waits for the lock 'places'") == true)
     }
 
-    @Test("outside an exploration it is a plain semaphore")
-    func plain() {
+    @Test func `are plain semaphores outside an exploration`() {
         let semaphore = InterleavedSemaphore("plain", value: 1)
         semaphore.wait()
         semaphore.signal()

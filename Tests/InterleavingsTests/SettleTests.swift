@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct `Settling` {
     @Test(arguments: [TimeModel.whenIdle, .anytime])
-    func `waits until nothing is left to do, for which time moves`(time: TimeModel) async throws {
+    func `waits until nothing is left to do, and time moves meanwhile`(time: TimeModel) async throws {
         try await explore(.exhaustive(), time: time) { simulation in
             let done = Tally()
             for second in 1...2 {
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `at the present time waits for no timer`() async throws {
+    @Test func `at the present time does not wait for timers`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             let done = Tally()
             simulation.spawn("sleeper") {
@@ -36,7 +36,7 @@ import Testing
         #expect(summary.isComplete)
     }
 
-    @Test func `at the present time ends when a timer may fire at any time, too`() async throws {
+    @Test func `at the present time ends even if a timer may fire at any time`() async throws {
         try await explore(.random(schedules: 200), time: .anytime) { simulation in
             let working = Tally()
             simulation.spawn("sleeper") { try await simulation.clock.sleep(for: .seconds(1)) }
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `may be done by several at once; those who wait for timers come last`() async throws {
+    @Test func `may be done by several tasks at once; those that wait for timers come last`() async throws {
         let orders = Journal()
         let summary = try await explore(.exhaustive()) { simulation in
             let order = Journal()
@@ -74,7 +74,7 @@ import Testing
         #expect(Set(orders.all).isSubset(of: ["now sleeper late late", "now sleeper late", "now sleeper"]))
     }
 
-    @Test func `with a timer that never stops is a livelock`() async throws {
+    @Test func `with an endless timer is a livelock`() async throws {
         let found = try await failure(.mixed(schedules: 2), stepLimit: 300) { simulation in
             simulation.spawn("ticker") { while true { try await simulation.clock.sleep(for: .seconds(1)) } }
             try await simulation.settle()

@@ -23,7 +23,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `leaves nothing where every schedule fails`() async throws {
+    @Test func `leaves an empty schedule if every schedule fails`() async throws {
         let found = try await failure(.random(seed: 3)) { simulation in
             for name in ["a", "b", "c"] { simulation.spawn(name) { await Task.yield() } }
             try await simulation.settle()
@@ -56,7 +56,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `ends, though an execution is long`() async throws {
+    @Test func `ends soon even if an execution is long`() async throws {
         let runs = Tally()
         let steps = 500
         let found = try await failure(.random(seed: 5)) { simulation in
@@ -69,7 +69,7 @@ import TokenServiceConcurrency
         #expect(runs.value <= 505)
     }
 
-    @Test func `is not tried on what cannot be repeated`() async throws {
+    @Test func `is not tried on an escape, which cannot be repeated`() async throws {
         let runs = Tally()
         let found = try await failure(.random(schedules: 5)) { simulation in
             runs.next()

@@ -4,7 +4,7 @@ import Testing
 @Suite struct `Strategies` {
     /// Of two tasks with n jobs each: (2n)! / n!².
     @Test(arguments: [(1, 2), (2, 6), (3, 20), (4, 70), (5, 252)])
-    func `an exhaustive exploration runs every order once`(jobs: Int, orders: Int) async throws {
+    func `run every order once if they are exhaustive`(jobs: Int, orders: Int) async throws {
         let journal = Journal()
         // It awaits both, which is a job more now and then, but never a choice more than the orders of the rest.
         let summary = try await explore(.exhaustive(), twoTasksUnawaited(jobs: jobs, orders: journal))
@@ -17,7 +17,7 @@ import Testing
     ///
     /// One: either task stops after 1 … n−1 jobs. Two: the other does so, too.
     @Test(arguments: [(3, 0, 2), (3, 1, 6), (3, 2, 14), (4, 0, 2), (4, 1, 8), (4, 2, 26), (2, 9, 6)])
-    func `a bound on preemptions leaves the orders that have no more`(jobs: Int, preemptions: Int, orders: Int) async throws {
+    func `bounded by preemptions run the orders within the bound`(jobs: Int, preemptions: Int, orders: Int) async throws {
         let journal = Journal()
         let summary = try await explore(
             .exhaustive(preemptions: preemptions), twoTasksUnawaited(jobs: jobs, orders: journal))
@@ -26,14 +26,14 @@ import Testing
         #expect(Set(journal.all).count == orders)
     }
 
-    @Test func `three tasks have as many orders as the multinomial says`() async throws {
+    @Test func `run as many orders of three tasks as the multinomial coefficient says`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             for name in ["a", "b", "c"] { simulation.spawn(name) { for _ in 1...2 { await Task.yield() } } }
         }
         #expect(summary.schedules == 1_680)
     }
 
-    @Test func `a limit ends an exhaustive exploration, which then says that it is not complete`() async throws {
+    @Test func `end at their limit, and the summary is not complete`() async throws {
         for (limit, isComplete) in [(0, false), (5, false), (6, true), (7, true)] {
             let summary = try await explore(.exhaustive(limit: limit), twoTasksUnawaited(jobs: 2, orders: Journal()))
             #expect(summary.schedules == min(limit, 6))
@@ -41,13 +41,13 @@ import Testing
         }
     }
 
-    @Test func `what a scenario chooses is explored like an order`() async throws {
+    @Test func `explore a scenario's choices like its orders`() async throws {
         let journal = Journal()
         let summary = try await explore(.exhaustive()) { simulation in
             let size = simulation.choose("size", 3)
             let kind = try #require(simulation.choose("kind", among: ["x", "y"]))
             #expect(simulation.choose("nothing", 1) == 0)
-            #expect(simulation.choose("nobody", among: [Int]()) == nil)
+            #expect(simulation.choose("no element", among: [Int]()) == nil)
             journal.note("\(size)\(kind)")
         }
         #expect(summary.schedules == 6)
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [Strategy.random(schedules: 300), .pct(schedules: 300), .mixed(schedules: 300)])
-    func `sampling runs as many schedules as were asked for, and all orders of something small`(strategy: Strategy) async throws {
+    func `that sample run as many schedules as given, and all orders of a small scenario`(strategy: Strategy) async throws {
         let journal = Journal()
         let summary = try await explore(strategy, twoTasksUnawaited(jobs: 2, orders: journal))
         #expect(summary.schedules == 300)
@@ -63,7 +63,7 @@ import Testing
         #expect(Set(journal.all).count == 6)
     }
 
-    @Test func `no schedules are no failure`() async throws {
+    @Test func `with no schedules do not fail`() async throws {
         for strategy in [Strategy.random(schedules: 0), .pct(schedules: -1), .mixed(schedules: 0)] {
             #expect(try await explore(strategy) { _ in throw Stop() }.schedules == 0)
         }
@@ -73,7 +73,7 @@ import Testing
     ///
     /// PCT needs one
     /// priority change at the right decision of about 25. Measured: random 0 of 5,000, PCT(2) 88, mixed 49.
-    @Test func `PCT finds what needs a task to be late by a lot, which random walks don't`() async throws {
+    @Test func `such as PCT find bugs that need a very late task, which random walks don't`() async throws {
         let scenario: Scenario = { simulation in
             let order = Journal()
             simulation.spawn("late") {
@@ -94,7 +94,7 @@ import Testing
         #expect(mixed.failures > 5)
     }
 
-    @Test func `the first schedule of a mixed exploration has no switches`() async throws {
+    @Test func `that mix begin with a schedule without switches`() async throws {
         let journal = Journal()
         try await explore(.mixed(schedules: 1), twoTasksUnawaited(jobs: 3, orders: journal))
         #expect(journal.all.first == "aaabbb")
@@ -103,7 +103,7 @@ import Testing
 
 struct Stop: Error {}
 
-/// As `twoTasks`, but nobody waits for the two, so that theirs are all the jobs.
+/// Like `twoTasks`, but the scenario does not await the two tasks, so that all jobs are theirs.
 func twoTasksUnawaited(jobs: Int, orders: Journal) -> Scenario {
     { simulation in
         let order = Journal()

@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 import Testing
 
 @Suite struct `Surroundings` {
-    @Test @MainActor func `an exploration runs from the main actor, which goes on meanwhile`() async throws {
+    @Test @MainActor func `an exploration can run from the main actor without blocking it`() async throws {
         let found = try await failure(.mixed(), naiveCallers)
         #expect(found.problem?.detail == "one load for all")
         MainActor.assertIsolated()
@@ -15,7 +15,7 @@ import Testing
         #expect(turns.value == 1)
     }
 
-    @Test func `an exploration runs where there is an executor preference`() async throws {
+    @Test func `an exploration can run under another executor preference`() async throws {
         try await withTaskExecutorPreference(Elsewhere()) {
             let found = try await failure(.mixed(), naiveCallers)
             #expect(found.problem?.detail == "one load for all")
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [Granularity.jobs, .accesses])
-    func `an exploration inside a scenario is a part of the step`(granularity: Granularity) async throws {
+    func `an exploration inside a scenario is part of the step`(granularity: Granularity) async throws {
         let summary = try await explore(.random(schedules: 5), granularity: granularity) { simulation in
             simulation.spawn("other") { await Task.yield() }
             let inner = try await explore(.exhaustive(), granularity: granularity) { inner in
@@ -45,12 +45,12 @@ import Testing
         #expect(Simulation.current == nil)
     }
 
-    @Test func `a cancellation that a scenario throws is a failure, not the end of the exploration`() async throws {
+    @Test func `a scenario that throws a cancellation error fails the schedule`() async throws {
         let found = try await failure(.mixed(schedules: 5)) { _ in throw CancellationError() }
         #expect(found.underlying is CancellationError)
     }
 
-    @Test func `what a spawned task throws is its value, unless it is required`() async throws {
+    @Test func `an error of a spawned task fails nothing, a failed requirement does`() async throws {
         try await explore(.mixed(schedules: 5)) { simulation in
             let task = simulation.spawn("thrower") { throw Stop() }
             await #expect(throws: Stop.self) { try await task.value }
@@ -63,7 +63,7 @@ import Testing
         #expect("\(found)".contains("more"))
     }
 
-    @Test func `what is used after the end does nothing that hangs`() async throws {
+    @Test func `a simulation that is used after its end does not hang`() async throws {
         let kept = Lock<Simulation?>(nil)
         try await explore(.replay("")) { simulation in kept.withLock { $0 = simulation } }
         let simulation = try #require(kept.withLock { $0 })
@@ -80,7 +80,7 @@ import Testing
         #expect(throws: ExplorationProblem.self) { try simulation.require(false, "late") }
     }
 
-    @Test func `two tasks of one name are told apart in the trace`() async throws {
+    @Test func `tasks of the same name get different names in the trace`() async throws {
         let found = try await failure(.replay("")) { simulation in
             for _ in 1...3 { simulation.spawn("caller") { simulation.log("calls") } }
             simulation.spawn("caller 2") {}

@@ -15,7 +15,7 @@ final class Unprotected: @unchecked Sendable {
     /// Of the 20 orders of two such tasks 12 have
     /// both reads before the last write; of the 6 with at most one preemption 2, of the 14 with two 6.
     @Test(arguments: [(Int?.none, 20, 12), (0, 2, 0), (1, 6, 2), (2, 14, 6)])
-    func `show a lost update, in as many schedules as can be counted by hand`(
+    func `show a lost update in as many schedules as counted by hand`(
         preemptions: Int?, schedules: Int, failures: Int
     ) async throws {
         let summary = try await explore(
@@ -25,13 +25,13 @@ final class Unprotected: @unchecked Sendable {
         #expect(summary.failures == failures)
     }
 
-    @Test func `are not needed for code without points, and without them the update is never lost`() async throws {
+    @Test func `are not used at the granularity of jobs, where the update is never lost`() async throws {
         let summary = try await explore(.exhaustive(), lostUpdate)
         #expect(summary.isComplete)
         #expect(summary.schedules == 2)
     }
 
-    @Test func `say in the trace what is read and written`() async throws {
+    @Test func `note reads and writes in the trace`() async throws {
         let found = try await failure(.exhaustive(preemptions: 1), granularity: .accesses, lostUpdate)
         #expect(found.schedule.choices.count { $0 > 0 } == 1)
         let accesses = found.trace.steps.flatMap(\.events).map(\.text).filter {
@@ -43,7 +43,7 @@ final class Unprotected: @unchecked Sendable {
         #expect(again.trace == found.trace)
     }
 
-    @Test func `run one at a time, whatever they do`() async throws {
+    @Test func `run one at a time`() async throws {
         let running = Lock(0)
         try await explore(.mixed(schedules: 100), granularity: .accesses) { simulation in
             for name in ["a", "b", "c"] {
@@ -63,7 +63,7 @@ final class Unprotected: @unchecked Sendable {
         }
     }
 
-    @Test func `run actors, groups, queues and time as ever`() async throws {
+    @Test func `run actors, groups, queues and timers as usual`() async throws {
         let summary = try await explore(.mixed(schedules: 100), granularity: .accesses) { simulation in
             let ledger = Ledger(simulation.actorExecutor("ledger"))
             let plain = Plain()
@@ -92,7 +92,7 @@ final class Unprotected: @unchecked Sendable {
         #expect(summary.failures == 0)
     }
 
-    @Test func `who spins until another thread is done is no livelock`() async throws {
+    @Test func `may spin until another thread is done, which is not a livelock`() async throws {
         for strategy in [Strategy.replay(""), .mixed(schedules: 20), .exhaustive(preemptions: 1, limit: 20)] {
             try await explore(strategy, granularity: .accesses) { simulation in
                 let flag = Unprotected()
@@ -102,7 +102,7 @@ final class Unprotected: @unchecked Sendable {
         }
     }
 
-    @Test func `who spins for ever is one, and ends a count, since the thread cannot be had back`() async throws {
+    @Test func `that spin endlessly are a livelock, which ends a count because the threads are lost`() async throws {
         let error = await #expect(throws: ScheduleFailure.self) {
             try await explore(
                 .mixed(schedules: 100), granularity: .accesses, stepLimit: 200, countsFailures: true
@@ -115,7 +115,7 @@ final class Unprotected: @unchecked Sendable {
         #expect(error?.problem?.tasks == ["spinner"])
     }
 
-    @Test func `are as many as there are tasks`() async throws {
+    @Test func `are as many as the tasks`() async throws {
         try await explore(.replay(""), granularity: .accesses) { simulation in
             let arrived = Tally()
             for number in 1...150 {
@@ -127,7 +127,7 @@ final class Unprotected: @unchecked Sendable {
         }
     }
 
-    @Test func `a point outside an exploration does nothing`() {
+    @Test func `have points that do nothing outside an exploration`() {
         interleavingPoint("anywhere")
         let unprotected = Unprotected()
         unprotected.number += 1
@@ -136,7 +136,7 @@ final class Unprotected: @unchecked Sendable {
         #expect(InterleavedLock("lock").withLock { 2 } == 2)
     }
 
-    @Test func `a label may use the simulation, and is not made where nothing is reported`() async throws {
+    @Test func `evaluate labels only for reports, and labels may use the simulation`() async throws {
         let labels = Tally()
         let scenario: Scenario = { simulation in
             interleavingPoint("\(labels.next()) at \(simulation.clock.now)")

@@ -14,7 +14,7 @@ import Testing
         #expect(times.all.prefix(3) == ["0.0 seconds", "3.0 seconds", "3.001 seconds"])
     }
 
-    @Test func `work takes no time: a timer fires when nothing can run`() async throws {
+    @Test func `moves only when nothing can run, so that work takes no time`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             simulation.spawn("works") {
                 for _ in 1...3 {
@@ -27,7 +27,7 @@ import Testing
         #expect(summary.isComplete)
     }
 
-    @Test func `at any time a timer may fire while work is pending`() async throws {
+    @Test func `may move at any time, so that a timer fires while work is pending`() async throws {
         let found = try await failure(.exhaustive(), time: .anytime) { simulation in
             simulation.spawn("works") {
                 await Task.yield()
@@ -42,7 +42,7 @@ import Testing
 
     /// One job of `works` more than there is of `sleeps`, whose two halves have the time step between them: the orders of 2
     /// jobs and 3 events.
-    @Test func `the orders of work and time are all there`() async throws {
+    @Test func `is explored in all orders of work and timers`() async throws {
         let summary = try await explore(.exhaustive(), time: .anytime) { simulation in
             simulation.spawn("works") { await Task.yield() }
             simulation.spawn("sleeps") { try await simulation.clock.sleep(for: .seconds(1)) }
@@ -50,7 +50,7 @@ import Testing
         #expect(summary.schedules == 10)
     }
 
-    @Test func `many that are due at once go on in every order`() async throws {
+    @Test func `wakes tasks that are due at once in every order`() async throws {
         let orders = Journal()
         let summary = try await explore(.exhaustive()) { simulation in
             let order = Journal()
@@ -68,7 +68,7 @@ import Testing
         #expect(summary.schedules == 36)
     }
 
-    @Test func `a thousand sleepers get up by their deadlines`() async throws {
+    @Test func `wakes a thousand sleepers in the order of their deadlines`() async throws {
         let last = Journal()
         try await explore(.replay(""), stepLimit: 100_000) { simulation in
             let sleepers = (0..<1_000).map { number in
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min)])
-    func `a deadline that has passed is no wait, but others may run`(duration: Duration) async throws {
+    func `does not move for a past deadline, but lets other tasks run`(duration: Duration) async throws {
         let orders = Journal()
         try await explore(.exhaustive()) { simulation in
             let order = Journal()
@@ -102,14 +102,14 @@ import Testing
         #expect(Set(orders.all).count == 6)
     }
 
-    @Test func `the longest of durations ends, too`() async throws {
+    @Test func `reaches the end of the longest duration`() async throws {
         try await explore(.replay("")) { simulation in
             try await simulation.clock.sleep(for: .seconds(Int64.max))
             try simulation.require(simulation.clock.now.offset == .seconds(Int64.max), "it is late")
         }
     }
 
-    @Test func `timers that are left at the end are no failure, and their sleepers end`() async throws {
+    @Test func `ends the sleepers that are left at the end, without a failure`() async throws {
         let ends = Journal()
         try await explore(.random(schedules: 20)) { simulation in
             _ = Task(executorPreference: simulation.taskExecutor) {

@@ -4,12 +4,12 @@ extension Engine {
     /// What the loop does next.
     enum Next {
         case run(Entry)
-        /// Somebody goes on who slept or waited.
-        case wake([Awake])
+        /// Tasks that slept or waited go on.
+        case resume([Resumption])
         case stop
     }
 
-    /// Runs until all that was spawned has ended, something failed, or nothing is left to run.
+    /// Runs until all spawned tasks have ended, something failed, or nothing is left to run.
     func run() {
         var finished: Int?
         while true {
@@ -20,22 +20,22 @@ extension Engine {
             finished = nil
             switch next {
             case .run(let entry): if perform(entry) { finished = entry.lane }
-            // Outside the lock: these enqueue.
-            case .wake(let awake): for one in awake { wake(one) }
+            // Outside the lock, since resuming enqueues.
+            case .resume(let resumptions): for resumption in resumptions { resume(resumption) }
             case .stop: return
             }
         }
     }
 
-    /// - Returns: Whether it ended; `false` if it stopped on the way.
+    /// - Returns: Whether the work ended; `false` if it stopped on the way.
     private func perform(_ entry: Entry) -> Bool {
-        if let crew { return crew.run(entry, of: self) }
+        if let threads { return threads.run(entry, of: self) }
         run(entry.work)
         return true
     }
 
-    private func wake(_ one: Awake) {
-        switch one {
+    private func resume(_ resumption: Resumption) {
+        switch resumption {
         case .waited(let suspension, let ending): suspension.end(ending)
         case .yield(let job): job.run()
         }
@@ -54,9 +54,9 @@ extension Engine.State {
     /// Picks the next step; the chooser is asked only where there is more than one candidate.
     mutating func next(time: TimeModel, stepLimit: Int) -> Engine.Next {
         guard failure == nil, escape == nil, unfinished > 0, steps < stepLimit else { return .stop }
-        guard awake.isEmpty else { return .wake(takeAwake()) }
+        guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         let preempts = findCandidates(time: time)
-        if candidates.isEmpty, let settler = takeSettler() { return .wake([settler]) }
+        if candidates.isEmpty, let waiter = takeIdleWaiter() { return .resume([waiter]) }
         guard !candidateTasks.isEmpty else { return .stop }
         var pick = 0
         if candidateTasks.count > 1 {
@@ -66,7 +66,7 @@ extension Engine.State {
         steps += 1
         fingerprint.mix(candidateTasks[pick])
         fingerprint.mix(candidateTasks.count)
-        guard pick < candidates.count else { return .wake(advance(pick)) }
+        guard pick < candidates.count else { return .resume(advance(pick)) }
         return .run(take(pick))
     }
 
@@ -86,11 +86,11 @@ extension Engine.State {
                 passedOver: passedOver))
     }
 
-    /// Ends what is left: sleepers and settlers are told, and whatever can run runs, the oldest first.
+    /// Picks the next step of the ending: waiting tasks are cancelled, then the oldest runnable work runs.
     mutating func nextToEnd() -> Engine.Next {
         guard steps < endLimit else { return .stop }
         giveUpWaiting()
-        guard awake.isEmpty else { return .wake(takeAwake()) }
+        guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         lastTask = Self.timeTask
         _ = findCandidates(time: .whenIdle)
         guard !candidates.isEmpty else { return .stop }

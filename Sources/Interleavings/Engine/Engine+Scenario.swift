@@ -1,8 +1,8 @@
 import TokenServiceConcurrency
 
-/// What a scenario asks of its engine.
+/// The scenario's calls.
 extension Engine {
-    /// Announces a task; the next one that is seen for the first time is it.
+    /// Announces a task: the next task that the engine sees for the first time.
     ///
     /// - Returns: Its number in the order of spawning, and the name under which a trace has it.
     func beginSpawning(_ name: String) -> (number: Int, name: String) {
@@ -47,7 +47,7 @@ extension Engine {
         }
     }
 
-    /// - Parameter task: By whom; `nil`: by whoever has the step.
+    /// - Parameter task: The task that logs; `nil`: the task of the current step.
     func log(_ text: @autoclosure () -> String, by task: String?, kind: Trace.Event.Kind = .event) {
         guard records else { return }
         // Outside the lock: a description is foreign code.
@@ -58,16 +58,16 @@ extension Engine {
         }
     }
 
-    /// A text is made only where a trace is: an access on the way must be no step, or the trace would be another's.
+    /// Makes a text without switching: texts exist only in recorded runs, where a further step would change the schedule.
     private func quietly(_ text: () -> String) -> String {
-        Worker.current?.quietly(text) ?? text()
+        ControlledThread.current?.quietly(text) ?? text()
     }
 
     /// Records why the execution fails; the first reason counts.
     func fail(_ error: any Error, by task: String?, _ text: @autoclosure () -> String) {
         let text = records ? quietly(text) : ""
         state.withLock { state in
-            // What ends because the outcome is known is no reason.
+            // A task that ends because the outcome is known does not fail the execution.
             guard !state.isWindingDown, state.failure == nil else { return }
             state.failure = error
             let name = task ?? state.name(of: state.lastTask)

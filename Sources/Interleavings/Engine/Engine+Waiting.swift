@@ -1,22 +1,22 @@
 import TokenServiceConcurrency
 
-/// Those who wait for the engine. Whoever waits suspends, always: a loop around it then takes steps, and its end is seen.
+/// Waiting for the engine. A wait always suspends, so that a loop of waits takes steps and reaches the step limit.
 extension Engine {
-    /// Somebody who sleeps.
+    /// A sleeping task.
     struct Timer: Sendable {
         let id: Int
         let deadline: Duration
         let suspension: Suspension
     }
 
-    /// Somebody who waits until nothing else can be done.
-    struct Settler: Sendable {
+    /// A task that waits until nothing else can run.
+    struct IdleWaiter: Sendable {
         let waitsForTimers: Bool
         let suspension: Suspension
     }
 
-    /// Somebody who becomes runnable before the next step.
-    enum Awake: Sendable {
+    /// A task that becomes runnable before the next step.
+    enum Resumption: Sendable {
         case waited(Suspension, Suspension.Ending)
         case yield(Job)
     }
@@ -31,7 +31,7 @@ extension Engine {
     func sleep(_ id: Int, until deadline: Duration, _ suspension: Suspension) {
         wait(suspension) { state in
             if deadline <= state.now {
-                state.awake.append(.waited(suspension, .due))
+                state.resumptions.append(.waited(suspension, .due))
             } else {
                 if state.timers.isEmpty { state.timeSince = state.steps }
                 state.timers.append(Timer(id: id, deadline: deadline, suspension: suspension))
@@ -44,17 +44,17 @@ extension Engine {
         state.withLock { state in state.removeTimer(id) }?.end(.cancelled)
     }
 
-    /// The same while it is being registered, when to end it would be not to suspend.
+    /// The same while the sleep is being registered: ended now, it would not suspend.
     func cancelNewTimer(_ id: Int) {
         state.withLock { state in
             guard let suspension = state.removeTimer(id) else { return }
-            state.awake.append(.waited(suspension, .cancelled))
+            state.resumptions.append(.waited(suspension, .cancelled))
         }
     }
 
     func settle(waitsForTimers: Bool) async throws {
         try await Suspension.begin { suspension in
-            wait(suspension) { $0.settlers.append(Settler(waitsForTimers: waitsForTimers, suspension: suspension)) }
+            wait(suspension) { $0.idleWaiters.append(IdleWaiter(waitsForTimers: waitsForTimers, suspension: suspension)) }
         }
     }
 
@@ -62,7 +62,7 @@ extension Engine {
         let isTaken = state.withLock { state in
             guard !state.isOver else { return false }
             if state.isWindingDown {
-                state.awake.append(.waited(suspension, .cancelled))
+                state.resumptions.append(.waited(suspension, .cancelled))
             } else {
                 register(&state)
             }
@@ -77,8 +77,8 @@ extension Engine.State {
         timers.firstIndex { $0.id == id }.map { timers.remove(at: $0).suspension }
     }
 
-    /// Moves time to the earliest deadline; all who are due then may go on, in an order that is again picked.
-    mutating func advance(_ pick: Int) -> [Engine.Awake] {
+    /// Moves time to the earliest deadline; all tasks due then become runnable, and their order is picked again.
+    mutating func advance(_ pick: Int) -> [Engine.Resumption] {
         now = timers.reduce(timers[0].deadline) { min($0, $1.deadline) }
         let due = timers.filter { $0.deadline <= now }
         timers.removeAll { $0.deadline <= now }
@@ -88,35 +88,35 @@ extension Engine.State {
         return due.map { .waited($0.suspension, .due) }
     }
 
-    /// Somebody who waited until nothing else can be done, which is now.
-    mutating func takeSettler() -> Engine.Awake? {
-        let index = settlers.firstIndex { !$0.waitsForTimers } ?? (timers.isEmpty ? settlers.indices.first : nil)
-        return index.map { .waited(settlers.remove(at: $0).suspension, .due) }
+    /// Takes a task that waited until nothing else can run, which is now.
+    mutating func takeIdleWaiter() -> Engine.Resumption? {
+        let index = idleWaiters.firstIndex { !$0.waitsForTimers } ?? (timers.isEmpty ? idleWaiters.indices.first : nil)
+        return index.map { .waited(idleWaiters.remove(at: $0).suspension, .due) }
     }
 
-    /// Those who were ended while they began to wait.
-    mutating func takeAwake() -> [Engine.Awake] {
-        defer { awake.removeAll(keepingCapacity: true) }
-        return awake
+    /// Takes the tasks whose wait ended before they suspended.
+    mutating func takeResumptions() -> [Engine.Resumption] {
+        defer { resumptions.removeAll(keepingCapacity: true) }
+        return resumptions
     }
 
-    /// Everybody who waits, because everything is over.
+    /// Cancels all waits, because the execution is over.
     mutating func giveUpWaiting() {
-        let waiting = timers.map(\.suspension) + settlers.map(\.suspension)
-        awake += waiting.map { .waited($0, .cancelled) }
+        let waiting = timers.map(\.suspension) + idleWaiters.map(\.suspension)
+        resumptions += waiting.map { .waited($0, .cancelled) }
         timers = []
-        settlers = []
+        idleWaiters = []
     }
 }
 
-/// Somebody who waits for the engine.
+/// A suspended task that waits for the engine.
 ///
-/// Safe as long as it ends exactly once, by whoever takes it out of the state. Not a checked continuation: those cost an
-/// allocation each, and complain where an explored program loses one of its own.
+/// Safe because it ends exactly once: only the code that takes it out of the state ends it. A checked continuation costs an
+/// allocation, and complains where an explored program loses one of its own.
 @safe struct Suspension: Sendable {
-    /// Why it ends.
+    /// Why the wait ends.
     enum Ending: Sendable {
-        /// What was waited for is there.
+        /// What the task waited for has happened.
         case due
         /// The execution or the task is over.
         case cancelled

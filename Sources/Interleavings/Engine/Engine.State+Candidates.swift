@@ -1,15 +1,15 @@
-/// Who may be picked.
+/// Finds the work that may be picked.
 extension Engine.State {
-    /// What stands for time among the candidates' tasks.
+    /// Stands for time among the candidates' tasks.
     static let timeTask = -1
 
-    /// How often somebody may be passed over among so many; a walk at random doesn't in a million years.
-    private static func patience(among count: Int) -> Int { 100 + 10 * count }
+    /// How often a candidate may be passed over; a random walk practically never reaches the limit.
+    private static func passOverLimit(among count: Int) -> Int { 100 + 10 * count }
 
     /// Fills `candidates` and `candidateTasks`; candidate 0 is the task that ran last, else the oldest; time is the last.
     ///
-    /// Whoever was passed over very often is the only candidate: others may wait for it by yielding, and whatever chooses,
-    /// must not take that for a livelock.
+    /// A candidate that reached the limit is the only one: others may be yielding until it runs, and no strategy may
+    /// take that for a livelock.
     ///
     /// - Returns: Whether candidate 0 is the task that ran last.
     mutating func findCandidates(time: TimeModel) -> Bool {
@@ -23,7 +23,7 @@ extension Engine.State {
         }
         if !timers.isEmpty, candidates.isEmpty || time == .anytime { candidateTasks.append(Self.timeTask) }
         guard candidateTasks.count > 1 else { return same != nil }
-        let mostPassed = Self.patience(among: candidateTasks.count)
+        let mostPassed = Self.passOverLimit(among: candidateTasks.count)
         if let oldest = candidates.first, steps - ready[oldest].since > mostPassed {
             leave(oldest, ready[oldest].task)
             return false
@@ -48,7 +48,7 @@ extension Engine.State {
 
     private mutating func isCandidate(_ index: Int) -> Bool {
         if let lock = ready[index].lock, lock.isTaken, !isWindingDown { return false }
-        // Who stopped on the way has its lane.
+        // A thread that stopped on the way still occupies its lane.
         if case .thread = ready[index].work { return true }
         let lane = ready[index].lane
         guard lanes[lane].order != .concurrent else { return true }

@@ -19,12 +19,12 @@ extension Engine {
         var foundAt = -1
     }
 
-    /// What can be run.
+    /// Runnable work.
     enum Work: Sendable {
         case job(Job)
         case block(@Sendable () -> Void)
         /// A thread that stopped at an interleaving point, or waits for a lock.
-        case thread(Worker)
+        case thread(ControlledThread)
     }
 
     /// A piece of work that may be picked.
@@ -32,7 +32,7 @@ extension Engine {
         let work: Work
         let lane: Int
         let task: Int
-        /// The step in which it came.
+        /// The step in which it arrived.
         let since: Int
         /// The lock it waits for.
         var lock: InterleavedLock.Gate?
@@ -45,23 +45,23 @@ extension Engine {
         var cancel: (@Sendable () -> Void)?
     }
 
-    /// One execution; all of it belongs to whoever holds the engine's lock.
+    /// The state of one execution, guarded by the engine's lock.
     struct State: Sendable {
         var chooser: Chooser
         var lanes: [Lane] = []
         var ready: [Entry] = []
         var timers: [Timer] = []
-        var settlers: [Settler] = []
-        var awake: [Awake] = []
+        var idleWaiters: [IdleWaiter] = []
+        var resumptions: [Resumption] = []
         var now = Duration.zero
         /// The step in which the timers began to wait for the present deadline.
         var timeSince = 0
-        /// The outcome is known; what is left only ends.
+        /// The outcome is known; the remaining tasks are only brought to their ends.
         var isWindingDown = false
         var isOver = false
-        /// Where work runs that comes after that, and how much of it there was.
-        var aftermath: DispatchQueue?
-        var latePieces = 0
+        /// Runs the work that arrives after the execution, and how much of it there was.
+        var lateQueue: DispatchQueue?
+        var lateWorkCount = 0
 
         /// The engine's numbers of the runtime's tasks.
         var taskNumbers: [UInt32: Int] = [:]
@@ -70,16 +70,16 @@ extension Engine {
         /// The name for the next task that is seen first; empty: none.
         var nextName = ""
         var timerCount = 0
-        /// What was spawned, in that order, and how many of them have not ended.
+        /// The spawned tasks in order, and how many of them have not ended.
         var spawned: [Spawned] = []
         var unfinished = 0
 
         var steps = 0
-        /// Where the ending is given up.
+        /// The step at which the ending is given up.
         var endLimit = Int.max
         /// The task of the last step.
         var lastTask = Self.timeTask
-        /// Indices into `ready`, and the tasks there: kept to be filled again.
+        /// Indices into `ready`, and the tasks there; kept to reuse their storage.
         var candidates: [Int] = []
         var candidateTasks: [Int] = []
 
@@ -94,7 +94,7 @@ extension Engine {
             recorder = records ? Recorder() : nil
         }
 
-        /// What is left of an execution that is over.
+        /// The state of an execution that is over.
         init(endedAt time: Duration) {
             self.init(chooser: .replay(Replay(choices: [])), records: false)
             (now, isWindingDown, isOver) = (time, true, true)

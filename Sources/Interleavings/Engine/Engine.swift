@@ -3,26 +3,26 @@ import TokenServiceConcurrency
 
 /// One execution: a pool of runnable work and one loop that picks what runs next.
 ///
-/// Nothing runs but what was picked. It lives on one thread, its home; with a crew also on the crew's threads, one at a
-/// time. What is enqueued by any other thread has escaped: somebody awaited what the engine does not drive.
+/// Only picked work runs: on the engine's home thread, or on its controlled threads, one at a time. Work that any other
+/// thread enqueues has escaped: a task awaited something that the engine does not drive.
 final class Engine: Sendable {
     let state: Lock<State>
     let time: TimeModel
     let stepLimit: Int
-    /// Whether a trace is made.
+    /// Whether the execution records a trace.
     let records: Bool
-    /// Threads for synchronous code that stops between two accesses; `nil`: each step runs whole, at home.
-    let crew: Crew?
-    /// Told of each escape.
+    /// Threads on which synchronous code can stop between two accesses; `nil`: each step runs whole, on the home thread.
+    let threads: ControlledThreads?
+    /// Signalled at each escape.
     let outside = DispatchSemaphore(value: 0)
     private let home = ThreadIdentity.current
 
-    init(_ chooser: Chooser, _ settings: Settings, crew: Crew?, records: Bool) {
+    init(_ chooser: Chooser, _ settings: Settings, threads: ControlledThreads?, records: Bool) {
         state = Lock(State(chooser: chooser, records: records))
         time = settings.time
         stepLimit = settings.stepLimit
         self.records = records
-        self.crew = crew
+        self.threads = threads
     }
 
     func addLane(_ name: String, _ order: Lane.Order) -> Int {
@@ -34,18 +34,18 @@ final class Engine: Sendable {
 
     private var isAtHome: Bool {
         let thread = ThreadIdentity.current
-        return thread == home || crew.map { $0.isRunning(on: thread) } ?? false
+        return thread == home || threads.map { $0.isRunning(on: thread) } ?? false
     }
 
     /// Takes a job of a task or an actor.
     func enqueue(_ job: Job, lane: Int) {
         let isAtHome = isAtHome
-        // Whoever hops to an actor is no current task any more when the actor's job comes, and the first to run in it.
+        // A task that hops to an actor is not the current task when the actor's job arrives, and runs first in that job.
         let isHop = job.identity == 0 && Job.hasNoCurrentTask
         let isTaken = state.withLock { state in
-            // A yield is no step of its own; who yields can run from the next step on.
+            // A yield is not a step of its own: the task can run from the next step on.
             if job.isYield, isAtHome, !state.isOver {
-                state.awake.append(.yield(job))
+                state.resumptions.append(.yield(job))
                 return true
             }
             let task = state.task(job.identity, hops: isHop)
@@ -69,7 +69,7 @@ final class Engine: Sendable {
 }
 
 extension Engine.State {
-    /// The number of a task by the runtime's; of an actor's job that of the task which hops there, as far as that is known.
+    /// Returns the engine's number for a runtime task; for an actor's job, that of the task that hops there, if known.
     fileprivate mutating func task(_ identity: UInt32, hops: Bool) -> Int {
         if hops, lastTask != Self.timeTask { return lastTask }
         if let known = taskNumbers[identity] { return known }
@@ -90,27 +90,27 @@ extension Engine.State {
     }
 }
 
-/// What comes when the execution is over still ends, one piece at a time, so that nothing hangs.
+/// Work that arrives after the execution still runs, one piece at a time, so that nothing hangs.
 extension Engine {
-    /// What never ends is dropped after so many pieces.
-    private static let mostLatePieces = 100_000
+    /// Work beyond this limit is dropped: it would never end.
+    private static let lateWorkLimit = 100_000
 
     func runLate(_ work: Work) {
-        aftermath?.async { self.run(work) }
+        lateQueue?.async { self.run(work) }
     }
 
-    /// Not at once, which would not suspend: a loop that sleeps must not run hot for ever.
+    /// Ends a wait later, not at once: a loop that sleeps must suspend, or it would never let go of its thread.
     func endLate(_ suspension: Suspension) {
-        aftermath?.async { suspension.end(.cancelled) }
+        lateQueue?.async { suspension.end(.cancelled) }
     }
 
-    private var aftermath: DispatchQueue? {
+    private var lateQueue: DispatchQueue? {
         state.withLock { state in
-            state.latePieces += 1
-            guard state.latePieces < Self.mostLatePieces else { return nil }
-            if let queue = state.aftermath { return queue }
-            let queue = DispatchQueue(label: "interleavings.aftermath")
-            state.aftermath = queue
+            state.lateWorkCount += 1
+            guard state.lateWorkCount < Self.lateWorkLimit else { return nil }
+            if let queue = state.lateQueue { return queue }
+            let queue = DispatchQueue(label: "interleavings.late")
+            state.lateQueue = queue
             return queue
         }
     }

@@ -1,5 +1,5 @@
 extension Execution {
-    /// What an execution ended with.
+    /// How an execution ended.
     struct Outcome: Sendable {
         let error: (any Error)?
         let choices: [Int]
@@ -7,9 +7,9 @@ extension Execution {
         let fingerprint: Fingerprint
         let trace: Trace
         let chooser: Chooser
-        /// Whether nothing came from outside, though it was waited for.
+        /// Whether the execution waited in vain for a resumption from outside.
         let hasWaited: Bool
-        /// Whether controlled threads are left that don't end.
+        /// Whether controlled threads are left that do not end.
         var hasLeftThreads = false
 
         init(_ state: Engine.State, stepLimit: Int, hasWaited: Bool) {
@@ -22,13 +22,13 @@ extension Execution {
             self.hasWaited = hasWaited
         }
 
-        /// Whether the same choices lead to the same again, without harm: not if something came from outside or is stuck.
+        /// Whether the same choices can be run again: not after an escape or with a blocked thread.
         var isRepeatable: Bool {
             let code = (error as? ExplorationProblem)?.code
             return code != .escape && code != .blockedThread && !hasLeftThreads
         }
 
-        /// What makes two failures the same; `nil`: there is none.
+        /// Two failures of one kind count as the same; `nil`: the execution passed.
         var failureKind: String? {
             guard let error else { return nil }
             guard let problem = error as? ExplorationProblem else { return String(reflecting: type(of: error)) }
@@ -38,12 +38,12 @@ extension Execution {
 }
 
 extension Engine.State {
-    /// Whether somebody waits though nothing is left to run.
+    /// Whether tasks still wait though nothing is left to run.
     func isStuck(stepLimit: Int) -> Bool {
         failure == nil && escape == nil && unfinished > 0 && steps < stepLimit
     }
 
-    /// The names of those who have not ended, in the order in which they were spawned.
+    /// The names of the tasks that have not ended, in the order of spawning.
     private var waiting: [String] { spawned.filter { !$0.hasEnded }.map(\.name) }
 
     fileprivate func error(stepLimit: Int) -> (any Error)? {
@@ -60,7 +60,7 @@ extension Engine.State {
 }
 
 extension Trace {
-    /// Who ran in the last steps, in the order of the last time.
+    /// The tasks of the last steps, in the order of their last step.
     fileprivate var recentTasks: [String] {
         steps.suffix(100).reversed().reduce(into: [String]()) { names, step in
             if !step.isTime, !names.contains(step.task) { names.append(step.task) }
@@ -69,7 +69,7 @@ extension Trace {
 }
 
 extension Execution.Outcome {
-    /// Says where two executions of the same choices part; `nil` if they don't.
+    /// Describes where two executions of the same choices differ; `nil` if they do not.
     func difference(from other: Self) -> String? {
         if let detail = trace.difference(from: other.trace) { return detail }
         if failureKind != other.failureKind { return "the first time it \(ending), the second time it \(other.ending)" }
@@ -78,7 +78,7 @@ extension Execution.Outcome {
             return "it had \(choices.count) choices the first time and \(other.choices.count) the second"
         }
         if steps != other.steps { return "it took \(steps) steps the first time and \(other.steps) the second" }
-        return "others could run at some step, though there were as many steps and choices"
+        return "other tasks could run at some step, though both had as many steps and choices"
     }
 
     private var ending: String {
@@ -94,14 +94,14 @@ extension Trace {
         }
         guard steps.count != other.steps.count else { return nil }
         let next = steps.count > other.steps.count ? steps[other.steps.count] : other.steps[steps.count]
-        return "one execution was over after \(next.number - 1) steps, the other went on with \(next.actor)"
+        return "one execution ended after \(next.number - 1) steps, the other continued with \(next.actor)"
     }
 }
 
 extension Trace.Step {
     fileprivate var actor: String { isTime ? "the clock" : "'\(task)'" }
 
-    /// What differs between two steps, from the plainest to the least.
+    /// The most telling difference between two steps.
     fileprivate static func differing(_ one: Self, _ two: Self) -> (String, String) {
         if (one.task, one.place) != (two.task, two.place) {
             return ("\(one.actor) ran", "\(two.actor)\(one.task == two.task ? " in '\(two.place)'" : "")")

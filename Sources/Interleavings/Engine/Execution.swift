@@ -1,16 +1,16 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// One execution of a scenario, from spawning it to the end of all that it began.
+/// One execution of a scenario, from spawning it to the end of everything it began.
 struct Execution: Sendable {
     private let engine: Engine
     private let simulation: Simulation
 
-    /// How many steps the ending may take, at least.
+    /// How many steps the ending may take, at the least.
     private static let endSteps = 1_000
 
-    init(_ chooser: Chooser, _ settings: Settings, crew: Crew?, records: Bool) {
-        engine = Engine(chooser, settings, crew: crew, records: records)
+    init(_ chooser: Chooser, _ settings: Settings, threads: ControlledThreads?, records: Bool) {
+        engine = Engine(chooser, settings, threads: threads, records: records)
         simulation = Simulation(engine)
     }
 
@@ -26,7 +26,7 @@ struct Execution: Sendable {
             engine.run()
         }
         let isStuck = engine.state.withLock { $0.isStuck(stepLimit: engine.stepLimit) }
-        let hasWaited = isStuck && waitsForOutside && !engine.hearsFromOutside()
+        let hasWaited = isStuck && waitsForOutside && !engine.isResumedFromOutside()
         var outcome = engine.state.withLock { state in
             state.isWindingDown = true
             return Outcome(state, stepLimit: engine.stepLimit, hasWaited: hasWaited)
@@ -35,7 +35,7 @@ struct Execution: Sendable {
         return outcome
     }
 
-    /// Ends what the scenario left: everybody is cancelled, sleepers wake, and what can run runs.
+    /// Ends what the scenario left behind: cancels its tasks, wakes sleepers, and runs what can run.
     ///
     /// - Returns: Whether there are controlled threads that don't end.
     private func end() -> Bool {
@@ -46,7 +46,7 @@ struct Execution: Sendable {
         }
         for cancel in cancellations { cancel() }
         engine.run()
-        // Freed outside the lock: what a deinit does is foreign code. A task that waits for ever keeps the engine, but no more.
+        // Freed outside the lock: a deinit is foreign code. A task that never ends keeps only the engine alive.
         let left = engine.state.withLock { state in
             defer { state = Engine.State(endedAt: state.now) }
             return state
@@ -56,11 +56,10 @@ struct Execution: Sendable {
 }
 
 extension Engine {
-    /// Waits for what may come back from outside, in real time, for telling an escape from a deadlock.
+    /// Waits in real time for a resumption from outside, to tell an escape from a deadlock.
     ///
-    /// As long as it takes somebody else outside to get up a few times, since a loaded machine is slow: half a second on one
-    /// that isn't.
-    func hearsFromOutside() -> Bool {
+    /// Waits as long as an outside task takes to sleep five times: half a second, longer on a loaded machine.
+    func isResumedFromOutside() -> Bool {
         let patience = DispatchSemaphore(value: 0)
         Task.detached {
             for _ in 1...5 { try? await ContinuousClock().sleep(for: .milliseconds(100)) }
@@ -75,7 +74,7 @@ extension Engine {
     }
 }
 
-/// What tells two executions apart: who ran at each step, and what was chosen.
+/// A hash of what ran at each step and what was chosen, to tell two executions apart.
 struct Fingerprint: Sendable, Equatable {
     private var hash: UInt64 = 0xcbf2_9ce4_8422_2325
 

@@ -1,6 +1,6 @@
 /// A job and where it must run.
 ///
-/// Safe as long as it runs exactly once, which the loop sees to: it runs what it has taken out of the state.
+/// Safe because it runs exactly once: the loop runs only what it has taken out of the state.
 @safe struct Job: Sendable {
     @safe private enum Place {
         case task(UnownedTaskExecutor)
@@ -20,10 +20,10 @@
         unsafe place = .actor(executor.asUnownedSerialExecutor())
     }
 
-    /// The number that the runtime gave to the job's task; 0: it is no task's.
+    /// The runtime's number of the job's task; 0: the job belongs to an actor.
     var identity: UInt32 { kind == 0 ? word(1) : 0 }
 
-    /// Whether all it does is to make a task runnable again that has yielded.
+    /// Whether the job only makes a task runnable again that has yielded.
     var isYield: Bool { kind == 195 }
 
     private var kind: UInt32 { word(0) & 0xff }
@@ -31,9 +31,8 @@
     /// Reads one of the two words after a job's header and the scheduler's own: its flags, of which the last byte is the
     /// kind, and its number.
     ///
-    /// The number is public only as text, the kind not at all. Safe because the job is alive and larger than that; right
-    /// because the layout is a part of the runtime's stable interface, and has been since tasks exist. A test holds it to
-    /// that. Source: swift/include/swift/ABI/Task.h, `class Job`, and MetadataValues.h, `enum class JobKind`.
+    /// The number is public only as text, the kind not at all. Safe because the job is alive and larger than that. The
+    /// layout is part of the runtime's stable ABI, and a test checks it. Source: swift/include/swift/ABI/Task.h, `class Job`, and MetadataValues.h, `enum class JobKind`.
     private func word(_ index: Int) -> UInt32 {
         let address = unsafe unsafeBitCast(job, to: UnsafeRawPointer.self)
         let offset = unsafe 4 * MemoryLayout<UnsafeRawPointer>.size + index * MemoryLayout<UInt32>.size
@@ -50,7 +49,7 @@
     }
 }
 
-/// The pool: any number of tasks at once, in any order.
+/// The pool's executor: any number of tasks at once, in any order.
 final class PoolExecutor: TaskExecutor {
     private let engine: Engine
     private let lane: Int

@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// Makes the decisions of one execution.
 ///
-/// Candidate 0 is the one that goes on with what ran last, if that can go on; else the oldest.
+/// Candidate 0 is the task that ran last, if it can go on; else the oldest.
 enum Chooser: Sendable {
     case random(SplitMix64)
     case priorities(Priorities)
@@ -52,7 +52,7 @@ enum Chooser: Sendable {
         }
     }
 
-    /// Told that a task was picked without being asked, because it was passed over so often.
+    /// Notes that a task was picked without a choice, because it was passed over too often.
     mutating func favour(_ task: Int) {
         guard case .priorities(var priorities) = self else { return }
         priorities.favour(task)
@@ -60,7 +60,7 @@ enum Chooser: Sendable {
     }
 }
 
-/// Follows choices made before; after their end the first candidate.
+/// Follows recorded choices, then always picks the first candidate.
 struct Replay: Sendable {
     private let choices: [Int]
     private var next = 0
@@ -75,14 +75,15 @@ struct Replay: Sendable {
         let choice = choices[next]
         next += 1
         if choice < count { return choice }
-        divergence = divergence ?? "choice \(next) picks number \(Schedule.text(of: choice)), counted from 0, of only \(count)"
+        let pick = Schedule.text(of: choice)
+        divergence = divergence ?? "choice \(next) picks candidate \(pick), counted from 0, of only \(count)"
         return 0
     }
 
-    /// What did not fit, if anything.
+    /// The mismatch between the choices and the execution; `nil`: they fit.
     var problem: ExplorationProblem? {
         let unused = choices.count - next
-        guard let detail = divergence ?? (unused > 0 ? "its last \(unused) of \(choices.count) choices never came up" : nil)
+        guard let detail = divergence ?? (unused > 0 ? "the last \(unused) of its \(choices.count) choices were never used" : nil)
         else { return nil }
         return ExplorationProblem(.divergence, detail: detail)
     }

@@ -1,11 +1,11 @@
-/// Every schedule, one after the other, depth first; with at most so many preemptions or delays in each.
+/// Every schedule in turn, depth first, with a bound on the preemptions or delays in each.
 ///
 /// A preemption is a switch away from a task that could have gone on. Most bugs need no more than two, and bounding them
 /// makes the number of schedules a polynomial of their length, where tasks seldom suspend. Source: Musuvathi, Qadeer,
 /// "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007.
 ///
-/// A delay passes over a candidate, whether or not a task had to give way: picking the third one costs two. That bounds
-/// also tasks that suspend all the time, as those that call actors. Source: Emmi, Qadeer, Rakamarić, "Delay-Bounded
+/// A delay passes over a candidate, whether or not a task had to give way: picking the third one costs two. This also
+/// bounds tasks that suspend often, such as those that call actors. Source: Emmi, Qadeer, Rakamarić, "Delay-Bounded
 /// Scheduling", POPL 2011.
 struct DepthFirst: Sendable {
     private let maximumPreemptions: Int?
@@ -16,7 +16,7 @@ struct DepthFirst: Sendable {
     private var delays = 0
     private var differs = false
 
-    /// Whether what is the same up to here was not the same as before: then there is nothing to search.
+    /// Whether the same choices led to other candidates than before, so that the search cannot go on.
     var hasDiverged: Bool { differs || next < path.count }
 
     /// - Parameters:

@@ -1,4 +1,4 @@
-/// What an exploration makes of an outcome.
+/// Checking an outcome: counting it, running it again, and reporting a failure.
 extension Exploration {
     mutating func note(_ outcome: Execution.Outcome, strategy: String, seed: UInt64?) throws {
         try Task.checkCancellation()
@@ -11,7 +11,7 @@ extension Exploration {
         }
         guard let error = outcome.error else { return }
         summary.failures += 1
-        // Threads that don't end are few: no counting goes on then.
+        // A failure that leaves threads behind ends the exploration: each one would cost threads for good.
         guard isFirstFailure || outcome.hasLeftThreads else { return }
         let shrunk = strategy != "replay" && outcome.isRepeatable ? shrink(outcome) : outcome.choices
         let recorded = outcome.trace.steps.isEmpty ? execute(.replay(Replay(choices: shrunk)), records: true) : outcome
@@ -29,16 +29,16 @@ extension Exploration {
             strategy: strategy, seed: seed, trace: outcome.trace, settings: settings)
     }
 
-    /// Runs the same choices again: the same must happen.
+    /// Runs the same choices again and reports a difference.
     private mutating func nondeterminism(after outcome: Execution.Outcome) -> ExplorationProblem? {
         let again = execute(.replay(Replay(choices: outcome.choices)))
         guard again.fingerprint != outcome.fingerprint || again.failureKind != outcome.failureKind else { return nil }
-        // An escape is nondeterminism, and tells more.
+        // An escape is nondeterminism too, and explains more.
         if let problem = again.error as? ExplorationProblem, problem.code == .escape { return problem }
         return difference(after: outcome, again)
     }
 
-    /// Says where executions of the same choices part, for which they are run until it shows.
+    /// Runs the same choices until two executions differ, and describes where.
     mutating func difference(after outcome: Execution.Outcome, _ again: Execution.Outcome? = nil) -> ExplorationProblem {
         let first = execute(.replay(Replay(choices: outcome.choices)), records: true)
         for _ in 0..<20 {
@@ -46,15 +46,15 @@ extension Exploration {
             guard let detail = first.difference(from: second) else { continue }
             return ExplorationProblem(.nondeterminism, detail: detail)
         }
-        let detail = again.flatMap { outcome.difference(from: $0) } ?? "a schedule was not the same when it ran again"
+        let detail = again.flatMap { outcome.difference(from: $0) } ?? "a schedule ran differently the second time"
         return ExplorationProblem(
-            .nondeterminism, detail: detail + ", but the runs after that were alike, so that only the first runs may differ")
+            .nondeterminism, detail: detail + ", but all later runs were alike: probably only the first run differs")
     }
 }
 
-/// Shrinking: drops and zeroes choices while the same failure remains.
+/// Shrinking: drops and zeroes choices as long as the same failure remains.
 extension Exploration {
-    /// How many executions a failure is worth, and how many steps.
+    /// The most executions and steps that shrinking may take.
     private static let budget = (executions: 500, steps: 500_000)
 
     /// Returns choices that fail in the same way, with fewer switches and fewer of them.
@@ -68,7 +68,7 @@ extension Exploration {
                 let shrunk = execute(.replay(Replay(choices: candidate)))
                 budget.executions -= 1
                 budget.steps -= shrunk.steps
-                // The choices really made.
+                // The choices that the execution made.
                 let choices = Schedule(choices: shrunk.choices).choices
                 guard shrunk.failureKind == outcome.failureKind, Self.cost(choices) < Self.cost(best) else { continue }
                 best = choices
@@ -100,7 +100,7 @@ extension Exploration {
         return result.map { Schedule(choices: $0).choices }
     }
 
-    /// Few switches count before few choices.
+    /// Fewer switches come before fewer choices.
     private static func cost(_ choices: [Int]) -> (switches: Int, count: Int, sum: Int) {
         (choices.count { $0 > 0 }, choices.count, choices.reduce(0, +))
     }

@@ -5,11 +5,11 @@ struct Exploration: Sendable {
     let settings: Settings
     let countsFailures: Bool
     let scenario: Scenario
-    private let crew: Crew?
+    private let threads: ControlledThreads?
     var summary = ExplorationSummary()
-    /// How many schedules there will be, if that is known.
+    /// How many schedules will run, if known.
     private(set) var planned: Int?
-    /// Whether nothing came from outside when nothing was left to run, once: then it is not waited for again.
+    /// Whether an execution waited in vain for a resumption from outside; later ones then do not wait.
     private var hasWaited = false
 
     typealias Scenario = @Sendable (Simulation) async throws -> Void
@@ -18,7 +18,7 @@ struct Exploration: Sendable {
         self.settings = settings
         self.countsFailures = countsFailures
         self.scenario = scenario
-        crew = settings.granularity == .accesses ? Crew(stepSeconds: settings.stepSeconds) : nil
+        threads = settings.granularity == .accesses ? ControlledThreads(stepSeconds: settings.stepSeconds) : nil
     }
 
     mutating func run(_ strategy: Strategy) throws -> ExplorationSummary {
@@ -79,7 +79,7 @@ struct Exploration: Sendable {
     }
 
     mutating func execute(_ chooser: Chooser, records: Bool = false) -> Execution.Outcome {
-        let execution = Execution(chooser, settings, crew: crew, records: records)
+        let execution = Execution(chooser, settings, threads: threads, records: records)
         let outcome = execution.run(waitsForOutside: !hasWaited, scenario)
         hasWaited = hasWaited || outcome.hasWaited
         return outcome

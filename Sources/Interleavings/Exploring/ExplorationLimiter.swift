@@ -8,11 +8,11 @@ import Glibc
 import Musl
 #endif
 
-/// Lets so many explorations run at once as leave the machine room for others, in the order in which they came.
+/// Limits how many explorations run at once; the others wait in the order of their arrival.
 ///
-/// An exploration computes without a pause. As many of them as tests run in parallel would starve the pool on which
-/// everybody else in the process runs, and make slow what is not theirs.
-final class Turnstile: Sendable {
+/// An exploration computes without a pause. One for each test that runs in parallel would starve the pool, and slow down
+/// everything else in the process.
+final class ExplorationLimiter: Sendable {
     private struct State {
         var free: Int
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -20,15 +20,15 @@ final class Turnstile: Sendable {
 
     private let state: Lock<State>
 
-    /// Half of the processors, for one process; one at least.
-    static let shared = Turnstile(width: max(sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2, 1))
+    /// The process's limiter: half of the processors, at least one.
+    static let shared = ExplorationLimiter(limit: max(sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2, 1))
 
-    init(width: Int) {
-        state = Lock(State(free: width))
+    init(limit: Int) {
+        state = Lock(State(free: limit))
     }
 
     /// Runs `body` when it is its turn.
-    func pass<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+    func run<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         await enter()
         defer { leave() }
         return try await body()

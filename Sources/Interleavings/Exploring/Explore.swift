@@ -1,19 +1,19 @@
 import Dispatch
 
-/// Runs a scenario under one schedule after the other, and throws the first failure with its schedule and its diagram.
+/// Runs a scenario under one schedule after another, and throws the first failure with its schedule and its diagram.
 ///
-/// A schedule fails if the scenario throws, if a ``Simulation/require(_:_:)`` fails anywhere, if something spawned never
-/// ends (a deadlock) or runs for ever (a livelock), or if the code awaits what the explorer does not drive (an escape).
+/// A schedule fails if the scenario throws, if a ``Simulation/require(_:_:)`` fails anywhere, if a spawned task never gets
+/// to its end (a deadlock) or runs endlessly (a livelock), or if the code awaits what the explorer does not drive (an escape).
 /// The first and the failing schedule run twice: the same choices must lead to the same execution. A failure's schedule is
 /// shrunk, unless it cannot be repeated.
 ///
-/// All of an execution is on one thread, which is the exploration's own; explorations don't disturb each other. As many run
-/// at once as there are pairs of processors; the others wait for their turn. Every schedule is fair: who was passed over
-/// some hundred times is picked, so that waiting by yielding is no livelock.
+/// An execution runs on a thread of its exploration's own; explorations do not disturb each other. One runs for every two
+/// processors; the others wait for their turn. Every schedule is fair: a task that was passed over some hundred times is
+/// picked, so that waiting by yielding is not a livelock.
 ///
-/// What nobody in the execution awaits cannot be seen: a `Task.detached {}` without the simulation's executor runs beside
-/// it, and what it changes meanwhile is seen at best as nondeterminism. A task that is over before it is awaited is no
-/// escape either.
+/// The explorer cannot see work that the execution never awaits. A `Task.detached {}` without the simulation's executor runs
+/// beside it, and what it changes shows at best as nondeterminism. A task that ends before it is awaited does not count as
+/// an escape.
 ///
 /// - Parameters:
 ///   - strategy: How schedules are chosen.
@@ -22,7 +22,7 @@ import Dispatch
 ///   - stepLimit: How many steps one execution may have.
 ///   - countsFailures: Whether to go on after a failure and return their number, instead of throwing the first. What
 ///     cannot be counted is thrown: nondeterminism, and a failure that leaves a thread behind.
-///   - scenario: What to run; it must make all it needs afresh, and be the same each time but for the order of events.
+///   - scenario: What to run. It creates everything it needs, and differs between runs only in the order of events.
 /// - Returns: What was done.
 /// - Throws: A ``ScheduleFailure``, or `CancellationError` if the calling task is cancelled.
 @discardableResult
@@ -36,10 +36,10 @@ public func explore(
 ) async throws -> ExplorationSummary {
     let settings = Settings(time: time, granularity: granularity, stepLimit: max(stepLimit, 1))
     let exploration = Exploration(settings: settings, countsFailures: countsFailures, scenario: scenario)
-    // Inside a scenario it is a part of the step.
+    // Inside a scenario, the inner exploration is part of the step.
     guard Simulation.current == nil else { return try run(exploration, strategy) }
-    // On a thread of its own: on the pool it would starve what escapes, and so hide it.
-    return try await Turnstile.shared.pass {
+    // On a thread of its own: on the pool it would starve escaped work, and so hide it.
+    return try await ExplorationLimiter.shared.run {
         try await withTaskExecutorPreference(ExplorationThread()) {
             try await runThere(exploration, Overrides.current.applied(to: strategy))
         }
@@ -77,16 +77,16 @@ public enum TimeModel: Sendable, Hashable {
 public enum Granularity: Sendable, Hashable {
     /// Between jobs: where a task suspends, hops to another actor or ends, and between a queue's blocks.
     ///
-    /// All that a data-race free program can show, and the fastest.
+    /// The fastest, and enough for a program without data races.
     case jobs
-    /// Also inside synchronous code, at each ``interleavingPoint(_:)``, each access to an ``Interleaved`` variable, and
-    /// where a thread waits for an ``InterleavedLock``: each piece of work has a thread of its own, and one runs at a time.
+    /// Also inside synchronous code: at each ``interleavingPoint(_:)``, at each access to an ``Interleaved`` variable, and
+    /// where a thread waits for an ``InterleavedLock``. Each piece of work has a thread of its own; one runs at a time.
     case accesses
 }
 
 /// What an exploration did.
 public struct ExplorationSummary: Sendable {
-    /// How many schedules ran, those for checking and shrinking not counted.
+    /// How many schedules ran, without those for checking and shrinking.
     public internal(set) var schedules = 0
     /// How many of them failed: none or one, unless the exploration counts failures.
     public internal(set) var failures = 0
@@ -94,19 +94,19 @@ public struct ExplorationSummary: Sendable {
     public internal(set) var firstFailure: ScheduleFailure?
     /// The steps of all schedules together.
     public internal(set) var steps = 0
-    /// The most choices that a schedule had.
+    /// The largest number of choices in one schedule.
     public internal(set) var mostChoices = 0
-    /// Whether there is no other schedule: only an exhaustive exploration that met no limit can tell.
+    /// Whether every schedule ran; `true` only for an exhaustive exploration that reached no limit.
     public internal(set) var isComplete = false
 }
 
-/// How an execution runs, whatever is chosen.
+/// The settings of an execution, apart from its choices.
 struct Settings: Sendable {
     var time = TimeModel.whenIdle
     var granularity = Granularity.jobs
     var stepLimit = 10_000
-    /// How long a step may take on a controlled thread, in real time; beyond, it is taken for blocked.
+    /// How long a step may take on a controlled thread, in real time, before it counts as blocked.
     ///
-    /// It takes microseconds.
+    /// A step usually takes microseconds.
     var stepSeconds = 20.0
 }

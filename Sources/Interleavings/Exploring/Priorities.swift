@@ -13,7 +13,7 @@ struct Priorities: Sendable {
     private var lowest = 0
     private var highest = 1 << 30
 
-    /// - Parameter length: How many decisions an execution has, as far as that is known.
+    /// - Parameter length: The estimated number of decisions in an execution.
     init(random: SplitMix64, depth: Int, length: Int) {
         self.random = random
         for _ in 1..<max(depth, 1) { changes.append(1 + self.random.below(max(length, 1))) }
@@ -29,7 +29,7 @@ struct Priorities: Sendable {
         return first(of: tasks)
     }
 
-    /// A task that was passed over very often is first from now on: others may wait for it by yielding.
+    /// Gives the highest priority to a task that was passed over too often: others may be yielding until it runs.
     mutating func favour(_ task: Int) {
         highest += 1
         priorities[task] = highest

@@ -5,15 +5,13 @@ public struct Schedule: Sendable, Hashable, LosslessStringConvertible, Expressib
     /// The picks, each counted from 0.
     public let choices: [Int]
 
-    /// Creates a schedule; picks of 0 at the end go without saying.
-    ///
-    /// - Precondition: None; a negative pick counts as 0.
+    /// Creates a schedule without the zeros at the end; a negative pick counts as 0.
     public init(choices: [Int]) {
         let end = choices.lastIndex { $0 > 0 }.map { $0 + 1 } ?? 0
         self.choices = choices[..<end].map { max($0, 0) }
     }
 
-    /// Reads a schedule as it was printed; `nil` if it is none.
+    /// Reads a schedule from its description; `nil` if the text is not a schedule.
     public init?(_ description: String) {
         guard !description.isEmpty else {
             self.init(choices: [])
@@ -27,13 +25,13 @@ public struct Schedule: Sendable, Hashable, LosslessStringConvertible, Expressib
         self.init(choices: choices)
     }
 
-    /// Reads a schedule as it was printed; what is no number becomes a pick that never fits, so that its replay fails.
+    /// Reads a schedule from its description; a part that is not a number becomes a pick whose replay fails.
     public init(stringLiteral value: String) {
         let parts = value.split(separator: ".", omittingEmptySubsequences: false)
         self = Schedule(value) ?? Schedule(choices: parts.map { Int($0).flatMap { $0 < 0 ? nil : $0 } ?? .max })
     }
 
-    /// The picks with points between them.
+    /// The picks, separated by periods.
     public var description: String { choices.map(Self.text).joined(separator: ".") }
 
     static func text(of choice: Int) -> String { choice == .max ? "?" : "\(choice)" }

@@ -12,7 +12,7 @@ public struct Strategy: Sendable, Hashable {
 
     /// Random walks and PCT of depths 2 to 4 in turn, after one schedule without any switch: the default.
     ///
-    /// Random walks find what many schedules show; PCT finds what needs a task to be late by a lot.
+    /// Random walks find bugs that many schedules show; PCT finds those that need one task to be very late.
     public static func mixed(schedules: Int = 1_000, seed: UInt64 = 1) -> Strategy {
         Strategy(kind: .mixed(schedules: schedules, seed: seed))
     }
@@ -34,33 +34,33 @@ public struct Strategy: Sendable, Hashable {
         Strategy(kind: .pct(schedules: schedules, depth: depth, seed: seed))
     }
 
-    /// All schedules, or all with at most so many preemptions or delays, depth first.
+    /// All schedules, or all within a bound on preemptions or delays, depth first.
     ///
     /// - Parameters:
     ///   - preemptions: How often a schedule may switch away from a task that could have gone on; `nil`: without bound.
-    ///   - delays: How many candidates a schedule may pass over, the one that runs first unless told otherwise being picked
-    ///     at all other steps; `nil`: without bound. Bounds also code that suspends at each step, as calls of actors do.
-    ///   - limit: After so many schedules it ends, and the summary is not complete.
+    ///   - delays: How many candidates a schedule may pass over; `nil`: without bound. This also bounds code that suspends
+    ///     at each step, such as calls of actors.
+    ///   - limit: The most schedules to run; if there are more, the summary is not complete.
     public static func exhaustive(preemptions: Int? = nil, delays: Int? = nil, limit: Int = 1_000_000) -> Strategy {
         Strategy(kind: .exhaustive(preemptions: preemptions, delays: delays, limit: limit))
     }
 
-    /// One schedule, as a failure printed it.
+    /// One schedule, as a failure prints it.
     public static func replay(_ schedule: Schedule) -> Strategy {
         Strategy(kind: .replay(schedule))
     }
 }
 
-/// What a test run wants of the explorations in it, whatever their code says.
+/// A test run's settings, which override those in an exploration's code.
 package struct Overrides: Sendable {
-    /// How many schedules; those of exhaustive explorations are not counted so.
+    /// How many schedules run; exhaustive explorations ignore it.
     package var schedules: Int?
     /// Where random schedules begin.
     package var seed: UInt64?
     /// The one schedule to run.
     package var replay: Schedule?
 
-    /// Those that apply here.
+    /// The current task's overrides.
     @TaskLocal package static var current = Overrides()
 
     package init(schedules: Int? = nil, seed: UInt64? = nil, replay: Schedule? = nil) {

@@ -1,11 +1,11 @@
-/// When calls began and ended, counted in beginnings and ends.
+/// The order in which calls began and ended.
 @usableFromInline
 struct CallLog: Sendable {
     /// One call; its number in reports is its place in ``CallLog/calls``, counted from 1.
     struct Call: Sendable {
         let caller: String
         let beginning: Int
-        /// When it returned; never, if nobody noted it: then it may take effect at any later moment, or not at all.
+        /// When the call returned; `.max`: it did not, and may take effect at any later moment, or not at all.
         var end = Int.max
 
         var hasReturned: Bool { end != .max }
@@ -35,7 +35,7 @@ struct CallLog: Sendable {
         return true
     }
 
-    /// What happened up to a moment.
+    /// Returns the log up to a moment.
     func prefix(through moment: Int) -> CallLog {
         var log = CallLog()
         for event in events.prefix(moment + 1) {
@@ -47,7 +47,7 @@ struct CallLog: Sendable {
         return log
     }
 
-    /// Looks for an order that the successors, the states that a call may lead to from a state, allow.
+    /// Looks for an order of the calls that the successors allow: the states that a call may lead to from a state.
     @usableFromInline
     func search(
         stepLimit: Int, _ successors: (_ call: Int, _ state: Int, _ result: inout [Int]) -> Void

@@ -1,20 +1,20 @@
-/// A history without an order, and how far the search got.
+/// A history that has no order, and how far the search got.
 struct Counterexample<Specification: SequentialSpecification>: Sendable {
     let numbered: NumberedStates<Specification>
     let log: CallLog
     let deadEnd: DeadEnd
 
-    /// How long the search for a shorter history may take, in steps: less than a wink.
+    /// How many steps the search for a shorter history may take: a few milliseconds.
     private static var stepLimit: Int { 20_000 }
 
-    /// The shortest beginning of the history that has no order either.
+    /// Returns the shortest prefix of the history that has no order either.
     ///
-    /// Calls that return after it are open in it, and what they return later doesn't matter. It ends with the answer that
-    /// can't be right, whereas a search of the whole history often fails earlier, over what other calls return later.
+    /// Calls that return later are open in it. The prefix ends with the answer that cannot be right, whereas a search of the
+    /// whole history often gets stuck earlier, over what other calls return later.
     func shortest() -> Counterexample {
         let returns = Overlaps(log).returns
         var best = self
-        // An order explained the returns before the dead end. A beginning that fails fails also when it is longer.
+        // An order explains the returns before the dead end, and every extension of a failing prefix fails too.
         var (passes, fails) = (deadEnd.position - 1, returns.count)
         while fails - passes > 1 {
             let middle = (passes + fails) / 2
@@ -28,7 +28,7 @@ struct Counterexample<Specification: SequentialSpecification>: Sendable {
         return best
     }
 
-    /// The history up to a moment, if it has no order.
+    /// Returns the history up to a moment, if it has no order.
     private func beginning(until moment: Int) -> Counterexample? {
         let past = log.prefix(through: moment)
         let outcomes = past.calls.indices.map { past.calls[$0].hasReturned ? numbered.outcomes[$0] : nil }

@@ -1,6 +1,6 @@
 /// The text that shows why a history has no order.
 struct CounterexampleReport<Specification: SequentialSpecification> {
-    /// How many operations of the order, and how many of those that can't come next, are shown: what fits a terminal.
+    /// How many operations of the order, and how many that can't come next, the report shows: what fits a terminal.
     private static var shown: Int { 12 }
 
     private let numbered: NumberedStates<Specification>
@@ -8,9 +8,9 @@ struct CounterexampleReport<Specification: SequentialSpecification> {
     private let steps: [DeadEnd.Step]
     /// The calls that have to come next, but can't.
     private let stuck: [Int]
-    /// The calls that may come next, but needn't, because they are open; it wouldn't help.
+    /// The open calls, which may come next but do not help.
     private let idle: [Int]
-    /// Whether the history goes on after what is shown.
+    /// Whether the report leaves out the end of the history.
     private let isCut: Bool
 
     init(_ example: Counterexample<Specification>, of whole: CallLog) {
@@ -32,12 +32,12 @@ struct CounterexampleReport<Specification: SequentialSpecification> {
 
         \(history)
 
-        Each operation takes effect at one moment of its line; those whose lines overlap may do so in either order.
-        All orders were tried. This one gets furthest:
+        Each operation takes effect at one moment of its line; operations whose lines overlap may do so in either order.
+        All orders were tried. The one that gets furthest:
 
         \(order)
 
-        \(stuck.count == 1 ? "Next comes this one, but it can't:" : "Next comes one of these, but none of them can:")
+        \(stuck.count == 1 ? "This operation must come next, but it can't:" : "One of these must come next, but none can:")
 
         \(reasons.joined(separator: "\n"))
         """ + end
@@ -73,22 +73,22 @@ struct CounterexampleReport<Specification: SequentialSpecification> {
         let last = numbered.states[steps.last?.state ?? 0]
         var reasons = shownStuck.map { call in
             let right = numbered.specification.expectation(of: numbered.operations[call], in: last)
-            let instead = right.map { "now it would return \($0)" } ?? "that is not allowed now"
+            let instead = right.map { "in this state it would return \($0)" } ?? "that is not allowed in this state"
             return "  #\(call + 1) \(operation(call)) returned \(outcome(call)); \(instead)."
         }
         if stuck.count > Self.shown { reasons.append("  … and \(stuck.count - Self.shown) more.") }
         if !idle.isEmpty {
             let names = idle.prefix(Self.shown).map { "#\($0 + 1)" } + (idle.count > Self.shown ? ["…"] : [])
-            reasons.append("  Nor does it help if an open one takes effect before: \(names.joined(separator: ", "))")
+            reasons.append("  It does not help if an open operation takes effect first: \(names.joined(separator: ", "))")
         }
         return reasons
     }
 
-    /// Where the picture ends, if it is not the end of the history.
+    /// Says where the report ends, if the history is longer.
     private var end: String {
         guard isCut, let last = calls.indices.filter({ calls[$0].hasReturned }).max(by: { calls[$0].end < calls[$1].end })
         else { return "" }
-        return "\n\nShown up to the return of #\(last + 1): nothing that happened later can mend it."
+        return "\n\nShown up to the return of #\(last + 1): what happened later makes no difference."
     }
 
     private func operation(_ call: Int) -> String { Wording.of(numbered.operations[call]) }

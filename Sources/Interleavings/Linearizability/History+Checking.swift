@@ -1,15 +1,15 @@
 import TokenServiceConcurrency
 
-/// Asking whether a history makes sense.
+/// Checking a history.
 extension History {
     /// Looks for an order of the operations in which every answer is right.
     ///
-    /// Call it when the recorded work has ended; a call that is still open counts as one that may have taken effect or not.
-    /// The same history gets the same verdict and the same report, whatever the threads did.
+    /// Call it when the recorded work has ended; a call that is still open may have taken effect or not. The same history
+    /// always gets the same verdict and the same report.
     ///
-    /// The problem is NP-complete, but what counts is how many calls are open at once: a thousand operations of four callers
-    /// take a few steps each. Dearer are objects that remember orders which no answer has shown yet, such as a queue that
-    /// grows long while its callers overlap, and calls that never return.
+    /// The problem is NP-complete, but the number of calls that are open at once decides: a thousand operations of four callers
+    /// take a few steps each. More expensive are objects that remember an order which no answer has shown yet, such as a
+    /// queue that grows while its callers overlap, and calls that never return.
     ///
     /// - Parameter stepLimit: How often the search may ask the specification. A million steps take less than a second in
     ///   release, ten in debug; a passing history of six callers and thirty operations needs a few hundred.
@@ -68,19 +68,19 @@ extension History {
     }
 }
 
-/// What a check of a history found.
+/// The result of checking a history.
 public enum LinearizabilityVerdict: Sendable {
     /// There is an order in which every answer is right.
     case linearizable
-    /// There is none; the value shows why.
+    /// There is no such order; the value shows why.
     case notLinearizable(NotLinearizable)
-    /// The step limit was reached before either was known.
+    /// The search reached the step limit before it could tell.
     case undecided(LinearizabilityUndecided)
 }
 
-/// A history that has no order: what its callers got can't come from an object that serves one after another.
+/// A history that has no order: an object that serves one caller after another could not have given these answers.
 public struct NotLinearizable: Error, CustomStringConvertible {
-    // Written when it is read: whoever looks for the shortest of many failing histories reads one of them.
+    // Written on demand: a program that looks for the shortest of many failing histories reads one report.
     private let report: @Sendable () -> String
 
     init(report: @escaping @Sendable () -> String) {
@@ -91,19 +91,19 @@ public struct NotLinearizable: Error, CustomStringConvertible {
     public var description: String { report() }
 }
 
-/// A check that gave up: the history may have an order or not.
+/// A check that reached its step limit: the history may have an order or not.
 ///
 /// Raise the step limit, record fewer operations that are open at once, or give objects that don't influence each other a
-/// history each. Calls that never return are the costliest: each may take effect at any later moment.
+/// history each. Calls that never return cost most: each may take effect at any later moment.
 public struct LinearizabilityUndecided: Error, CustomStringConvertible {
     /// How many steps were allowed.
     public let stepLimit: Int
     /// How many operations the history holds.
     public let operations: Int
-    /// The most operations that were open at once.
+    /// The largest number of operations that were open at once.
     public let concurrency: Int
 
-    /// The numbers, and what to do.
+    /// The numbers, and how to get a verdict.
     public var description: String {
         """
         Undecided: the search for an order of \(operations) operations, up to \(concurrency) of them open at once, was ended \

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// What concurrent callers asked of an object and what they got, in the order in which it happened.
+/// A record of concurrent calls and their results, in the order in which they happened.
 ///
 /// Record every call, then ask whether the answers make sense. They do if each operation can have taken effect at one
 /// moment between its call and its return, so that in the order of these moments every answer is the one that the
@@ -16,39 +16,39 @@ import TokenServiceConcurrency
 /// ```
 ///
 /// Tasks and threads may record at the same time. The lock inside is held for a few instructions, never while an operation
-/// runs. Objects that don't influence each other (the keys of a cache) are best given a history each: checking is faster.
+/// runs. Give objects that don't influence each other, such as a cache's keys, a history each: checking is faster.
 ///
 /// Source: Herlihy, Wing, "Linearizability: A Correctness Condition for Concurrent Objects", TOPLAS 12(3), 1990.
 public final class History<Specification: SequentialSpecification>: Sendable {
     struct Recording: Sendable {
         var log = CallLog()
         var operations: [Specification.Operation] = []
-        /// What the calls returned, as far as it is known.
+        /// What the calls returned; `nil`: not known.
         var outcomes: [Specification.Outcome?] = []
-        /// The first answer to a call that had been answered before.
+        /// The first second answer to a call.
         var surplus: (call: Int, outcome: Specification.Outcome)?
     }
 
-    /// What right answers are.
+    /// The specification of right answers.
     public let specification: Specification
     let recording = Lock(Recording())
 
     /// Creates an empty history.
     ///
-    /// - Parameter specification: What right answers are, and the state before the first call.
+    /// - Parameter specification: The right answers, and the state before the first call.
     public init(_ specification: Specification) {
         self.specification = specification
     }
 
-    /// How many calls were recorded, with those that have not returned.
+    /// How many calls were recorded, including those that have not returned.
     public var count: Int { recording.withLock { $0.log.calls.count } }
 
     /// Notes that a call begins, for code that doesn't return its answer, such as a callback API.
     ///
     /// - Parameters:
-    ///   - caller: Who calls: a name for the report.
-    ///   - operation: What is asked for.
-    /// - Returns: The open call. If nobody ends it, the operation may have taken effect or not.
+    ///   - caller: The caller's name in the report.
+    ///   - operation: The operation that is called.
+    /// - Returns: The open call. Until it is ended, the operation may have taken effect or not.
     public func begin(_ caller: String, _ operation: Specification.Operation) -> Call {
         recording.withLock { recording in
             recording.operations.append(operation)

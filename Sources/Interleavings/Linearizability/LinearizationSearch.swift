@@ -1,7 +1,7 @@
 /// Looks for an order in which the operations can have taken effect, each between its call and its return.
 ///
-/// A depth-first search that takes back its last choice when it can't go on. It remembers the situations that led nowhere:
-/// another order of the same operations that ends in the same state needs no second look.
+/// A depth-first search with backtracking. It remembers the situations that led nowhere, and does not try another order of
+/// the same operations that ends in the same state.
 ///
 /// Source: Wing, Gong, "Testing and Verifying Concurrent Objects", JPDC 17, 1993; Lowe, "Testing for Linearizability",
 /// Concurrency and Computation 29(4), 2017 (the memory, and taking effect no sooner than a return needs it).
@@ -9,7 +9,7 @@ struct LinearizationSearch<Slots: SlotSet> {
     /// Appends the numbers of the states that a call may lead to from a state.
     typealias Successors = (_ call: Int, _ state: Int, _ result: inout [Int]) -> Void
 
-    /// All that the rest of a search depends on.
+    /// Everything that the rest of a search depends on.
     private struct Situation: Hashable {
         /// The next return whose operation has not taken effect.
         var position: Int
@@ -18,15 +18,15 @@ struct LinearizationSearch<Slots: SlotSet> {
         var state: Int
     }
 
-    /// A situation on the way that is being tried, and what was tried from it.
+    /// A situation on the current path, and what was tried from it.
     private struct Attempt {
         let situation: Situation
         let step: DeadEnd.Step
-        /// How many operations that returned took effect on the way.
+        /// How many returned operations took effect on the path.
         let explained: Int
         /// The next candidate.
         var next = 0
-        /// The candidate that was asked for last; where it leads is in `states`, from `base` on, as far as not yet tried.
+        /// The candidate tried last; its states that remain to be tried are in `states`, from `base` on.
         var trying = 0
         let base: Int
     }
@@ -35,7 +35,7 @@ struct LinearizationSearch<Slots: SlotSet> {
     private let overlaps: Overlaps
     private let stepCost: Int
 
-    private var way: [Attempt] = []
+    private var path: [Attempt] = []
     private var states: [Int] = []
     private var dead: Set<Situation> = []
     private var furthest = DeadEnd(steps: [], position: 0)
@@ -51,15 +51,15 @@ struct LinearizationSearch<Slots: SlotSet> {
     mutating func run(stepLimit: Int, _ successors: Successors) -> LinearizationEnding {
         if overlaps.returns.isEmpty { return .order }
         let start = Situation(position: 0, effective: Slots(slots: overlaps.slotCount), state: 0)
-        way.append(Attempt(situation: start, step: DeadEnd.Step(call: -1, state: 0), explained: 0, base: 0))
-        while let top = way.indices.last {
-            if states.count > way[top].base {
+        path.append(Attempt(situation: start, step: DeadEnd.Step(call: -1, state: 0), explained: 0, base: 0))
+        while let top = path.indices.last {
+            if states.count > path[top].base {
                 if enter(states.removeLast(), from: top) { return .order }
-            } else if way[top].next < overlaps.candidateCount(at: way[top].situation.position) {
+            } else if path[top].next < overlaps.candidateCount(at: path[top].situation.position) {
                 guard steps < stepLimit else { return .undecided }
                 tryNext(from: top, successors)
             } else {
-                leave(way.removeLast())
+                leave(path.removeLast())
             }
         }
         return .deadEnd(furthest)
@@ -67,20 +67,20 @@ struct LinearizationSearch<Slots: SlotSet> {
 
     /// Asks the specification where the next candidate leads.
     private mutating func tryNext(from top: Int, _ successors: Successors) {
-        let situation = way[top].situation
-        let call = overlaps.candidate(way[top].next, at: situation.position)
-        way[top].next += 1
+        let situation = path[top].situation
+        let call = overlaps.candidate(path[top].next, at: situation.position)
+        path[top].next += 1
         guard !situation.effective.contains(overlaps.slots[call]) else { return }
-        way[top].trying = call
+        path[top].trying = call
         successors(call, situation.state, &states)
-        steps += stepCost * max(1, states.count - way[top].base)
+        steps += stepCost * max(1, states.count - path[top].base)
     }
 
-    /// Goes on to a state that the tried operation leads to; returns whether all returns are explained.
+    /// Enters a state that the tried operation leads to; returns whether all returns are explained.
     private mutating func enter(_ state: Int, from top: Int) -> Bool {
-        let call = way[top].trying
-        var situation = way[top].situation
-        // An unfinished operation that changes nothing may as well not have taken effect.
+        let call = path[top].trying
+        var situation = path[top].situation
+        // An unfinished operation that changes nothing need not take effect.
         if !calls[call].hasReturned, state == situation.state { return false }
         situation.state = state
         situation.effective.insert(overlaps.slots[call])
@@ -92,22 +92,22 @@ struct LinearizationSearch<Slots: SlotSet> {
         }
         if situation.position == overlaps.returns.count { return true }
         guard dead.isEmpty || !dead.contains(situation) else { return false }
-        let explained = way[top].explained + (calls[call].hasReturned ? 1 : 0)
-        way.append(
+        let explained = path[top].explained + (calls[call].hasReturned ? 1 : 0)
+        path.append(
             Attempt(
                 situation: situation, step: DeadEnd.Step(call: call, state: state), explained: explained,
                 base: states.count))
         return false
     }
 
-    /// Remembers a situation that led nowhere, and the way to it if no other explained more.
+    /// Remembers a situation that led nowhere, and the path to it if no other explained more.
     private mutating func leave(_ attempt: Attempt) {
         dead.insert(attempt.situation)
         let position = attempt.situation.position
-        let length = way.count
-        // Of two that explain as much, the shorter makes do with fewer unfinished operations.
+        let length = path.count
+        // Of two paths that explain as much, the shorter needs fewer unfinished operations.
         if (position, attempt.explained, -length) > (furthest.position, mostExplained, -furthest.steps.count) {
-            let steps = way.dropFirst().map(\.step) + (length == 0 ? [] : [attempt.step])
+            let steps = path.dropFirst().map(\.step) + (length == 0 ? [] : [attempt.step])
             furthest = DeadEnd(steps: steps, position: position)
             mostExplained = attempt.explained
         }
@@ -119,16 +119,16 @@ struct LinearizationSearch<Slots: SlotSet> {
 enum LinearizationEnding: Sendable {
     /// There is an order.
     case order
-    /// There is none.
+    /// There is no order.
     case deadEnd(DeadEnd)
-    /// The limit was reached first.
+    /// The search reached its step limit first.
     case undecided
 }
 
-/// The order that gets furthest, where there is none that explains all.
+/// The order that gets furthest, if no order explains all returns.
 @usableFromInline
 struct DeadEnd: Sendable {
-    /// An operation that takes effect, and the number of the state it leads to.
+    /// An operation that takes effect, and the number of the state that it leads to.
     struct Step: Sendable {
         let call: Int
         let state: Int
@@ -137,6 +137,6 @@ struct DeadEnd: Sendable {
     let steps: [Step]
     /// The return that can't be explained, by its place in ``Overlaps/returns``.
     ///
-    /// No order explains more returns than those before it. So nothing that was called after it matters.
+    /// No order explains more returns than those before it, so later calls do not matter.
     let position: Int
 }

@@ -1,12 +1,12 @@
 /// The states that a search has met, by number, and the specification's answers in terms of these numbers.
 ///
-/// The search itself then knows no types. This is the part of it that is compiled into the caller's module (hence the
-/// attributes), where the compiler sees the specification: ten times as fast as from here.
+/// The search itself handles numbers only. This part of it is compiled into the caller's module (hence the attributes),
+/// where the compiler sees the specification: ten times as fast as here.
 @usableFromInline
 struct NumberedStates<Specification: SequentialSpecification>: Sendable {
     @usableFromInline let specification: Specification
     @usableFromInline let operations: [Specification.Operation]
-    /// What the calls returned, as far as it is known.
+    /// What the calls returned; `nil`: not known.
     @usableFromInline let outcomes: [Specification.Outcome?]
     /// All states met; the initial one is number 0.
     @usableFromInline var states: [Specification.State]

@@ -1,13 +1,13 @@
-/// Which calls were open together, seen from each return.
+/// The calls that were open at each return.
 ///
 /// Before a call returns, its operation must have taken effect, and so must those of all calls that returned earlier. So the
 /// search goes from return to return; at each, the calls that are open then, and only those, may take effect next.
 struct Overlaps: Sendable {
     /// The calls that returned, in the order of their returns.
     private(set) var returns: [Int] = []
-    /// For each call the slot it holds while it is open: two open calls never share one.
+    /// Each call's slot, which it holds while it is open; two open calls never share one.
     private(set) var slots: [Int]
-    /// How many slots are needed: the most calls that were open at once.
+    /// How many slots there are: the largest number of calls that were open at once.
     private(set) var slotCount = 0
 
     // Candidates of return `i`: open[starts[i]..<starts[i + 1]], then the first unfinishedCounts[i] of `unfinished`.
@@ -19,8 +19,8 @@ struct Overlaps: Sendable {
     init(_ log: CallLog) {
         slots = Array(repeating: 0, count: log.calls.count)
         var free: [Int] = []
-        // In the order of their returns, so that the next to return stands first and is tried first: most often that is
-        // the order in which a correct object served them.
+        // In the order of their returns, so that the next to return is tried first: usually a correct object served them
+        // in that order.
         var current: [Int] = []
         for event in log.events {
             switch event {
@@ -61,9 +61,9 @@ struct Overlaps: Sendable {
     }
 }
 
-/// A set of slots: small numbers that calls hold while they are open.
+/// A set of slots, the small numbers that calls hold while they are open.
 protocol SlotSet: Hashable {
-    /// What storing one set costs, in words.
+    /// The size of one set, in words.
     static func words(for slots: Int) -> Int
 
     init(slots: Int)

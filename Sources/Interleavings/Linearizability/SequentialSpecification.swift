@@ -1,16 +1,16 @@
-/// What an object answers when its operations run one at a time: the measure for those that run concurrently.
+/// The answers that an object may give when its operations run one at a time; concurrent calls are checked against them.
 ///
-/// For an object whose answer follows from its state, write a ``SequentialModel``: it is shorter. Write this when several
-/// answers or several next states are right: a server that picks the token's name, a cache that may forget, an error that
-/// is always allowed.
+/// If one answer follows from the object's state, write a ``SequentialModel``, which is shorter. Conform to this protocol when
+/// several answers or several next states are right: a server that picks the token's name, a cache that may forget, an error
+/// that is always allowed.
 ///
-/// A specification is pure: the same question gets the same answer, from any thread. It is asked often, outside any lock.
+/// A specification is pure: the same arguments give the same result, on any thread. It is called often, outside any lock.
 public protocol SequentialSpecification: Sendable {
-    /// Everything that later answers depend on.
+    /// All that later answers depend on.
     associatedtype State: Hashable & Sendable
     /// What callers ask for, with its arguments.
     associatedtype Operation: Sendable
-    /// What a call gave: its value, its error, or that it is done.
+    /// The result of a call: its value, its error, or that it is done.
     associatedtype Outcome: Sendable
 
     /// The state before the first operation.
@@ -20,7 +20,7 @@ public protocol SequentialSpecification: Sendable {
     ///
     /// - Parameters:
     ///   - operation: The operation that takes effect now, alone.
-    ///   - outcome: What it returned; `nil` if that is not known. It then may lead to every state that any answer leads to.
+    ///   - outcome: What it returned; `nil` if that is not known: then it may lead to any state that some answer leads to.
     ///   - state: The state in which it takes effect.
     /// - Returns: The possible states afterwards; none if this operation can't return this outcome in this state.
     func states(after operation: Operation, returning outcome: Outcome?, in state: State) -> [State]
@@ -30,7 +30,7 @@ public protocol SequentialSpecification: Sendable {
     /// - Parameters:
     ///   - operation: An operation that can't take effect in the state, given what it returned.
     ///   - state: The state.
-    /// - Returns: The right answer or answers in words; `nil`, the default, if there is nothing to say.
+    /// - Returns: The right answer or answers, in words; `nil`, the default, says nothing.
     func expectation(of operation: Operation, in state: State) -> String?
 }
 
@@ -39,7 +39,7 @@ extension SequentialSpecification {
     public func expectation(of operation: Operation, in state: State) -> String? { nil }
 }
 
-/// A plain value that does what the concurrent object is meant to do, one operation at a time.
+/// A plain value that does what the concurrent object should do, one operation at a time.
 ///
 /// It is its own state and its own specification: the initial state is the value that ``History/init(_:)`` gets.
 ///
@@ -54,13 +54,13 @@ extension SequentialSpecification {
 /// }
 /// ```
 ///
-/// An operation without a value returns whatever says "done": `nil`, `true`, a case of an enum.
+/// An operation without a value returns one that means "done": `nil`, `true`, a case of an enum.
 public protocol SequentialModel: SequentialSpecification, Hashable where State == Self, Outcome: Equatable {
     /// The model itself.
     associatedtype State = Self
     /// What callers ask for, with its arguments.
     associatedtype Operation
-    /// What a call gave; the checker compares it with the model's answer.
+    /// The result of a call; the checker compares it with the model's.
     associatedtype Outcome
 
     /// Performs an operation and returns what a caller must get.
@@ -74,7 +74,7 @@ extension SequentialModel {
     @inlinable
     public var initialState: Self { self }
 
-    /// Applies the operation to a copy of the state, and refuses if the answer differs.
+    /// Applies the operation to a copy of the state; returns no state if the answer differs.
     @inlinable
     public func states(after operation: Operation, returning outcome: Outcome?, in state: Self) -> [Self] {
         var next = state

@@ -1,4 +1,4 @@
-/// Rows of text in columns that stand below each other.
+/// Rows of text in aligned columns.
 struct TextTable {
     private var rows: [[String]]
 
@@ -10,7 +10,7 @@ struct TextTable {
         rows.append(row)
     }
 
-    /// The rows, indented, without spaces at their ends.
+    /// The rows, indented, without trailing spaces.
     var text: String {
         let widths = rows.reduce(into: [Int](repeating: 0, count: rows[0].count)) { widths, row in
             for (column, cell) in row.enumerated() { widths[column] = max(widths[column], cell.count) }
@@ -24,12 +24,12 @@ struct TextTable {
 
 /// Calls as lines over time, one row each: `├──┤`.
 ///
-/// Time is counted in beginnings and ends, so that nothing but their order shows.
+/// Time is counted in beginnings and ends: the chart shows their order only.
 struct IntervalChart {
     private let columns: [Int: Int]
     private let end: Int
 
-    /// - Parameter intervals: The beginnings and ends; an end of `Int.max` is none.
+    /// - Parameter intervals: The beginnings and ends; `Int.max` means that there is no end.
     init(_ intervals: [(beginning: Int, end: Int)]) {
         let moments = intervals.flatMap { [$0.beginning, $0.end] }.filter { $0 != .max }.sorted()
         let step = moments.count > 16 ? 2 : 3
@@ -37,7 +37,7 @@ struct IntervalChart {
         end = moments.count * step
     }
 
-    /// The line of one call; of one without an end it goes on beyond all others.
+    /// Returns the line of one call; without an end it goes on beyond all others.
     func line(from beginning: Int, to last: Int) -> String {
         let start = columns[beginning] ?? 0
         let space = String(repeating: " ", count: start)
@@ -48,11 +48,11 @@ struct IntervalChart {
     }
 }
 
-/// Values in one short line.
+/// Describes values in one short line.
 enum Wording {
     private static let limit = 60
 
-    /// A value's description: of an optional its content, without line breaks, cut when it is long.
+    /// Returns a value's description, without line breaks and shortened; an optional's content.
     static func of(_ value: some Any) -> String {
         let mirror = Mirror(reflecting: value)
         if mirror.displayStyle == .optional, let content = mirror.children.first?.value { return of(content) }

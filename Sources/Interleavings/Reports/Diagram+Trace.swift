@@ -1,9 +1,9 @@
 extension Diagram {
-    /// Draws what was recorded.
+    /// Draws a recorded execution.
     init(_ trace: Trace, error: any Error) {
         let moments = Self.moments(of: trace, error: error)
         var names: [String] = []
-        // Who did nothing that is known gets no column.
+        // A task that neither logged nor was passed over gets no column.
         let known = Set(moments.flatMap { ($0.texts.isEmpty ? [] : [$0.name]) + [$0.passedOver] }.compactMap(\.self))
         let all = trace.names + moments.flatMap { [$0.name, $0.passedOver] }.compactMap(\.self)
         for name in all where known.contains(name) && !names.contains(name) { names.append(name) }
@@ -33,12 +33,12 @@ extension Diagram {
     private static func append(_ moment: Moment, of column: Int, passedOver: Int?, to rows: inout [Row]) {
         guard moment.texts.isEmpty, let step = moment.step else {
             let texts = moment.texts.map { PlainText.clean($0) }
-            let deed = Deed(step: moment.step, column: column, mark: moment.mark, texts: texts, passedOver: passedOver)
-            return rows.append(.deed(deed))
+            let action = Action(step: moment.step, column: column, mark: moment.mark, texts: texts, passedOver: passedOver)
+            return rows.append(.action(action))
         }
-        // The scenario mostly waits for the others.
+        // The scenario mostly waits for the other tasks.
         if moment.name == scenario { return }
-        // Those who went on in silence share a row, unless somebody would be there twice or out of order.
+        // Silent steps share a row, unless a task would be in it twice or out of order.
         if case .silence(let steps, let columns) = rows.last, let last = columns.last, last < column {
             rows[rows.count - 1] = .silence(steps: steps.lowerBound...step, columns: columns + [column])
         } else {
@@ -48,42 +48,42 @@ extension Diagram {
 }
 
 extension Diagram {
-    /// What one of them did in a step, or that time moved on; from these come columns and rows.
+    /// What one task did in a step, or that time moved on; columns and rows are made from moments.
     struct Moment {
         /// The step's number; `nil` but for the first moment of a step.
         let step: Int?
-        /// Who did it; `nil`: time moved on.
+        /// The task's name; `nil`: time moved on.
         let name: String?
         let time: Duration
         var mark = Mark.usual
-        /// What is known of it; empty: nothing.
+        /// What the task logged.
         var texts: [String] = []
         var passedOver: String?
-        /// Whether it was the last of this task.
+        /// Whether the task ended.
         var isEnd = false
     }
 
-    /// The scenario's task, whose beginning and end go without saying.
+    /// The scenario's task, whose start and end are not shown.
     static let scenario = "scenario"
-    /// The column of decisive steps of those who have no name, and did nothing that is known.
+    /// The column for the decisive steps of unnamed tasks that logged nothing.
     private static let others = "(others)"
 
-    /// What is known of an execution, up to the failure.
+    /// Returns the moments of an execution, up to the failure.
     ///
-    /// - Parameter error: Why it failed; who waits for ever, by a deadlock, is marked.
+    /// - Parameter error: The failure; in a deadlock, for example, the waiting tasks are marked.
     static func moments(of trace: Trace, error: any Error) -> [Moment] {
         let moments = trace.steps.flatMap { Self.moments(of: $0, named: trace.names) }
         guard let problem = error as? ExplorationProblem, let last = trace.steps.last else { return moments }
-        guard let text = lastWords[problem.code] else { return moments }
+        guard let text = finalTexts[problem.code] else { return moments }
         return moments + problem.tasks.map { Moment(step: nil, name: $0, time: last.time, mark: .failure, texts: [text]) }
     }
 
-    /// What is said of those whom a problem concerns.
-    private static let lastWords: [ExplorationProblem.Code: String] = [
-        .deadlock: "never goes on", .livelock: "comes to no end", .escape: "still waits", .blockedThread: "blocks its thread",
+    /// The last text of the tasks that a problem concerns.
+    private static let finalTexts: [ExplorationProblem.Code: String] = [
+        .deadlock: "waits forever", .livelock: "does not end", .escape: "still waits", .blockedThread: "blocks its thread",
     ]
 
-    /// One moment for each run of events of the same; none if it is not known who ran, and what for.
+    /// Returns one moment for each run of events of one task; none for an unnamed task without events.
     private static func moments(of step: Trace.Step, named names: [String]) -> [Moment] {
         guard !step.isTime else {
             return [Moment(step: step.number, name: nil, time: step.time, mark: step.pick > 0 ? .decisive : .usual)]
@@ -110,14 +110,14 @@ extension Diagram {
         }
         if step.pick > 0 {
             if moments.isEmpty { add(others, step.task) }
-            if moments[0].texts.isEmpty { moments[0].texts = ["goes on"] }
+            if moments[0].texts.isEmpty { moments[0].texts = ["continues"] }
             if moments[0].mark == .usual { moments[0].mark = .decisive }
             moments[0].passedOver = names.first { $0 == step.passedOver && $0 != moments[0].name }
         }
         return moments
     }
 
-    /// That somebody starts is seen from what else it does.
+    /// Whether an event is shown: a start only if the task does nothing else in the step.
     private static func isNews(_ event: Trace.Event, in step: Trace.Step) -> Bool {
         switch event.kind {
         case .start: event.task != scenario && !step.events.contains { $0.task == event.task && $0.kind != .start }

@@ -13,10 +13,10 @@ extension Diagram.Image {
         y += height + 10
     }
 
-    /// - Parameter tops: Where each row begins, and where the last one ends.
+    /// - Parameter tops: The top of each row, and the bottom of the last one.
     mutating func drawLives(_ tops: [Int]) {
         for (column, middle) in zip(diagram.columns, middles) where !column.life.isEmpty {
-            // To the end of the last row, but not into the next.
+            // To the end of the last row, but not into the next one.
             let end = tops[column.life.upperBound] - (column.life.upperBound < diagram.rows.count ? 6 : 0)
             svg.line("life", from: (middle, tops[column.life.lowerBound]), to: (middle, end))
         }
@@ -26,7 +26,7 @@ extension Diagram.Image {
         let middle = top + height(of: row) / 2
         let edge = Self.margin + Self.gutter - 14
         switch row {
-        case .deed(let deed): draw(deed, top)
+        case .action(let action): draw(action, top)
         case .silence(_, let columns): for column in columns { svg.circle("silence", x: middles[column], y: middle, radius: 4) }
         case .time(let time, let isDecisive):
             svg.line("ruler", from: (edge + 6, middle), to: (width - Self.margin, middle))
@@ -38,20 +38,20 @@ extension Diagram.Image {
         if !number.isEmpty { svg.text(number, "number", x: edge, y: middle + 4) }
     }
 
-    private mutating func draw(_ deed: Diagram.Deed, _ top: Int) {
-        let lines = lines(deed)
-        let height = height(of: .deed(deed))
-        let width = min((lines.map(Self.pixels).max() ?? 0) + 2 * Self.padding, widths[deed.column])
-        let (x, middle) = (middles[deed.column], top + height / 2)
-        if let passedOver = deed.passedOver {
-            drawSwitch(from: middles[passedOver], to: x + (passedOver < deed.column ? -width : width) / 2, y: middle)
+    private mutating func draw(_ action: Diagram.Action, _ top: Int) {
+        let lines = lines(action)
+        let height = height(of: .action(action))
+        let width = min((lines.map(Self.pixels).max() ?? 0) + 2 * Self.padding, widths[action.column])
+        let (x, middle) = (middles[action.column], top + height / 2)
+        if let passedOver = action.passedOver {
+            drawSwitch(from: middles[passedOver], to: x + (passedOver < action.column ? -width : width) / 2, y: middle)
         }
-        svg.box("\(deed.mark)", x: x - width / 2, y: top, width: width, height: height)
-        write(lines, "deed", x: x, y: top + Self.padding / 2)
-        if deed.mark == .failure { cross(x: x - width / 2 - 1, y: top + 1) }
+        svg.box("\(action.mark)", x: x - width / 2, y: top, width: width, height: height)
+        write(lines, "action", x: x, y: top + Self.padding / 2)
+        if action.mark == .failure { cross(x: x - width / 2 - 1, y: top + 1) }
     }
 
-    /// Who would have run, and an arrow to who did.
+    /// Draws an arrow from the column that would have run to the one that did.
     private mutating func drawSwitch(from start: Int, to end: Int, y: Int) {
         let back = end > start ? -1 : 1
         svg.line("switch", from: (start, y), to: (end + back, y))
@@ -69,7 +69,7 @@ extension Diagram.Image {
         for (index, line) in lines.enumerated() { svg.text(line, kind, x: x, y: y + 13 + index * Self.leading) }
     }
 
-    /// What the marks mean, as far as they are used.
+    /// Draws the legend of the marks that the diagram uses.
     mutating func drawLegend(_ y: inout Int) {
         func entry(_ text: String, if isUsed: Bool, _ mark: (inout SVG, _ x: Int, _ y: Int) -> Void) {
             guard isUsed else { return }
@@ -79,14 +79,14 @@ extension Diagram.Image {
         }
         let hasTime = diagram.rows.contains { if case .time = $0 { true } else { false } }
         let hasSilence = diagram.rows.contains { if case .silence = $0 { true } else { false } }
-        let deeds = diagram.rows.compactMap { if case .deed(let deed) = $0 { deed } else { nil } }
-        entry("Here the schedule left the usual order.", if: deeds.contains { $0.mark == .decisive }) { svg, x, y in
+        let actions = diagram.rows.compactMap { if case .action(let action) = $0 { action } else { nil } }
+        entry("The schedule left the usual order here.", if: actions.contains { $0.mark == .decisive }) { svg, x, y in
             svg.box("decisive", x: x - 10, y: y - 7, width: 20, height: 14)
         }
-        entry("This one would have run, in the usual order.", if: deeds.contains { $0.passedOver != nil }) { svg, x, y in
+        entry("In the usual order this task would have run.", if: actions.contains { $0.passedOver != nil }) { svg, x, y in
             svg.circle("passed", x: x, y: y, radius: 5)
         }
-        entry("It went on; no more is known.", if: hasSilence) { svg, x, y in
+        entry("The task ran and logged nothing.", if: hasSilence) { svg, x, y in
             svg.circle("silence", x: x, y: y, radius: 4)
         }
         entry("Time moved on.", if: hasTime) { svg, x, y in

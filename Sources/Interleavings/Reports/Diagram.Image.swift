@@ -1,13 +1,13 @@
 extension Diagram {
     /// The diagram as an image.
     ///
-    /// - Parameter caption: Which schedule it is.
+    /// - Parameter caption: The schedule and how to replay it.
     func svg(caption: String) -> String {
         var image = Image(self, caption: caption)
         return image.draw()
     }
 
-    /// Where everything is in an image, in pixels.
+    /// Lays out a diagram as an image, in pixels.
     struct Image {
         let diagram: Diagram
         let caption: String
@@ -20,12 +20,12 @@ extension Diagram {
         var svg = SVG()
 
         static let margin = 20
-        /// Where steps' numbers and times stand.
+        /// The width of the column for step numbers and times.
         static let gutter = 56
         static let gap = 20
-        /// From one line of text to the next.
+        /// The distance from one line of text to the next.
         static let leading = 17
-        /// Between a text and its box.
+        /// The space between a text and its box.
         static let padding = 10
         private static let mostLines = 8
 
@@ -34,7 +34,7 @@ extension Diagram {
             self.caption = caption
             let texts = diagram.columns.indices.map { column in
                 diagram.rows.reduce(into: [diagram.columns[column].name]) { texts, row in
-                    if case .deed(let deed) = row, deed.column == column { texts += deed.texts }
+                    if case .action(let action) = row, action.column == column { texts += action.texts }
                 }
             }
             widths = texts.map { texts in min(max((texts.map(Self.pixels).max() ?? 0) + 2 * Self.padding, 80), 220) }
@@ -51,7 +51,7 @@ extension Diagram {
             }
         }
 
-        /// About how wide a text is in a sans-serif font of 13 pixels; rather too wide.
+        /// Estimates the width of a text in a sans-serif font of 13 pixels, and rather overestimates it.
         static func pixels(_ text: String) -> Int {
             text.reduce(0) { width, character in
                 switch character {
@@ -63,15 +63,15 @@ extension Diagram {
             }
         }
 
-        func lines(_ deed: Deed) -> [String] {
-            deed.texts.flatMap {
-                PlainText.wrap($0, to: widths[deed.column] - 2 * Self.padding, most: Self.mostLines, measure: Self.pixels)
+        func lines(_ action: Action) -> [String] {
+            action.texts.flatMap {
+                PlainText.wrap($0, to: widths[action.column] - 2 * Self.padding, most: Self.mostLines, measure: Self.pixels)
             }
         }
 
         func height(of row: Row) -> Int {
             switch row {
-            case .deed(let deed): lines(deed).count * Self.leading + Self.padding
+            case .action(let action): lines(action).count * Self.leading + Self.padding
             case .silence: 10
             case .time, .gap: 20
             }

@@ -1,17 +1,17 @@
 extension Diagram {
-    /// The diagram as text, for a terminal of 80 columns; with more than eight tasks it is as wide as it must be.
+    /// The diagram as text: up to eight tasks fit a terminal of 80 columns, more make it wider.
     var text: String { Text(self).lines.joined(separator: "\n") }
 
-    /// Sets a diagram in lines.
+    /// Lays out a diagram in lines of text.
     private struct Text {
         private let diagram: Diagram
         /// Where each column begins, and where the last one ends.
         private let edges: [Int]
         private(set) var lines: [String] = []
 
-        /// What the marks mean.
+        /// The meaning of the marks.
         private static let legend = [
-            ("●", "● did something"), ("•", "• went on, no more is known"), ("──", "── time moved on"), ("✘", "✘ failed"),
+            ("●", "● did something"), ("•", "• ran, logged nothing"), ("──", "── time moved on"), ("✘", "✘ failed"),
         ]
 
         private static let page = 80
@@ -19,7 +19,7 @@ extension Diagram {
         private static let gap = 2
         /// Columns are as wide as their texts, up to this.
         private static let widths = 7...40
-        /// How many lines a text takes before it spreads over the columns to its right, and at most.
+        /// How many lines a text may take before it spreads over the columns to its right, and the most lines it may take.
         private static let (fewLines, mostLines) = (2, 6)
 
         init(_ diagram: Diagram) {
@@ -44,20 +44,20 @@ extension Diagram {
 
         private mutating func addLegend() {
             let used = Self.legend.filter { mark, _ in lines.contains { $0.contains(mark) } }.map(\.1)
-            let usually = lines.contains { $0.contains("○") } ? ", in which ○ would have run" : ""
+            let usually = lines.contains { $0.contains("○") } ? "; ○ would have run" : ""
             let leaving = "► the schedule left the usual order here\(usually)"
             lines += ["", used.joined(separator: "   "), diagram.isUsual ? usualOrder : leaving]
         }
 
-        /// Gives each column what its texts need; if the page is too narrow for that, the widest get less.
+        /// Gives each column the width of its texts; if the page is too narrow, the widest columns get less.
         private static func edges(of diagram: Diagram) -> [Int] {
             let numbers = diagram.rows.map { number(of: $0).count }.max() ?? 0
             var widths = diagram.columns.map { min(PlainText.cells($0.name), Self.widths.upperBound) }
-            for case .deed(let deed) in diagram.rows {
-                // The reason may spread to the right, and stands below in full.
-                if deed.mark == .failure, deed.column < widths.count - 1 { continue }
-                let widest = deed.texts.map { PlainText.cells($0) }.max() ?? 0
-                widths[deed.column] = max(widths[deed.column], min(widest + 2, Self.widths.upperBound))
+            for case .action(let action) in diagram.rows {
+                // The reason may spread to the right, and is repeated below in full.
+                if action.mark == .failure, action.column < widths.count - 1 { continue }
+                let widest = action.texts.map { PlainText.cells($0) }.max() ?? 0
+                widths[action.column] = max(widths[action.column], min(widest + 2, Self.widths.upperBound))
             }
             let first = max(4, numbers) + gap
             let available = page - first - gap * (widths.count - 1)
@@ -69,7 +69,7 @@ extension Diagram {
 
         private mutating func add(_ row: Int) {
             switch diagram.rows[row] {
-            case .deed(let deed): add(deed, row)
+            case .action(let action): add(action, row)
             case .silence(_, let columns):
                 add(row, diagram.columns.indices.map { columns.contains($0) ? "•" : nil })
             case .time(let time, let isDecisive):
@@ -81,34 +81,34 @@ extension Diagram {
             }
         }
 
-        private mutating func add(_ deed: Deed, _ row: Int) {
+        private mutating func add(_ action: Action, _ row: Int) {
             let mark =
-                switch deed.mark {
+                switch action.mark {
                 case .usual: "●"
                 case .decisive: "►"
                 case .failure: "✘"
                 }
-            for (index, line) in wrapped(deed).enumerated() {
+            for (index, line) in wrapped(action).enumerated() {
                 var cells: [String?] = diagram.columns.map { _ in nil }
-                cells[deed.column] = "\(index == 0 ? mark : "│") \(line)"
-                if index == 0, let passedOver = deed.passedOver { cells[passedOver] = "○" }
+                cells[action.column] = "\(index == 0 ? mark : "│") \(line)"
+                if index == 0, let passedOver = action.passedOver { cells[passedOver] = "○" }
                 add(row, cells, isFirst: index == 0)
             }
         }
 
-        /// The lines of what was done: as wide as the column, or as it takes to have few of them.
-        private func wrapped(_ deed: Deed) -> [String] {
-            let right = deed.passedOver.map { $0 > deed.column ? $0 : edges.count - 1 } ?? edges.count - 1
+        /// Returns an action's lines: as wide as the column, or wider to make them few.
+        private func wrapped(_ action: Action) -> [String] {
+            let right = action.passedOver.map { $0 > action.column ? $0 : edges.count - 1 } ?? edges.count - 1
             var lines: [String] = []
-            for last in deed.column..<max(right, deed.column + 1) {
+            for last in action.column..<max(right, action.column + 1) {
                 let end = max(edges[last + 1] - Self.gap, last == edges.count - 2 ? Self.page : 0)
-                lines = deed.texts.flatMap { PlainText.wrap($0, to: end - edges[deed.column] - 2, most: Self.mostLines) }
-                if lines.count <= deed.texts.count * (deed.mark == .failure ? 1 : Self.fewLines) { break }
+                lines = action.texts.flatMap { PlainText.wrap($0, to: end - edges[action.column] - 2, most: Self.mostLines) }
+                if lines.count <= action.texts.count * (action.mark == .failure ? 1 : Self.fewLines) { break }
             }
             return lines
         }
 
-        /// Sets one line: where a cell is `nil` the column's line goes on, if it lives in the row.
+        /// Sets one line; where a cell is `nil`, a task that is alive in the row continues its vertical line.
         private mutating func add(_ row: Int?, _ cells: [String?], isFirst: Bool = true) {
             let number = isFirst ? row.map { Diagram.number(of: diagram.rows[$0]) } ?? "step" : ""
             var line = String(repeating: " ", count: max(edges[0] - Self.gap - number.count, 0)) + number

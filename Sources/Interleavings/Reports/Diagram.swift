@@ -1,9 +1,9 @@
-/// What a report shows of an execution: a column for each who took part, and rows downwards in the order of time.
+/// The diagram of an execution: a column for each task, queue or thread, and rows downwards in the order of time.
 struct Diagram: Sendable, Equatable {
     /// A task, a queue or a thread.
     struct Column: Sendable, Equatable {
         let name: String
-        /// The rows in which it lives: from its first step to its end.
+        /// The rows from its first step to its end.
         var life: Range<Int>
     }
 
@@ -11,46 +11,46 @@ struct Diagram: Sendable, Equatable {
         case usual
         /// The schedule left the usual order here.
         case decisive
-        /// Here it failed.
+        /// The execution failed here.
         case failure
     }
 
-    /// What one of them did in a step.
-    struct Deed: Sendable, Equatable {
+    /// What one column's task did in a step.
+    struct Action: Sendable, Equatable {
         let step: Int?
         let column: Int
         let mark: Mark
         var texts: [String]
-        /// Who would have run, had the schedule not left the usual order.
+        /// The column that would have run in the usual order.
         let passedOver: Int?
     }
 
     enum Row: Sendable, Equatable {
-        case deed(Deed)
-        /// These went on, one after the other from left to right, and nothing is known of it.
+        case action(Action)
+        /// Several tasks ran in turn, from left to right, and logged nothing.
         case silence(steps: ClosedRange<Int>, columns: [Int])
         case time(Duration, isDecisive: Bool)
-        /// So many rows are left out.
+        /// The number of rows left out.
         case gap(Int)
     }
 
-    /// How a step is named: by its number, or by its steps' numbers.
+    /// The number or numbers of a row's steps.
     static func number(of row: Row) -> String {
         switch row {
-        case .deed(let deed): deed.step.map { "\($0)" } ?? ""
+        case .action(let action): action.step.map { "\($0)" } ?? ""
         case .silence(let steps, _): steps.count == 1 ? "\(steps.lowerBound)" : "\(steps.lowerBound)–\(steps.upperBound)"
         case .time, .gap: ""
         }
     }
 
-    /// What is said where nothing is marked.
-    static let usualOrder = "The usual order fails: each runs while it can, then who has waited longest."
+    /// The legend of a diagram without a decisive step.
+    static let usualOrder = "The usual order fails: a task runs while it can, then the longest-waiting one."
 
     /// Whether the schedule never left the usual order.
     var isUsual: Bool {
         rows.allSatisfy { row in
             switch row {
-            case .deed(let deed): deed.mark != .decisive && deed.passedOver == nil
+            case .action(let action): action.mark != .decisive && action.passedOver == nil
             case .time(_, let isDecisive): !isDecisive
             case .silence, .gap: true
             }
@@ -69,7 +69,7 @@ struct Diagram: Sendable, Equatable {
         shorten()
     }
 
-    /// What begins and what leads to the end is worth more than what is between.
+    /// How many rows are kept at the beginning and at the end, which tell more than those between.
     private static let (head, tail) = (60, 140)
 
     private mutating func shorten() {

@@ -1,20 +1,20 @@
-/// What went wrong in an execution by itself, without an error of the scenario's own.
+/// A problem that the explorer finds in an execution, as opposed to an error that the scenario throws.
 public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds of problems; there may be more in later versions.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// ``Simulation/require(_:_:)`` found its condition false.
         public static let requirement = Code(description: "requirement")
-        /// Nothing can run and no timer is pending, but somebody has not ended.
+        /// Nothing can run and no timer is pending, but a task has not ended.
         public static let deadlock = Code(description: "deadlock")
         /// The step limit was reached.
         public static let livelock = Code(description: "livelock")
-        /// Somebody awaited something that the explorer does not drive.
+        /// A task awaited something that the explorer does not drive.
         public static let escape = Code(description: "escape")
         /// A step blocked its thread.
         public static let blockedThread = Code(description: "blocked thread")
-        /// The same choices led to another execution.
+        /// The same choices led to a different execution.
         public static let nondeterminism = Code(description: "nondeterminism")
-        /// A schedule to replay asks for a choice that is not there.
+        /// A replayed schedule picks a candidate that does not exist.
         public static let divergence = Code(description: "divergence")
 
         /// The code's name.
@@ -23,9 +23,9 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
 
     /// The kind of problem.
     public let code: Code
-    /// Whom it concerns: those who wait, spin or escaped.
+    /// The names of the tasks that wait, spin or escaped.
     public let tasks: [String]
-    /// What is particular to it.
+    /// The particulars of this problem.
     public let detail: String
 
     init(_ code: Code, tasks: [String] = [], detail: String = "") {
@@ -42,29 +42,31 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
         case .deadlock:
             "Deadlock: nothing can run and no timer is pending, but these have not ended: \(names)."
                 + (detail.isEmpty
-                    ? " Or one of them awaits something outside that takes long, such as Task.sleep: use simulation.clock."
+                    ? " Or one of them awaits something slow outside the simulation, such as Task.sleep: use simulation.clock."
                     : detail)
         case .livelock:
-            "No end after \(detail) steps. Those that ran last: \(names). Either they run for ever, or the scenario is long:"
-                + " raise 'stepLimit'."
+            "Livelock: no end after \(detail) steps. These tasks ran last: \(names). Either they never end, or the scenario is"
+                + " long: raise 'stepLimit'."
         case .escape:
             "Escape: \(detail). It awaited something that the explorer does not drive, so no schedule can be replayed."
-                + " Waiting then: \(names). \(Self.mending)"
+                + " Waiting at that moment: \(names). \(Self.remedies)"
         case .blockedThread:
-            "Blocked: a step of \(names) has not come back for \(detail) seconds. It waits for a lock, a semaphore or a queue"
-                + " that somebody else has, who is not picked meanwhile: use InterleavedLock or simulation.serialQueue."
+            "Blocked: a step of \(names) has not ended after \(detail) seconds. It waits for a lock, a semaphore or a queue that"
+                + " another task holds, which cannot run meanwhile: use InterleavedLock, InterleavedSemaphore or"
+                + " simulation.serialQueue."
         case .nondeterminism:
             "The same choices led to another execution: \(detail). Something in the scenario differs from run to run: real"
-                + " time, randomness, the order of a Set or Dictionary, an address, or state left by the run before."
+                + " time, randomness, the order of a Set or Dictionary, an address, or state left by an earlier run."
         case .divergence:
             "The schedule does not fit: \(detail). Replay it with the scenario, the granularity, the time model and the"
-                + " build configuration (debug or release) that it was found with; if the code has changed since, explore anew."
+                + " build configuration (debug or release) that it was found with; if the code has changed since, explore again."
         default: code.description
         }
     }
 
-    private static let mending =
-        "Instead of Task.sleep and real clocks use simulation.clock; of Task {} and Task.detached {} give them"
-        + " 'executorPreference: simulation.taskExecutor'; of DispatchQueues simulation.serialQueue or concurrentQueue; of"
-        + " @MainActor an actor with simulation.actorExecutor; of networks and files something scripted."
+    private static let remedies =
+        "Use simulation.clock instead of Task.sleep and real clocks. Give Task {} and Task.detached {} the argument"
+        + " 'executorPreference: simulation.taskExecutor'. Use simulation.serialQueue or concurrentQueue instead of"
+        + " DispatchQueues, an actor with simulation.actorExecutor instead of @MainActor, and scripted answers instead of"
+        + " networks and files."
 }

@@ -1,22 +1,22 @@
-/// Texts that come from the code under test: any character may be in them, and any number.
+/// Cleans, measures and wraps texts from the code under test, which may have any length and any characters.
 enum PlainText {
-    /// Makes a text that changes neither the terminal's state nor the order of letters, and may stand in XML.
+    /// Returns a text that is safe in a terminal and valid in XML, and keeps its letters in order.
     ///
-    /// Controls become their pictures: an escape becomes ␛. A line break becomes a space, or remains.
+    /// Control characters become their pictures, as ␛ for an escape. A line break becomes a space, or stays.
     static func clean(_ text: String, keepsLines: Bool = false) -> String {
         var cleaned = ""
         for character in text.prefix(longest) {
             if character.isNewline {
                 cleaned += keepsLines ? "\n" : " "
             } else {
-                // A letter with a heap of accents covers its neighbours.
+                // A letter with many accents would cover its neighbours.
                 for scalar in character.unicodeScalars.prefix(12) { cleaned.unicodeScalars.append(clean(scalar)) }
             }
         }
         return cleaned
     }
 
-    /// Nobody reads more.
+    /// The longest text that a report shows, in characters.
     private static let longest = 4_000
 
     private static func clean(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
@@ -24,7 +24,7 @@ enum PlainText {
         case 0x09: " "
         case 0x00..<0x20: Unicode.Scalar(0x2400 + scalar.value) ?? replacement
         case 0x7F..<0xA0, 0xFFFE, 0xFFFF: replacement
-        // Marks that reverse the order of what follows, or hide it.
+        // Invisible marks, and those that reverse the order of the following text.
         case 0x061C, 0x200B, 0x200E, 0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xE0000...0xE007F: replacement
         default: scalar
         }
@@ -32,7 +32,7 @@ enum PlainText {
 
     private static let replacement: Unicode.Scalar = "\u{FFFD}"
 
-    /// How many cells of a terminal a text takes.
+    /// Returns how many cells a text takes in a terminal.
     static func cells(_ text: some StringProtocol) -> Int {
         text.reduce(0) { $0 + ($1.unicodeScalars.contains(where: isWide) ? 2 : 1) }
     }
@@ -47,12 +47,12 @@ enum PlainText {
         }
     }
 
-    /// Breaks a text at its spaces, and a word that is too long anywhere.
+    /// Breaks a text at its spaces; breaks a word only if it is longer than a line.
     ///
     /// - Parameters:
-    ///   - width: How wide a line may be, as `measure` counts.
-    ///   - most: How many lines there may be; the last then ends with an ellipsis.
-    ///   - measure: How wide a text is.
+    ///   - width: The width of a line, in the units of `measure`.
+    ///   - most: The largest number of lines; if there are more, the last one ends with an ellipsis.
+    ///   - measure: Returns the width of a text.
     static func wrap(_ text: String, to width: Int, most: Int = .max, measure: (String) -> Int = { cells($0) }) -> [String] {
         var lines: [String] = []
         var line = ""
@@ -79,7 +79,7 @@ enum PlainText {
         return lines[..<(most - 1)] + [last + "…"]
     }
 
-    /// A time with its unit: `1.5 s`.
+    /// Returns a time with its unit, such as `1.5 s`.
     static func time(_ time: Duration) -> String {
         let (seconds, rest) = time.components
         let (value, unit) =

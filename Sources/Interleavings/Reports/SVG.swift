@@ -1,4 +1,4 @@
-/// Writes an image as SVG: its elements, one after the other.
+/// Writes an SVG image, element by element.
 struct SVG {
     private var elements: [String] = []
 
@@ -26,9 +26,9 @@ struct SVG {
         add("text", ["class": kind, "x": "\(x)", "y": "\(y)"], text)
     }
 
-    /// The whole image.
+    /// Returns the whole image.
     ///
-    /// - Parameter title: For those who cannot see it.
+    /// - Parameter title: The description for screen readers.
     func document(width: Int, height: Int, title: String) -> String {
         """
         <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(width) \(height)" width="\(width)" height="\(height)" role="img">
@@ -43,7 +43,7 @@ struct SVG {
         """
     }
 
-    /// Makes a text that is nothing but text, in content and in attributes.
+    /// Escapes a text for an element's content or an attribute.
     static func escape(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {
@@ -59,13 +59,13 @@ struct SVG {
         return escaped
     }
 
-    /// Dark on light; where the reader likes it the other way round, light on dark.
+    /// Dark on light, or light on dark if the reader prefers that.
     private static let style = """
         text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1f2328 }
         .page { fill: #ffffff }
         .title { font-size: 16px; font-weight: 600 }
         .name { font-weight: 600; text-anchor: middle }
-        .deed { text-anchor: middle }
+        .action { text-anchor: middle }
         .number { text-anchor: end }
         .number, .small, .gap { font-size: 11px; fill: #59636e }
         .note { font-size: 11px; text-anchor: middle; fill: #bc4c00 }

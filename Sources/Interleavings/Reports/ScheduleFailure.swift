@@ -1,18 +1,18 @@
-/// A schedule that fails, as short as it could be made, with all that is needed to see why and to run it again.
+/// A failing schedule, shrunk, with a trace of its execution and the line that runs it again.
 public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
-    /// What failed: an error of the scenario, or an ``ExplorationProblem``.
+    /// The failure: an error of the scenario, or an ``ExplorationProblem``.
     public let underlying: any Error
     /// The shrunk schedule.
     public let schedule: Schedule
     /// Which schedule of the exploration failed, from 1.
     public let number: Int
-    /// How many schedules there would have been; `nil` if nobody can know.
+    /// How many schedules were planned; `nil` if the strategy cannot tell.
     public let planned: Int?
     /// The strategy's name.
     public let strategy: String
-    /// The seed of that one schedule; `nil` if the strategy needs none.
+    /// The seed of this schedule; `nil` if the strategy does not use one.
     public let seed: UInt64?
-    /// Who ran when, under the shrunk schedule.
+    /// What ran when, under the shrunk schedule.
     public let trace: Trace
     let settings: Settings
 
@@ -25,7 +25,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
         return "try await explore(\(arguments.joined(separator: ", "))) { simulation in …"
     }
 
-    /// The whole report: what failed, who ran when, and how to see it again.
+    /// The whole report: the failure, the diagram, and how to run the schedule again.
     public var description: String {
         let reason = PlainText.clean("\(underlying)", keepsLines: true)
         let picture = trace.steps.isEmpty ? "" : "\n\(diagram)\n"
@@ -37,7 +37,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
             """
     }
 
-    /// Which schedule failed.
+    /// The report's first words: the schedule and how it was chosen.
     var heading: String {
         let planned = planned.map { " of \($0)" } ?? ""
         let seed = seed.map { ", seed \($0)" } ?? ""
@@ -72,14 +72,14 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
 }
 
 extension ScheduleFailure {
-    /// Who ran when, as text for a terminal: a column for each task, queue or thread, and time downwards.
+    /// The execution as text for a terminal: a column for each task, queue or thread, and time downwards.
     ///
-    /// Who logged nothing, and was given no name, has no column. It is drawn when it is asked for.
+    /// Unnamed tasks that logged nothing have no column. Each access draws it again.
     public var diagram: String { Diagram(trace, error: underlying).text }
 
-    /// Who ran when, as an SVG image that needs nothing else, for light and dark pages.
+    /// The execution as a self-contained SVG image, for light and dark pages.
     ///
-    /// It is drawn when it is asked for: write it to a file, or attach it to a test's issue.
+    /// Write it to a file, or attach it to a test's issue. Each access draws it again.
     public var svg: String {
         Diagram(trace, error: underlying).svg(caption: "\(heading). In a \(Self.build): .replay(\"\(schedule)\")")
     }

@@ -1,10 +1,10 @@
-/// Who ran when, in one execution: what a report's diagram is drawn from.
+/// The steps of one execution and their events: a report's diagram is drawn from it.
 public struct Trace: Sendable, Equatable {
     /// Something that happened in a step.
     public struct Event: Sendable, Equatable {
-        /// What a diagram shows in a way of its own; there may be more in later versions.
+        /// How a diagram shows an event; later versions may add kinds.
         public struct Kind: Sendable, Equatable {
-            /// Something that was logged, or an access to what threads share.
+            /// A logged event, or an access to what threads share.
             public static let event = Kind(name: "event")
             /// A spawned task's beginning.
             public static let start = Kind(name: "start")
@@ -16,11 +16,11 @@ public struct Trace: Sendable, Equatable {
             let name: String
         }
 
-        /// Whose it is: the name of a spawned task, a queue or a thread, or `task N`.
+        /// The task that caused it: the name of a spawned task, a queue or a thread, or `task N`.
         public let task: String
         /// What happened.
         public let text: String
-        /// What sort of event it is.
+        /// The kind of event.
         public let kind: Kind
     }
 
@@ -29,7 +29,7 @@ public struct Trace: Sendable, Equatable {
     public struct Step: Sendable, Equatable {
         /// The step's number, from 1.
         public let number: Int
-        /// Who ran: the name of a spawned task, a queue or a thread, or `task N`; empty if time moved on.
+        /// The task that ran: the name of a spawned task, a queue or a thread, or `task N`; empty if time moved on.
         public let task: String
         /// Where it ran: the name of an actor's executor or of a queue, or `pool`; empty if time moved on.
         public let place: String
@@ -37,9 +37,9 @@ public struct Trace: Sendable, Equatable {
         public let time: Duration
         /// How many could have run.
         public let candidates: Int
-        /// Which of them was picked, counted from 0: the one that needs no switch, or has waited longest.
+        /// The picked candidate, counted from 0; candidate 0 needs no switch, or has waited longest.
         public let pick: Int
-        /// Who would have run, had the first been picked; `nil` if it was.
+        /// The task of candidate 0, if another one was picked.
         public let passedOver: String?
         /// What happened while it ran.
         public internal(set) var events: [Event] = []
@@ -48,7 +48,7 @@ public struct Trace: Sendable, Equatable {
         public var isTime: Bool { task.isEmpty }
     }
 
-    /// The names that were given to tasks and queues, in that order.
+    /// The names of tasks and queues, in the order in which they were given.
     public internal(set) var names: [String] = []
     /// The steps, in order.
     public internal(set) var steps: [Step] = []
@@ -62,7 +62,7 @@ struct Recorder: Sendable {
         if !name.isEmpty, !trace.names.contains(name) { trace.names.append(name) }
     }
 
-    /// A name like this one that nobody has: of two equal ones a diagram would make one column.
+    /// Returns the name, with a number if it is taken: a diagram would make one column of two equal names.
     func unused(_ name: String) -> String {
         guard trace.names.contains(name) else { return name }
         var number = 2
@@ -79,11 +79,11 @@ struct Recorder: Sendable {
         trace.steps[trace.steps.count - 1].events.append(Trace.Event(task: task, text: text, kind: kind))
     }
 
-    /// A value as an event shows it: an optional without its wrapping, a function as "ƒ".
+    /// Describes a value for an event: an optional without its wrapping, a function as "ƒ".
     static func brief(_ value: Any) -> String {
         let mirror = Mirror(reflecting: value)
         guard mirror.displayStyle == .optional else {
-            // All that the language says of a function, and there may be many in a value.
+            // Swift describes every function like this, and a value may contain many.
             return String(describing: value).replacing("(Function)", with: "ƒ")
         }
         return mirror.children.first.map { brief($0.value) } ?? "nil"

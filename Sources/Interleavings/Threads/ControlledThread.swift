@@ -1,66 +1,66 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// A thread of a crew.
+/// A thread that runs one step at a time.
 ///
-/// Who has the baton runs; it goes to the worker when it is picked, and back when it stops or ends.
-final class Worker: Sendable {
-    enum Return {
+/// It runs while it has the baton: the engine hands it over for a step, and the thread hands it back when it stops or ends.
+final class ControlledThread: Sendable {
+    enum StepResult {
         case ended
         case stopped
         case blocked
     }
 
     private struct State {
-        /// What it runs, and for whom.
-        var duty: (entry: Engine.Entry, engine: Engine)?
+        /// The work it runs, and the engine that it runs for.
+        var assignment: (entry: Engine.Entry, engine: Engine)?
         var hasBaton = false
-        /// It did not come back in time: nobody waits for it any more, and if it ever goes on, it doesn't stop again.
+        /// The step took too long: the engine no longer waits for it, and if it goes on, it does not stop again.
         var isAbandoned = false
-        /// It makes a text for the report, where nothing stops it.
+        /// It makes a text for the report, and does not stop meanwhile.
         var isQuiet = false
     }
 
-    private let crew: Crew
-    private let queue = DispatchQueue(label: "interleavings.worker")
+    private let threads: ControlledThreads
+    private let queue = DispatchQueue(label: "interleavings.controlled-thread")
     private let baton = DispatchSemaphore(value: 0)
-    private let back = DispatchSemaphore(value: 0)
+    private let returned = DispatchSemaphore(value: 0)
     private let state = Lock(State())
 
-    private static let key = DispatchSpecificKey<Worker>()
+    private static let key = DispatchSpecificKey<ControlledThread>()
 
-    /// The worker on whose thread this is called.
-    static var current: Worker? { DispatchQueue.getSpecific(key: key) }
+    /// The controlled thread that calls this; `nil` on any other thread.
+    static var current: ControlledThread? { DispatchQueue.getSpecific(key: key) }
 
-    init(crew: Crew) {
-        self.crew = crew
+    init(threads: ControlledThreads) {
+        self.threads = threads
     }
 
-    /// Whether the outcome is known, so that nothing must be waited for any more.
+    /// Whether the execution's outcome is known, so that the thread need not wait any more.
     var isEnding: Bool {
-        state.withLock { $0.duty?.engine }?.state.withLock { $0.isWindingDown } ?? true
+        state.withLock { $0.assignment?.engine }?.state.withLock { $0.isWindingDown } ?? true
     }
 
-    /// Begins a piece of work, or goes on with it after a stop, and waits for the baton.
-    func run(_ entry: Engine.Entry, of engine: Engine, within stepSeconds: Double) -> Return {
+    /// Begins a piece of work, or continues it after a stop, and waits until the step ends.
+    func run(_ entry: Engine.Entry, of engine: Engine, within stepSeconds: Double) -> StepResult {
         state.withLock { state in
-            state.duty = (entry, engine)
+            state.assignment = (entry, engine)
             state.hasBaton = true
         }
         if case .thread = entry.work { baton.signal() } else { start(entry.work, of: engine) }
-        let isLate = back.wait(timeout: .now() + stepSeconds) == .timedOut
+        let isLate = returned.wait(timeout: .now() + stepSeconds) == .timedOut
         return state.withLock { state in
             state.isAbandoned = isLate && state.hasBaton
-            return state.isAbandoned ? .blocked : state.duty == nil ? .ended : .stopped
+            return state.isAbandoned ? .blocked : state.assignment == nil ? .ended : .stopped
         }
     }
 
     private func start(_ work: Engine.Work, of engine: Engine) {
         queue.setSpecific(key: Self.key, value: self)
         queue.async {
-            self.crew.hasStep(on: .current)
+            self.threads.setRunning(.current)
             engine.run(work)
-            // No cycle between the queue and the worker outlives the work.
+            // No cycle between the queue and the thread outlives the work.
             self.queue.setSpecific(key: Self.key, value: nil)
             self.handBack(ended: true)
         }
@@ -68,20 +68,20 @@ final class Worker: Sendable {
 
     /// Stops between two accesses until it is picked again.
     ///
-    /// - Parameter lock: What must be free for that.
+    /// - Parameter lock: The lock that must be free first.
     func pause(for lock: InterleavedLock.Gate? = nil) {
-        let duty = state.withLock { $0.isAbandoned || $0.isQuiet ? nil : $0.duty }
-        guard let duty else { return }
-        duty.engine.pause(self, duty.entry, lock: lock)
+        let assignment = state.withLock { $0.isAbandoned || $0.isQuiet ? nil : $0.assignment }
+        guard let assignment else { return }
+        assignment.engine.pause(self, assignment.entry, lock: lock)
         handBack(ended: false)
         baton.wait()
-        crew.hasStep(on: .current)
+        threads.setRunning(.current)
     }
 
-    /// Says, for the report, what the step does.
+    /// Notes for the report what the step does.
     func note(_ text: @autoclosure () -> String) {
-        let duty = state.withLock { $0.isAbandoned || $0.isQuiet ? nil : $0.duty }
-        duty?.engine.log(text(), by: Simulation.taskName)
+        let assignment = state.withLock { $0.isAbandoned || $0.isQuiet ? nil : $0.assignment }
+        assignment?.engine.log(text(), by: Simulation.taskName)
     }
 
     var isQuiet: Bool { state.withLock { $0.isQuiet } }
@@ -99,11 +99,11 @@ final class Worker: Sendable {
     private func handBack(ended: Bool) {
         let isAwaited = state.withLock { state in
             state.hasBaton = false
-            if ended { state.duty = nil }
+            if ended { state.assignment = nil }
             return !state.isAbandoned
         }
         guard isAwaited else { return }
-        crew.hasStep(on: nil)
-        back.signal()
+        threads.setRunning(nil)
+        returned.signal()
     }
 }

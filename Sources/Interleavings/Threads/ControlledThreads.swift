@@ -8,17 +8,15 @@ import Glibc
 import Musl
 #endif
 
-/// Threads that run one at a time, so that synchronous code can be stopped between two accesses.
-///
-/// Workers are reused.
-final class Crew: Sendable {
+/// Threads that run one at a time, so that synchronous code can stop between two accesses; they are reused.
+final class ControlledThreads: Sendable {
     private struct State {
-        var idle: [Worker] = []
+        var idle: [ControlledThread] = []
         var running: ThreadIdentity?
     }
 
     private let state = Lock(State())
-    /// How long a step may take, in real time; beyond, it is taken for blocked.
+    /// How long a step may take, in real time, before it counts as blocked.
     let stepSeconds: Double
 
     init(stepSeconds: Double) {
@@ -29,15 +27,15 @@ final class Crew: Sendable {
     ///
     /// - Returns: Whether the work ended; `false` if it stopped on the way, or blocked its thread.
     func run(_ entry: Engine.Entry, of engine: Engine) -> Bool {
-        let worker: Worker
+        let thread: ControlledThread
         if case .thread(let stopped) = entry.work {
-            worker = stopped
+            thread = stopped
         } else {
-            worker = state.withLock { $0.idle.popLast() } ?? Worker(crew: self)
+            thread = state.withLock { $0.idle.popLast() } ?? ControlledThread(threads: self)
         }
-        switch worker.run(entry, of: engine, within: stepSeconds) {
+        switch thread.run(entry, of: engine, within: stepSeconds) {
         case .ended:
-            state.withLock { $0.idle.append(worker) }
+            state.withLock { $0.idle.append(thread) }
             return true
         case .stopped:
             return false
@@ -47,8 +45,8 @@ final class Crew: Sendable {
         }
     }
 
-    /// A worker has the step, on this thread; `nil`: none has, and its thread may run what is not ours.
-    func hasStep(on thread: ThreadIdentity?) {
+    /// Notes which thread runs a step; `nil`: none does, and the thread may run other code.
+    func setRunning(_ thread: ThreadIdentity?) {
         state.withLock { $0.running = thread }
     }
 
@@ -58,24 +56,24 @@ final class Crew: Sendable {
 }
 
 extension Engine {
-    /// Takes a thread that stopped on its way.
-    func pause(_ worker: Worker, _ entry: Entry, lock: InterleavedLock.Gate?) {
+    /// Makes a thread runnable again that stopped on its way.
+    func pause(_ thread: ControlledThread, _ entry: Entry, lock: InterleavedLock.Gate?) {
         state.withLock { state in
-            let work = Work.thread(worker)
+            let work = Work.thread(thread)
             let since = state.steps
             state.ready.append(Entry(work: work, lane: entry.lane, task: entry.task, since: since, lock: lock))
         }
     }
 
-    /// A step that does not come back has blocked its thread.
+    /// Fails the execution because a step has blocked its thread.
     func block(_ entry: Entry) {
         let name = state.withLock { $0.name(of: entry.task) }
-        let problem = ExplorationProblem(.blockedThread, tasks: [name], detail: crew.map { "\($0.stepSeconds)" } ?? "")
+        let problem = ExplorationProblem(.blockedThread, tasks: [name], detail: threads.map { "\($0.stepSeconds)" } ?? "")
         fail(problem, by: name, "blocks its thread")
     }
 }
 
-/// Which thread this is: for telling the engine's own from any other.
+/// Identifies a thread, to tell the engine's own from any other.
 struct ThreadIdentity: Sendable, Equatable {
     private let number: UInt
 

@@ -3,18 +3,18 @@
 /// Put one before each access to state that threads share; ``Interleaved`` variables and ``InterleavedLock`` have theirs
 /// built in. Outside such an exploration it does nothing.
 ///
-/// - Parameter label: What is about to happen; shown in the report.
+/// - Parameter label: What happens next, for the report.
 public func interleavingPoint(_ label: @autoclosure () -> String = "") {
-    guard let worker = Worker.current else { return }
-    worker.pause()
-    worker.note(label())
+    guard let thread = ControlledThread.current else { return }
+    thread.pause()
+    thread.note(label())
 }
 
 /// A variable whose reads and writes are interleaving points.
 ///
-/// For code without synchronisation, to see what it would do on several threads: `@Interleaved("token") var token: Token?`.
-/// Under an exploration one thread runs at a time, so there is no data race to be undefined. Anywhere else it is a plain
-/// variable, and who uses it from several threads at once has a data race, as with any.
+/// Use it in code without synchronisation, to see what that does on several threads: `@Interleaved("token") var token: Token?`.
+/// In an exploration one thread runs at a time, so there is no data race. Anywhere else it is a plain variable, and using it
+/// from several threads at once is a data race, as with any other.
 @propertyWrapper
 public final class Interleaved<Value> {
     private var value: Value
@@ -42,6 +42,6 @@ public final class Interleaved<Value> {
         }
     }
 
-    /// The value, without letting anybody else run: for looking at it afterwards.
+    /// The value, read without an interleaving point: for checks after the concurrent work.
     public var projectedValue: Value { value }
 }

@@ -1,11 +1,11 @@
 import Synchronization
 import TokenServiceConcurrency
 
-/// A lock that an exploration can see: who waits for it is not picked, and a deadlock is found and named.
+/// A lock that an exploration can see: a thread that waits for it is not picked, and a deadlock is found and named.
 ///
-/// Anywhere but in an exploration at the granularity of accesses it is a plain mutex. It is not recursive.
+/// Outside an exploration at the granularity of accesses it is a plain mutex. It is not recursive.
 public final class InterleavedLock: Sendable {
-    /// Whether the lock is taken, in an exploration.
+    /// The lock's state in an exploration: taken or free.
     final class Gate: Sendable {
         let name: String
         private let taken = Lock(false)
@@ -38,21 +38,21 @@ public final class InterleavedLock: Sendable {
         gate = Gate(name: name)
     }
 
-    /// Runs `body` while nobody else has the lock.
+    /// Runs `body` while it holds the lock.
     public func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-        guard let worker = Worker.current, !worker.isQuiet else {
+        guard let thread = ControlledThread.current, !thread.isQuiet else {
             return try mutex.withLock { _ throws(Failure) in try body() }
         }
-        worker.pause()
-        // Only the picked thread runs, so nobody takes it between the look and the step; at the end all may pass.
-        while !gate.take(), !worker.isEnding {
-            worker.note("waits for the lock '\(gate.name)'")
-            worker.pause(for: gate)
+        thread.pause()
+        // Only the picked thread runs, so no other takes the lock between the check and the step. At the end all may pass.
+        while !gate.take(), !thread.isEnding {
+            thread.note("waits for the lock '\(gate.name)'")
+            thread.pause(for: gate)
         }
-        worker.note("takes the lock '\(gate.name)'")
+        thread.note("takes the lock '\(gate.name)'")
         defer {
             gate.free()
-            worker.note("frees the lock '\(gate.name)'")
+            thread.note("frees the lock '\(gate.name)'")
         }
         return try body()
     }

@@ -1,10 +1,10 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// A semaphore that an exploration can see: who waits for it is not picked, and a wait without end is found and named.
+/// A semaphore that an exploration can see: a thread that waits for it is not picked, and an endless wait is found and named.
 ///
-/// For code that blocks its thread until another one is done. Anywhere but in an exploration at the granularity of accesses
-/// it is a plain semaphore.
+/// Use it in code that blocks its thread until another one is done. Outside an exploration at the granularity of accesses it
+/// is a plain semaphore.
 public final class InterleavedSemaphore: Sendable {
     /// Taken while the count is zero.
     private let gate: InterleavedLock.Gate
@@ -15,7 +15,7 @@ public final class InterleavedSemaphore: Sendable {
     ///
     /// - Parameters:
     ///   - name: Its name in reports.
-    ///   - value: How many may pass before the first signal; not negative.
+    ///   - value: How many threads may pass before the first signal; not negative.
     public init(_ name: String, value: Int = 0) {
         gate = InterleavedLock.Gate(name: name)
         if value < 1 { _ = gate.take() }
@@ -25,29 +25,29 @@ public final class InterleavedSemaphore: Sendable {
         for _ in 0..<max(value, 0) { semaphore.signal() }
     }
 
-    /// Blocks the thread until somebody has signalled, once for each who waits.
+    /// Blocks the thread until there is a signal for it: each signal lets one thread pass.
     public func wait() {
-        guard let worker = Worker.current, !worker.isQuiet else { return semaphore.wait() }
-        worker.pause()
-        while !pass(), !worker.isEnding {
-            worker.note("waits for the semaphore '\(gate.name)'")
-            worker.pause(for: gate)
+        guard let thread = ControlledThread.current, !thread.isQuiet else { return semaphore.wait() }
+        thread.pause()
+        while !pass(), !thread.isEnding {
+            thread.note("waits for the semaphore '\(gate.name)'")
+            thread.pause(for: gate)
         }
-        worker.note("passes the semaphore '\(gate.name)'")
+        thread.note("passes the semaphore '\(gate.name)'")
     }
 
-    /// Lets one of those pass who wait, or will.
+    /// Lets one thread pass that waits now or later.
     public func signal() {
-        guard let worker = Worker.current, !worker.isQuiet else {
+        guard let thread = ControlledThread.current, !thread.isQuiet else {
             semaphore.signal()
             return
         }
-        worker.pause()
+        thread.pause()
         count.withLock { count in
             count += 1
             gate.free()
         }
-        worker.note("signals the semaphore '\(gate.name)'")
+        thread.note("signals the semaphore '\(gate.name)'")
     }
 
     private func pass() -> Bool {

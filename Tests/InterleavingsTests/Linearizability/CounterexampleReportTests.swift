@@ -1,10 +1,8 @@
 import Interleavings
 import Testing
 
-@Suite("Linearizability: what the report shows")
-struct ReportTests {
-    @Test("a lost update: the timeline, the order that gets furthest, and why nothing can come next")
-    func lostUpdate() {
+@Suite struct `A counterexample's report` {
+    @Test func `shows a lost update: the timeline, the order that gets furthest, and why no operation can come next`() {
         let history = history(
             Counter(), .call("caller 1", .increment), .call("caller 2", .increment), .back("caller 1", 1),
             .back("caller 2", 1), .call("caller 1", .read), .back("caller 1", 1))
@@ -16,71 +14,66 @@ struct ReportTests {
                   1  caller 1  increment  1         ├─────┤
                   2  caller 2  increment  1            ├─────┤ ✗
 
-                Each operation takes effect at one moment of its line; those whose lines overlap may do so in either order.
-                All orders were tried. This one gets furthest:
+                Each operation takes effect at one moment of its line; operations whose lines overlap may do so in either order.
+                All orders were tried. The one that gets furthest:
 
                   #  operation  returned  state afterwards
                      (start)              Counter(value: 0)
                   1  increment  1         Counter(value: 1)
 
-                Next comes this one, but it can't:
+                This operation must come next, but it can't:
 
-                  #2 increment returned 1; now it would return 2.
+                  #2 increment returned 1; in this state it would return 2.
 
-                Shown up to the return of #2: nothing that happened later can mend it.
+                Shown up to the return of #2: what happened later makes no difference.
                 """)
     }
 
-    @Test("it ends at the answer that is wrong, not where a search gets stuck over it")
-    func blame() throws {
-        // Seen from the end, 'a' could not have returned 2: nobody else returned 1. But 'b' is wrong.
+    @Test func `ends at the wrong answer, not where a search gets stuck over it`() throws {
+        // Seen from the end, 'a' could not have returned 2: no other call returned 1. But 'b' is wrong.
         let report = history(
             Counter(), .call("a", .increment), .call("b", .increment), .back("a", 2), .call("c", .read), .back("c", 2),
             .back("b", 9), .call("d", .read), .back("d", 2)
         ).check().report
-        #expect(try #require(report).contains("#2 increment returned 9; now it would return 1."))
+        #expect(try #require(report).contains("#2 increment returned 9; in this state it would return 1."))
         #expect(try #require(report).contains("Shown up to the return of #2:"))
         #expect(try !#require(report).contains("  d  "))
     }
 
-    @Test("open calls are shown as such, and a specification without expectations says that it does not allow")
-    func open() throws {
+    @Test func `shows open calls as open, and an answer without an expectation as not allowed`() throws {
         let report = history(
             Bag(), .call("d", .add(7)), .call("a", .add(1)), .back("a", nil), .call("b", .take), .back("b", 3)
         ).check().report
         let lines = try #require(report).split(separator: "\n")
         #expect(lines.contains("  1  d       add(7)     (open)    ├──────────────┄┄"))
         #expect(lines.contains("  3  b       take       3                  ├──┤ ✗"))
-        #expect(lines.contains("  #3 take returned 3; that is not allowed now."))
-        #expect(lines.contains("  Nor does it help if an open one takes effect before: #1"))
+        #expect(lines.contains("  #3 take returned 3; that is not allowed in this state."))
+        #expect(lines.contains("  It does not help if an open operation takes effect first: #1"))
         #expect(!lines.contains { $0.hasPrefix("Shown up to") })
     }
 
-    @Test("of a long history it shows the end")
-    func long() throws {
+    @Test func `shows the end of a long history`() throws {
         let history = History(Counter())
         for value in 1...1000 { history.record("a", .increment) { value } }
         history.record("b", .read) { 7 }
         let lines = try #require(history.check().report).split(separator: "\n")
         #expect(lines.count < 40)
         #expect(lines.contains("        (988 before)            Counter(value: 988)"))
-        #expect(lines.contains("  #1001 read returned 7; now it would return 1000."))
+        #expect(lines.contains("  #1001 read returned 7; in this state it would return 1000."))
     }
 
-    @Test("of many calls that are stuck or open it shows some")
-    func crowd() throws {
+    @Test func `shows some of many stuck or open calls`() throws {
         let history = History(Register())
         let reads = (0..<40).map { history.begin("reader \($0)", .read) }
         for number in 0..<40 { _ = history.begin("reader \(number + 40)", .read) }
         for read in reads { read.end(returning: 99) }
         let report = try #require(history.check().report)
         #expect(report.split(separator: "\n").count < 60)
-        #expect(report.contains("  #1 read returned 99; now it would return 0."))
-        #expect(report.contains("open one takes effect before: #2, #3, #4, #5, #6, #7, #8, #9, #10, #11, #12, #13, …\n"))
+        #expect(report.contains("  #1 read returned 99; in this state it would return 0."))
+        #expect(report.contains("open operation takes effect first: #2, #3, #4, #5, #6, #7, #8, #9, #10, #11, #12, #13, …\n"))
     }
 
-    @Test("values are one short line each")
-    func wording() throws {
+    @Test func `shows each value as one short line`() throws {
         struct Wordy: SequentialModel {
             var text = "two\nlines"
             mutating func apply(_ operation: String) -> String? {
@@ -92,12 +85,11 @@ struct ReportTests {
             Wordy(), .call("a", String(repeating: "x", count: 200)), .back("a", nil)
         ).check().report
         #expect(try #require(report).contains("two\\nlines"))
-        #expect(try #require(report).contains(" returned nil; now it would return xxx"))
+        #expect(try #require(report).contains(" returned nil; in this state it would return xxx"))
         #expect(try #require(report).split(separator: "\n").allSatisfy { $0.count < 200 })
     }
 
-    @Test("the same history gets the same report")
-    func determinism() {
+    @Test func `is the same for the same history`() {
         func report() -> String? {
             var dice = Dice(seed: 4)
             let history = History(Queue())

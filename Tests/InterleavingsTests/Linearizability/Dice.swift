@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// Numbers that a seed repeats.
+/// A random number generator that repeats its numbers for the same seed.
 struct Dice: RandomNumberGenerator {
     private var random: SplitMix64
 

@@ -1,8 +1,7 @@
 import Interleavings
 import Testing
 
-@Suite("Linearizability: the search is bounded")
-struct LimitTests {
+@Suite struct `A linearizability check's limit` {
     /// A queue filled by callers that all overlap, then emptied in an order that may be right.
     private func crowd(_ callers: Int, takes: [Int?]) -> History<Queue> {
         let history = History(Queue())
@@ -12,8 +11,7 @@ struct LimitTests {
         return history
     }
 
-    @Test("at the limit the verdict is neither yes nor no, and it is thrown")
-    func undecided() throws {
+    @Test func `makes the verdict undecided, and an error`() throws {
         let history = crowd(9, takes: [8, 7, 6, 5, 4, 3, 2, 1, 0, 99])
         guard case .undecided(let error) = history.check(stepLimit: 1000) else {
             Issue.record("decided")
@@ -26,8 +24,8 @@ struct LimitTests {
         #expect(throws: LinearizabilityUndecided.self) { try history.requireLinearizable(stepLimit: 1000) }
     }
 
-    @Test("an order found within the limit counts, however small the limit", arguments: [(0, false), (1, false), (2, true)])
-    func exact(limit: Int, isDecided: Bool) {
+    @Test(arguments: [(0, false), (1, false), (2, true)])
+    func `does not matter to an order found within it`(limit: Int, isDecided: Bool) {
         let verdict = history(
             Counter(), .call("a", .increment), .back("a", 1), .call("a", .increment), .back("a", 2)
         ).check(stepLimit: limit)
@@ -35,15 +33,13 @@ struct LimitTests {
         #expect(verdict.isUndecided == !isDecided)
     }
 
-    @Test("a history that is decided throws what it is")
-    func decided() throws {
+    @Test func `does not matter to a history that is decided within it`() throws {
         try crowd(4, takes: [3, 2, 1, 0, nil]).requireLinearizable()
         #expect(throws: NotLinearizable.self) { try crowd(4, takes: [3, 2, 1, 3]).requireLinearizable() }
     }
 
     // The memory of dead ends: without it this takes 8! orders and more.
-    @Test("what was tried in another order is not tried again")
-    func memory() {
+    @Test func `is not spent on what was tried in another order`() {
         let history = History(Counter())
         let calls = (0..<16).map { history.begin("caller \($0)", .increment) }
         for call in calls { call.end(returning: 99) }
@@ -55,8 +51,7 @@ struct LimitTests {
         #expect(reads.check(stepLimit: 12 * 4096).report != nil)
     }
 
-    @Test("a thousand operations of four callers take a few steps each")
-    func long() {
+    @Test func `is far from a thousand operations of four callers, which take a few steps each`() {
         var dice = Dice(seed: 7)
         var object = Register()
         let history = History(Register())
@@ -73,8 +68,7 @@ struct LimitTests {
         #expect(history.check(stepLimit: 10_000).isLinearizable)
     }
 
-    @Test("calls that never return cost nothing if they change nothing")
-    func openReads() {
+    @Test func `is not spent on calls that never return and change nothing`() {
         let history = History(Register())
         for _ in 0..<60 { _ = history.begin("reader", .read) }
         for value in 1...20 { history.record("writer", .write(value)) { nil } }

@@ -47,7 +47,7 @@ struct Stack: SequentialModel {
     }
 }
 
-/// A bag that gives back whatever it likes of what it holds: several states may follow a take that nobody saw the end of.
+/// A bag that returns any item it holds, so that several states may follow a take that never returned.
 struct Bag: SequentialSpecification {
     let initialState: [Int] = []
 

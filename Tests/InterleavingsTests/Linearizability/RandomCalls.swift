@@ -43,12 +43,12 @@ struct RandomCalls<Specification: SequentialSpecification> {
 
     /// Whether any permutation of the returned calls, with any of the others among them, is an order that explains them.
     ///
-    /// As plain as can be, so that it can be believed: no memory, no order of trying, no sharing with the checker.
+    /// Deliberately plain: it remembers nothing and shares no code with the checker.
     func hasOrder() -> Bool {
         hasOrder(after: [], in: specification.initialState)
     }
 
-    /// The call whose return is the first up to which there is no order; none if it is the last event.
+    /// The call whose return is the first up to which there is no order; `nil` if it is the last event.
     var firstFailure: Int? {
         let returned = calls.indices.filter { calls[$0].outcome != nil }.sorted { calls[$0].end < calls[$1].end }
         let first = returned.first { !until(calls[$0].end).hasOrder() }
@@ -57,7 +57,7 @@ struct RandomCalls<Specification: SequentialSpecification> {
         }
     }
 
-    /// The calls as they are at a moment: later ones are not made, and what is open has not returned.
+    /// The calls up to a moment: without later ones, and open ones have not returned.
     private func until(_ moment: Int) -> RandomCalls {
         var past = self
         past.calls = calls.filter { $0.beginning < moment }.map { call in

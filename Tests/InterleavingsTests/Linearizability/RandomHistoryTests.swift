@@ -2,8 +2,7 @@ import Interleavings
 import Testing
 
 /// The checker against the definition: both must agree on every history, right or wrong.
-@Suite("Linearizability: the checker and all permutations agree")
-struct RandomHistoryTests {
+@Suite struct `The linearizability checker agrees with trying all permutations` {
     // A fresh seed besides a fixed one; a failure names it.
     #if DEBUG
     static let histories = 800
@@ -12,33 +11,33 @@ struct RandomHistoryTests {
     #endif
     static let seeds: [UInt64] = [1, .random(in: 0 ... .max)]
 
-    @Test("on counters", arguments: seeds)
-    func counters(seed: UInt64) {
+    @Test(arguments: seeds)
+    func `on counters`(seed: UInt64) {
         compare(Counter(), seed: seed, operation: Counter.random) { $0.roll(4) }
     }
 
-    @Test("on registers", arguments: seeds)
-    func registers(seed: UInt64) {
+    @Test(arguments: seeds)
+    func `on registers`(seed: UInt64) {
         compare(Register(), seed: seed, operation: Register.random) { $0.roll(3) }
     }
 
-    @Test("on registers, with more than 64 calls open", arguments: seeds)
-    func crowdedRegisters(seed: UInt64) {
+    @Test(arguments: seeds)
+    func `on registers with more than 64 open calls`(seed: UInt64) {
         compare(Register(), seed: seed, histories: Self.histories / 5, crowd: .read, operation: Register.random) { $0.roll(3) }
     }
 
-    @Test("on queues", arguments: seeds)
-    func queues(seed: UInt64) {
+    @Test(arguments: seeds)
+    func `on queues`(seed: UInt64) {
         compare(Queue(), seed: seed, operation: Queue.random) { $0.roll(3) }
     }
 
-    @Test("on stacks", arguments: seeds)
-    func stacks(seed: UInt64) {
+    @Test(arguments: seeds)
+    func `on stacks`(seed: UInt64) {
         compare(Stack(), seed: seed, operation: Stack.random) { $0.roll(3) }
     }
 
-    @Test("on bags, where several answers are right", arguments: seeds)
-    func bags(seed: UInt64) {
+    @Test(arguments: seeds)
+    func `on bags, where several answers are right`(seed: UInt64) {
         compare(Bag(), object: Queue(), seed: seed, operation: Queue.random) { $0.roll(4) == 0 ? nil : $0.roll(3) }
     }
 
@@ -72,13 +71,13 @@ struct RandomHistoryTests {
             guard !verdict.isLinearizable else { continue }
             #expect(verdict.lastShown == calls.firstFailure.map { $0 + (crowd == nil ? 1 : 71) }, context)
         }
-        // The comparison is worth something only if both kinds are frequent.
+        // The comparison only tells something if both kinds are frequent.
         #expect(linearizable > histories / 10 && linearizable < histories * 9 / 10, "seed \(seed)")
     }
 }
 
 extension LinearizabilityVerdict {
-    /// The number of the call whose return is the last in the report; none if it shows the whole history.
+    /// The number of the call whose return is the last in the report; `nil` if it shows the whole history.
     fileprivate var lastShown: Int? {
         guard let words = report?.split(separator: "Shown up to the return of #"), words.count == 2 else { return nil }
         return Int(words[1].prefix { $0.isNumber })

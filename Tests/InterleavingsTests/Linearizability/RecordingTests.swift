@@ -2,8 +2,7 @@ import Interleavings
 import Synchronization
 import Testing
 
-@Suite("Linearizability: recording calls")
-struct RecordingTests {
+@Suite struct `Recording a history` {
     struct Refused: Error, Equatable {}
 
     actor Tally {
@@ -15,8 +14,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("tasks on all threads record what an actor answers")
-    func actors() async throws {
+    @Test func `works from tasks on all threads that call an actor`() async throws {
         for _ in 0..<20 {
             let (history, tally) = (History(Counter()), Tally())
             await withDiscardingTaskGroup { group in
@@ -31,8 +29,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("synchronous code records what an atomic answers")
-    func atomics() async throws {
+    @Test func `works from synchronous code that uses an atomic`() async throws {
         func count(_ history: History<Counter>, _ caller: String, _ value: borrowing Atomic<Int>) {
             history.record(caller, .increment) { value.add(1, ordering: .relaxed).newValue }
             history.record(caller, .read) { value.load(ordering: .relaxed) }
@@ -50,8 +47,8 @@ struct RecordingTests {
         }
     }
 
-    @Test("a call that throws is passed on, and may have taken effect or not", arguments: [0, 1])
-    func thrown(seen: Int) async throws {
+    @Test(arguments: [0, 1])
+    func `rethrows a call's error, and the call may have taken effect or not`(seen: Int) async throws {
         let history = History(Counter())
         await #expect(throws: Refused.self) {
             try await history.record("a", .increment) { () async throws(Refused) in throw Refused() }
@@ -66,8 +63,7 @@ struct RecordingTests {
         #expect(throws: NotLinearizable.self) { try history.requireLinearizable() }
     }
 
-    @Test("a result is translated into what it means; nil leaves the call open")
-    func translated() async throws {
+    @Test func `translates a result into an outcome, and leaves the call open for nil`() async throws {
         let history = History(Register())
         let text = history.record("a", .write(3), { "done" }, outcome: { _ in .some(nil) })
         #expect(text == "done")
@@ -84,8 +80,7 @@ struct RecordingTests {
         #expect(throws: NotLinearizable.self) { try history.requireLinearizable() }
     }
 
-    @Test("a body runs where its caller runs")
-    @MainActor func isolation() async {
+    @Test @MainActor func `runs a body on its caller's actor`() async {
         var local = 0
         let history = History(Counter())
         await history.record("a", .increment) {

@@ -1,6 +1,6 @@
 import Interleavings
 
-/// A history written by hand: who calls, who returns, in order.
+/// An event of a history written by hand: a call or a return.
 enum Event<Specification: SequentialSpecification> {
     case call(String, Specification.Operation)
     case back(String, Specification.Outcome)

@@ -1,16 +1,14 @@
 import Interleavings
 import Testing
 
-@Suite("Linearizability: the textbook's histories")
-struct TextbookTests {
-    @Test("no calls, and calls that never return, have an order")
-    func nothing() {
+@Suite struct `The linearizability checker` {
+    @Test func `accepts an empty history, and calls that never return`() {
         #expect(history(Counter()).check().isLinearizable)
         #expect(history(Counter(), .call("a", .increment), .call("b", .read)).check().isLinearizable)
     }
 
-    @Test("two increments that overlap return different numbers", arguments: [(1, 2, true), (2, 1, true), (1, 1, false)])
-    func lostUpdate(first: Int, second: Int, isRight: Bool) {
+    @Test(arguments: [(1, 2, true), (2, 1, true), (1, 1, false)])
+    func `requires that overlapping increments return different numbers`(first: Int, second: Int, isRight: Bool) {
         let verdict = history(
             Counter(), .call("a", .increment), .call("b", .increment), .back("a", first), .back("b", second)
         ).check()
@@ -18,24 +16,24 @@ struct TextbookTests {
         #expect((verdict.report != nil) == !isRight)
     }
 
-    @Test("one after the other, the first call comes first", arguments: [(1, 2, true), (2, 1, false)])
-    func realTime(first: Int, second: Int, isRight: Bool) {
+    @Test(arguments: [(1, 2, true), (2, 1, false)])
+    func `keeps the order of calls that do not overlap`(first: Int, second: Int, isRight: Bool) {
         let verdict = history(
             Counter(), .call("a", .increment), .back("a", first), .call("b", .increment), .back("b", second)
         ).check()
         #expect(verdict.isLinearizable == isRight)
     }
 
-    @Test("a read that overlaps a write may see it or not", arguments: [(0, true), (1, true), (2, false)])
-    func overlappingRead(value: Int, isRight: Bool) {
+    @Test(arguments: [(0, true), (1, true), (2, false)])
+    func `lets a read see an overlapping write or not`(value: Int, isRight: Bool) {
         let verdict = history(
             Register(), .call("a", .write(1)), .call("b", .read), .back("b", value), .back("a", nil)
         ).check()
         #expect(verdict.isLinearizable == isRight)
     }
 
-    @Test("once a read saw the write, a later read sees it too", arguments: [(1, 1, true), (0, 1, true), (1, 0, false)])
-    func staleRead(first: Int, second: Int, isRight: Bool) {
+    @Test(arguments: [(1, 1, true), (0, 1, true), (1, 0, false)])
+    func `requires a later read to see a write that an earlier one saw`(first: Int, second: Int, isRight: Bool) {
         let verdict = history(
             Register(), .call("a", .write(1)),
             .call("b", .read), .back("b", first), .call("c", .read), .back("c", second), .back("a", nil)
@@ -44,8 +42,7 @@ struct TextbookTests {
     }
 
     // Herlihy, Wing 1990, figure 1: a queue's x and y are added in either order, if the two calls overlap.
-    @Test("a queue gives what was added first, if one was first")
-    func queue() {
+    @Test func `requires a queue to return the item that was added first`() {
         #expect(
             history(
                 Queue(), .call("a", .add(1)), .call("b", .add(2)), .back("b", nil), .back("a", nil),
@@ -58,8 +55,7 @@ struct TextbookTests {
             ).check().isLinearizable)
     }
 
-    @Test("a queue gives an item once")
-    func duplicate() {
+    @Test func `lets a queue return an item once`() {
         #expect(
             !history(
                 Queue(), .call("a", .add(1)), .back("a", nil),
@@ -67,8 +63,8 @@ struct TextbookTests {
             ).check().isLinearizable)
     }
 
-    @Test("a stack gives what was pushed last", arguments: [(2, true), (1, false), (nil, false)])
-    func stack(popped: Int?, isRight: Bool) {
+    @Test(arguments: [(2, true), (1, false), (nil, false)])
+    func `requires a stack to return the item that was pushed last`(popped: Int?, isRight: Bool) {
         let verdict = history(
             Stack(), .call("a", .push(1)), .back("a", nil), .call("a", .push(2)), .back("a", nil),
             .call("b", .pop), .back("b", popped)
@@ -76,8 +72,8 @@ struct TextbookTests {
         #expect(verdict.isLinearizable == isRight)
     }
 
-    @Test("a call that never returned may have taken effect, at any later moment", arguments: [(0, 1), (1, 1), (0, 0)])
-    func unfinished(first: Int, second: Int) {
+    @Test(arguments: [(0, 1), (1, 1), (0, 0)])
+    func `lets a call that never returned take effect at any later moment, or never`(first: Int, second: Int) {
         #expect(
             history(
                 Register(), .call("a", .write(1)),
@@ -85,8 +81,7 @@ struct TextbookTests {
             ).check().isLinearizable)
     }
 
-    @Test("a call that never returned takes effect once, and not before it was made")
-    func unfinishedOnce() {
+    @Test func `lets a call that never returned take effect only once, and not before it was made`() {
         #expect(
             !history(
                 Register(), .call("a", .write(1)),
@@ -99,8 +94,8 @@ struct TextbookTests {
             ).check().isLinearizable)
     }
 
-    @Test("a call that is answered twice has no order", arguments: [1, 2])
-    func answeredTwice(second: Int) {
+    @Test(arguments: [1, 2])
+    func `rejects a call that is answered twice`(second: Int) {
         let report = history(Counter(), .call("a", .increment), .back("a", 1), .back("a", second)).check().report
         #expect(
             report == """
@@ -108,8 +103,8 @@ struct TextbookTests {
                 """)
     }
 
-    @Test("where several answers are right, any of them is", arguments: [(1, true), (2, true), (3, false), (nil, false)])
-    func severalAnswers(taken: Int?, isRight: Bool) {
+    @Test(arguments: [(1, true), (2, true), (3, false), (nil, false)])
+    func `accepts any of several right answers`(taken: Int?, isRight: Bool) {
         let verdict = history(
             Bag(), .call("a", .add(1)), .back("a", nil), .call("a", .add(2)), .back("a", nil),
             .call("b", .take), .back("b", taken)
@@ -117,8 +112,7 @@ struct TextbookTests {
         #expect(verdict.isLinearizable == isRight)
     }
 
-    @Test("what an unfinished call took is known from what others did not get")
-    func unfinishedTake() {
+    @Test func `infers what an unfinished call took from what the others did not get`() {
         func verdict(_ last: Int?) -> LinearizabilityVerdict {
             history(
                 Bag(), .call("a", .add(1)), .back("a", nil), .call("a", .add(2)), .back("a", nil),

@@ -1,8 +1,8 @@
 import Interleavings
 import Testing
 
-/// What callers of a token service must get, without any of its machinery: the example of a specification whose answers
-/// don't follow from its state, since the authorization server picks the tokens.
+/// The answers that callers of a token service may get: an example of a specification whose answers do not follow from its
+/// state, since the authorization server picks the tokens.
 struct TokenSpecification: SequentialSpecification {
     enum Operation { case retrieve, invalidate(String), replace(String), reset }
     enum Outcome { case token(String), failed, done }
@@ -23,7 +23,7 @@ struct TokenSpecification: SequentialSpecification {
         case (.retrieve, .token(let token)):
             if state.token == token { return [state] }
             return state.token == nil && !state.dropped.contains(token) ? [state.holding(token)] : []
-        // What it loads, if it loads, shows in the answers of the others.
+        // The token that it loads, if any, shows in the answers of the others.
         case (.retrieve, _): return [state]
         case (.invalidate(let token), _): return [state.token == token ? state.holding(nil) : state]
         case (.replace(let token), _): return [state.holding(token)]
@@ -36,10 +36,8 @@ struct TokenSpecification: SequentialSpecification {
     }
 }
 
-@Suite("Linearizability: a token service")
-struct TokenServiceTests {
-    @Test("callers that overlap share a token, also with a sign-out between")
-    func shared() throws {
+@Suite struct `The specification of a token service` {
+    @Test func `lets overlapping callers share a token, also with a sign-out between`() throws {
         try history(
             TokenSpecification(), .call("a", .retrieve), .call("b", .retrieve), .call("out", .reset),
             .back("a", .token("t1")), .back("b", .failed), .call("c", .retrieve), .back("out", .done),
@@ -47,17 +45,17 @@ struct TokenServiceTests {
         ).requireLinearizable()
     }
 
-    @Test("after a sign-out, nobody gets an earlier token")
-    func fence() {
+    @Test func `allows no earlier token after a sign-out`() {
         let report = history(
             TokenSpecification(), .call("a", .retrieve), .back("a", .token("t1")), .call("out", .reset),
             .back("out", .done), .call("b", .retrieve), .back("b", .token("t1"))
         ).check().report
-        #expect(report?.contains("#3 retrieve returned token(\"t1\"); now it would return a token that was not dropped.") == true)
+        let reason = "#3 retrieve returned token(\"t1\"); in this state it would return a token that was not dropped."
+        #expect(report?.contains(reason) == true)
     }
 
-    @Test("a token that was replaced while its load ran is not served", arguments: [("new", true), ("old", false)])
-    func replaced(token: String, isRight: Bool) {
+    @Test(arguments: [("new", true), ("old", false)])
+    func `allows no token that was replaced while it was loaded`(token: String, isRight: Bool) {
         let verdict = history(
             TokenSpecification(), .call("a", .retrieve), .call("in", .replace("new")), .back("in", .done),
             .back("a", .token("new")), .call("b", .retrieve), .back("b", .token(token))
@@ -65,8 +63,8 @@ struct TokenServiceTests {
         #expect(verdict.isLinearizable == isRight)
     }
 
-    @Test("a late refusal of an older token leaves the fresh one alone", arguments: [("t2", true), ("t3", false)])
-    func lateRefusal(token: String, isRight: Bool) {
+    @Test(arguments: [("t2", true), ("t3", false)])
+    func `keeps the fresh token after a late refusal of an older one`(token: String, isRight: Bool) {
         let verdict = history(
             TokenSpecification(), .call("a", .retrieve), .back("a", .token("t1")),
             .call("a", .invalidate("t1")), .back("a", .done), .call("b", .retrieve), .back("b", .token("t2")),
@@ -75,8 +73,8 @@ struct TokenServiceTests {
         #expect(verdict.isLinearizable == isRight)
     }
 
-    @Test("a refusal that never returned may have dropped the token or not", arguments: ["t1", "t2"])
-    func openRefusal(token: String) throws {
+    @Test(arguments: ["t1", "t2"])
+    func `lets a refusal that never returned have dropped the token or not`(token: String) throws {
         try history(
             TokenSpecification(), .call("a", .retrieve), .back("a", .token("t1")), .call("b", .invalidate("t1")),
             .call("c", .retrieve), .back("c", .token(token))

@@ -31,11 +31,11 @@ import Testing
                 ✘ the balance is 5, not 15
 
                 ● did something   ✘ failed
-                ► the schedule left the usual order here, in which ○ would have run
+                ► the schedule left the usual order here; ○ would have run
                 """)
     }
 
-    @Test func `shows who waits for whose lock, without the scenario's idle task`() async throws {
+    @Test func `shows which task waits for which lock, without the scenario's idle task`() async throws {
         let diagram = try await diagram("0.0.1", .accesses, Races.lockOrder)
         #expect(
             diagram == """
@@ -46,19 +46,19 @@ import Testing
                    5  │                             ● takes the lock 'store'
                    6  │                             ● waits for the lock 'cache'
                    7  ● waits for the lock 'store'  │
-                      ✘ never goes on               │
-                      │                             ✘ never goes on
+                      ✘ waits forever               │
+                      │                             ✘ waits forever
 
                 ✘ Deadlock: nothing can run and no timer is pending, but these have not ended:
                   'reader', 'writer'. 'writer' waits for the lock 'cache'. 'reader' waits for
                   the lock 'store'.
 
                 ● did something   ✘ failed
-                ► the schedule left the usual order here, in which ○ would have run
+                ► the schedule left the usual order here; ○ would have run
                 """)
     }
 
-    @Test func `shows what happens on an actor, and that somebody waits for ever`() async throws {
+    @Test func `shows events on an actor, and a task that waits forever`() async throws {
         let diagram = try await diagram("0.0.1", .jobs, Races.lostWakeUp)
         #expect(
             diagram == """
@@ -66,23 +66,23 @@ import Testing
                    2  ● starts
                    3  ● on mailbox: there is no message
                    4  ○                                  ► starts
-                   5  │                                  ● on mailbox: nobody waits
+                   5  │                                  ● on mailbox: finds no waiter
                    6  │                                  ● ends
                    7  •
                    8  ● on mailbox: waits for a message
                    9  ● on mailbox
-                      ✘ never goes on
+                      ✘ waits forever
 
                 ✘ Deadlock: nothing can run and no timer is pending, but these have not ended:
-                  'waiter'. Or one of them awaits something outside that takes long, such as
+                  'waiter'. Or one of them awaits something slow outside the simulation, such as
                   Task.sleep: use simulation.clock.
 
-                ● did something   • went on, no more is known   ✘ failed
-                ► the schedule left the usual order here, in which ○ would have run
+                ● did something   • ran, logged nothing   ✘ failed
+                ► the schedule left the usual order here; ○ would have run
                 """)
     }
 
-    @Test func `rules a line where time moves, and says that no switch was needed`() async throws {
+    @Test func `draws a line where time moves, and says that no switch was needed`() async throws {
         let diagram = try await diagram("", .jobs, naiveCallers)
         #expect(
             diagram == """
@@ -104,8 +104,8 @@ import Testing
 
                 ✘ one load for all
 
-                ● did something   • went on, no more is known   ── time moved on   ✘ failed
-                The usual order fails: each runs while it can, then who has waited longest.
+                ● did something   • ran, logged nothing   ── time moved on   ✘ failed
+                The usual order fails: a task runs while it can, then the longest-waiting one.
                 """)
     }
 
@@ -125,11 +125,11 @@ import Testing
                 ✘ the account is not overdrawn
 
                 ● did something   ✘ failed
-                The usual order fails: each runs while it can, then who has waited longest.
+                The usual order fails: a task runs while it can, then the longest-waiting one.
                 """)
     }
 
-    @Test func `ends with the failure, not with what follows from it`() async throws {
+    @Test func `ends with the failure`() async throws {
         let diagram = try await diagram("", .jobs) { simulation in
             let task = simulation.spawn("checker") {
                 simulation.log("looks")
@@ -149,7 +149,7 @@ import Testing
                 """), "\(diagram)")
     }
 
-    @Test func `tells two tasks of one name apart`() async throws {
+    @Test func `gives two tasks of the same name a column each`() async throws {
         let diagram = try await diagram("", .jobs) { simulation in
             let tasks = (1...2).map { number in simulation.spawn("caller") { simulation.log("is number \(number)") } }
             for task in tasks { try await task.value }
@@ -158,7 +158,7 @@ import Testing
         #expect(diagram.hasPrefix("step  scenario  caller         caller (2)\n"), "\(diagram)")
     }
 
-    @Test func `names a function by a letter, inside a value too`() async throws {
+    @Test func `shows a function as one letter, inside a value too`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(granularity: .accesses) { simulation in
                 let desk = Desk()
@@ -171,7 +171,7 @@ import Testing
         #expect(diagram.contains("writes handlers: [ƒ, ƒ]") && !diagram.contains("Function"), "\(diagram)")
     }
 
-    @Test func `makes its texts without being a step of its own`() async throws {
+    @Test func `makes its texts without further steps`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(granularity: .accesses) { simulation in
                 let account = Account()

@@ -26,7 +26,7 @@ struct Sketch {
 
 @Suite struct `A diagram's layout` {
     @Test(arguments: 1...8)
-    func `fits 80 columns with up to eight tasks, whatever they say`(count: Int) {
+    func `fits 80 columns with up to eight tasks, whatever they log`(count: Int) {
         let names = (0..<count).map { "worker number \($0) with a long name" }
         var sketch = Sketch(names)
         for name in names {
@@ -37,7 +37,7 @@ struct Sketch {
         #expect(sketch.rows.count < 12 * count, "\(sketch.text)")
     }
 
-    @Test func `grows wider with more than eight`() {
+    @Test func `grows wider with more than eight tasks`() {
         let names = (0..<20).map { "w\($0)" }
         var sketch = Sketch(names)
         for name in names { sketch.step(name, ["works"]) }
@@ -45,7 +45,7 @@ struct Sketch {
         #expect(sketch.rows.count == 21)
     }
 
-    @Test func `keeps columns straight beside wide letters`() {
+    @Test func `aligns its columns beside wide letters`() {
         var sketch = Sketch(["日本", "👩‍👩‍👧 family", "c"])
         sketch.step("日本", ["トークン"])
         sketch.step("👩‍👩‍👧 family", ["✅ done"])
@@ -59,21 +59,21 @@ struct Sketch {
             ])
     }
 
-    @Test func `takes any name and any text`() {
+    @Test func `accepts any name and any text`() {
         let evil = "\u{1B}[2J\r\n\t\u{0}\u{85}\u{202E}\u{FFFE}\u{E0041}"
         var sketch = Sketch(["", evil, String(repeating: "long", count: 5_000)])
         sketch.step(evil, [evil, ""])
         sketch.step(String(repeating: "long", count: 5_000), [String(repeating: "x", count: 100_000)])
-        sketch.step("task 3", ["by nobody"], by: "")
+        sketch.step("task 3", ["by an unnamed task"], by: "")
         sketch.step("task 4", ["a\u{0301}" + String(repeating: "\u{0301}", count: 10_000)])
         #expect(!sketch.text.unicodeScalars.contains { $0.properties.generalCategory == .control && $0 != "\n" })
         #expect(!sketch.text.unicodeScalars.contains { $0 == "\u{202E}" })
         #expect(sketch.rows.allSatisfy { PlainText.cells($0) <= 80 })
-        #expect(sketch.text.contains("by nobody"))
+        #expect(sketch.text.contains("by an unnamed task"))
         #expect(sketch.text.unicodeScalars.count < 5_000)
     }
 
-    @Test func `gives those without a name a column only for what they say and for switches`() {
+    @Test func `gives unnamed tasks a column only for their events and for switches`() {
         var sketch = Sketch(["a"])
         sketch.step("a", ["works"])
         sketch.step("task 1")
@@ -89,7 +89,7 @@ struct Sketch {
             ])
     }
 
-    @Test func `joins those who went on in silence, in their order`() {
+    @Test func `joins silent steps in their order`() {
         var sketch = Sketch(["a", "b", "c"])
         for name in ["a", "b", "c"] { sketch.step(name, ["works"]) }
         for name in ["a", "b", "c", "b", "c", "a"] { sketch.step(name) }
@@ -101,7 +101,7 @@ struct Sketch {
             ])
     }
 
-    @Test func `marks where time moved though somebody could run`() {
+    @Test func `marks where time moved though a task could run`() {
         var sketch = Sketch(["a"])
         sketch.step("a", ["works"])
         sketch.step("", passing: "a")
@@ -109,7 +109,7 @@ struct Sketch {
         #expect(sketch.text.hasSuffix("\n► the schedule left the usual order here"))
     }
 
-    @Test func `leaves out what is between the beginning and the end of a long story`() {
+    @Test func `leaves out the middle of a long execution`() {
         var sketch = Sketch(["a", "b"])
         for number in 1...5_000 { sketch.step("a", ["turn \(number)"]) }
         sketch.step("b", ["comes late"])
@@ -119,7 +119,7 @@ struct Sketch {
         #expect(sketch.rows[60] == "  60  ● turn 60")
     }
 
-    @Test func `is nothing but the reason without a trace`() {
+    @Test func `is only the reason where there was no trace`() {
         #expect(Sketch([]).text == "✘ CancellationError()")
     }
 
@@ -127,7 +127,7 @@ struct Sketch {
         (Duration.zero, "0 s"), (.seconds(3_600), "3600 s"), (.milliseconds(1_500), "1.5 s"), (.milliseconds(20), "20 ms"),
         (.microseconds(1_250), "1.25 ms"), (.nanoseconds(7), "7 ns"), (.microseconds(3), "3000 ns"),
     ])
-    func `gives times a unit`(time: Duration, text: String) {
+    func `shows times with their units`(time: Duration, text: String) {
         #expect(PlainText.time(time) == text)
     }
 }

@@ -21,7 +21,7 @@ enum Races {
         simulation.spawn("writer") { store.withLock { cache.withLock { simulation.log("empties the cache") } } }
     }
 
-    /// Whoever waits is woken, unless the answer came between looking and waiting.
+    /// A message that is sent between the check and the wait does not wake the waiter.
     @Sendable static func lostWakeUp(_ simulation: Simulation) async throws {
         let mailbox = Mailbox(on: simulation.actorExecutor("mailbox"))
         simulation.spawn("waiter") {
@@ -48,7 +48,7 @@ enum Races {
         }
         try await load.value
         try await signOut.value
-        try simulation.require(await session.token == nil, "nobody is signed in after a sign-out")
+        try simulation.require(await session.token == nil, "no token is left after a sign-out")
     }
 
     /// A block looks on one queue at what another block will have changed before it acts.
@@ -91,7 +91,7 @@ final class Desk {
     @Interleaved("handlers") var handlers: [(Int) -> Void] = []
 }
 
-/// Forgets a message that nobody waits for.
+/// Forgets a message that no task waits for.
 actor Mailbox {
     private var waiter: CheckedContinuation<Void, Never>?
     private var message = false
@@ -115,7 +115,7 @@ actor Mailbox {
 
     func send() {
         message = true
-        Simulation.current?.log(waiter == nil ? "nobody waits" : "wakes the waiter")
+        Simulation.current?.log(waiter == nil ? "finds no waiter" : "wakes the waiter")
         waiter?.resume()
         waiter = nil
     }

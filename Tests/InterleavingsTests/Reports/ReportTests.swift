@@ -2,7 +2,7 @@ import Interleavings
 import Testing
 
 @Suite struct `A failure's report` {
-    @Test func `says what failed, where it was found, and how to see it again`() async throws {
+    @Test func `names the failure, its schedule and how to replay it`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.random(schedules: 500, seed: 7), granularity: .accesses, stepLimit: 99, Races.lostUpdate)
         }
@@ -15,7 +15,7 @@ import Testing
         #expect(report.hasSuffix(line), "\(report)")
     }
 
-    @Test func `is the same from run to run`() async throws {
+    @Test func `is the same in every run`() async throws {
         var reports: Set<String> = []
         for _ in 1...3 {
             let failure = await #expect(throws: ScheduleFailure.self) { try await explore(.mixed(), Races.sixCallers) }
@@ -24,7 +24,7 @@ import Testing
         #expect(reports.count == 1)
     }
 
-    @Test func `has no diagram where nothing was recorded`() async throws {
+    @Test func `has no diagram if nothing was recorded`() async throws {
         let runs = Account()
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.random(schedules: 2)) { simulation in
@@ -38,7 +38,7 @@ import Testing
         #expect(report.contains("\n\nTo see it again"))
     }
 
-    @Test func `is safe to print, whatever an error says`() async throws {
+    @Test func `is safe to print, whatever an error contains`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.replay("")) { simulation in
                 try simulation.require(false, "\u{1B}[31mred\u{7}\nsecond line\u{202E}")

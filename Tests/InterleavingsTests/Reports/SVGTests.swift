@@ -28,7 +28,7 @@ import FoundationXML
         #expect(!svg.contains("http://www.w3.org/2000/svg\" href") && !svg.contains("url("))
     }
 
-    @Test func `takes any name and any text as text`() throws {
+    @Test func `escapes any name and any text`() throws {
         let evil = "</text><script>alert('1')</script>&amp;\"]]>\u{0}\u{1B}\u{FFFE}\u{8}👩‍👩‍👧"
         var sketch = Sketch([evil, "b"])
         sketch.step(evil, [evil])
