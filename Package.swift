@@ -127,11 +127,9 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// One set of rules for every target: warnings are errors, memory safety is strict, isolation is what the source says.
+// One set of rules for every target. Warnings are errors in CI only, so that a newer compiler's warning breaks no clone.
 for target in package.targets {
     target.swiftSettings = [
-        .treatAllWarnings(as: .error),
-        .treatWarning("DeprecatedDeclaration", as: .warning),
         .strictMemorySafety(),
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("ImmutableWeakCaptures"),
