@@ -1,6 +1,6 @@
 import Foundation
 
-/// Measures the token service beside its baselines, in one run.
+/// Measures the token service and its baselines in one run.
 @main enum Benchmarks {
     static func main() async {
         do {
@@ -18,7 +18,7 @@ import Foundation
 
     private static func run(_ options: Options) async throws {
         #if DEBUG
-        Terminal.say("A debug build: its figures say nothing. Use: swift run -c release Benchmarks")
+        Terminal.say("The figures of a debug build mean nothing. Use: swift run -c release Benchmarks")
         #endif
         let effort = options.isQuick ? Effort.quick : .full
         let start = Date()
@@ -29,7 +29,7 @@ import Foundation
             var measured = try await suite.run(effort)
             var violations = options.checks ? Bound.violations(in: measured) : []
             if !violations.isEmpty {
-                // Once more: what the machine did is not what the code does.
+                // Once more: the machine may have been slow, not the code.
                 measured = try await suite.run(effort)
                 violations = Bound.violations(in: measured)
             }
@@ -55,7 +55,7 @@ import Foundation
     }
 }
 
-/// Everything that a run says.
+/// The JSON output of a run.
 private struct Run: Encodable {
     let machine: Machine
     let tables: [Table]

@@ -1,4 +1,4 @@
-/// What any concurrent program costs before it does anything.
+/// A concurrent program that does nothing, as the baseline of the start-up.
 @main enum EmptyProgram {
     static func main() async {}
 }

@@ -1,6 +1,6 @@
 import AccessTokens
 
-/// The least that a program does with the core: its process is what the start-up is measured with.
+/// The smallest program that uses the core, to measure its start-up.
 @main enum FirstToken {
     static func main() async throws {
         let tokens = TokenService { _ in AccessToken("first") }

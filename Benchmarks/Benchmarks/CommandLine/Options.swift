@@ -1,4 +1,4 @@
-/// What the program was asked to do.
+/// The command line's options.
 struct Options: Sendable {
     /// The names of the suites to run contain one of these; none: all.
     var filters: [String] = []
@@ -9,7 +9,7 @@ struct Options: Sendable {
     var asksForHelp = false
 
     static let help = """
-        Measures the token service beside its baselines, in one run.
+        Measures the token service and its baselines in one run.
 
           --filter NAME   only suites with NAME in their names; may be given again. They are:
                           \(Suite.all.map(\.name).joined(separator: ", "))
@@ -31,7 +31,7 @@ struct Options: Sendable {
             case "--filter":
                 guard let name = arguments.popFirst() else { throw Problem(description: "--filter needs a name.") }
                 guard Suite.all.contains(where: { $0.name.contains(name) }) else {
-                    throw Problem(description: "No suite has '\(name)' in its name; --help lists them.")
+                    throw Problem(description: "No suite has '\(name)' in its name; --help lists the suites.")
                 }
                 filters.append(name)
             case "--quick": isQuick = true
@@ -39,11 +39,11 @@ struct Options: Sendable {
             case "--check": checks = true
             case "--write-docs": writesDocs = true
             case "--help", "-h": asksForHelp = true
-            default: throw Problem(description: "What is '\(argument)'? --help lists the options.")
+            default: throw Problem(description: "Unknown argument '\(argument)'; --help lists the options.")
             }
         }
         if writesDocs, isQuick || !filters.isEmpty {
-            throw Problem(description: "--write-docs takes whole runs only: without --quick and --filter.")
+            throw Problem(description: "--write-docs needs a whole run, without --quick and --filter.")
         }
     }
 

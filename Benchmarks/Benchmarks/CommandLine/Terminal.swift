@@ -6,7 +6,7 @@ enum Terminal {
         FileHandle.standardError.write(Data((line + "\n").utf8))
     }
 
-    /// Shows what goes on, in the place of what went on before; only to somebody who looks.
+    /// Shows the progress in place of the earlier one, if the standard error is a terminal.
     static func show(_ progress: String) {
         guard isatty(STDERR_FILENO) == 1 else { return }
         FileHandle.standardError.write(Data(("\r\u{1B}[K" + progress).utf8))

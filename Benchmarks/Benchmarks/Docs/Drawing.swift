@@ -1,8 +1,8 @@
 import Foundation
 
-/// The little of SVG that the plots need; readable on light and on dark pages.
+/// The SVG elements of the plots, readable on light and on dark pages.
 struct Drawing {
-    /// Of good contrast on white and on black, and told apart also by those who see no red or green.
+    /// Colours with good contrast on white and black, which colour-blind readers can tell apart too.
     static let colours = ["#3b82f6", "#d97706", "#7c7c8a", "#a855f7", "#0d9488", "#64748b"]
 
     private var elements: [String] = []

@@ -32,7 +32,7 @@ struct LinePlot {
             drawing.path(points, colour: Drawing.colours[index])
             names.append((last.y + 4, column, Drawing.colours[index]))
         }
-        // In the order of the lines' ends; names that would lie on each other make way downwards.
+        // In the order of the lines' ends; a name that would cover another one moves down.
         var free = -Double.infinity
         for (y, name, colour) in names.sorted(by: { $0.y < $1.y }) {
             let place = max(y, free)

@@ -1,6 +1,6 @@
 import AllocationCounter
 
-/// What is allocated while something runs, everywhere in the process.
+/// The allocations of the whole process while something runs.
 struct Allocations: Sendable {
     let count: Int
     let bytes: Int

@@ -30,7 +30,7 @@ struct Latencies: Sendable {
         return Double(highest)
     }
 
-    /// How many took at least so long.
+    /// Returns how many calls took at least that long.
     func count(from latency: Duration) -> Int {
         buckets[Self.bucket(of: Int(latency / .nanoseconds(1)))...].reduce(0, +)
     }

@@ -1,4 +1,4 @@
-/// How carefully is measured.
+/// How long and how often the suites measure.
 struct Effort: Sendable {
     let rounds: Int
     /// How long one subject runs in one round, at least.
@@ -9,7 +9,7 @@ struct Effort: Sendable {
     static let quick = Effort(rounds: 11, batch: .milliseconds(5), isQuick: true)
 }
 
-/// Subjects measured in interleaved rounds, so that whatever slows the machine slows all of them.
+/// Subjects measured in interleaved rounds, so that a slow machine slows all of them.
 struct Rounds: Sendable {
     /// Nanoseconds for one time, in each round; one array for each subject.
     let results: [[Double]]
@@ -21,7 +21,7 @@ struct Rounds: Sendable {
         var counts: [Int] = []
         for subject in subjects {
             if let count {
-                // Once for warmth.
+                // Once to warm up.
                 _ = try await subject.time(count)
                 counts.append(count)
             } else {
@@ -45,10 +45,10 @@ struct Rounds: Sendable {
         return count
     }
 
-    /// What one subject took.
+    /// Returns the times of one subject.
     func sample(_ index: Int) -> Sample { Sample(results[index]) }
 
-    /// One subject's time divided by another's, round by round.
+    /// Returns one subject's time divided by another's, round by round.
     func ratio(of index: Int, to other: Int) -> Sample {
         Sample(zip(results[index], results[other]).map { $0 / $1 })
     }

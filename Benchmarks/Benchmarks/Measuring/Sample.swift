@@ -20,4 +20,11 @@ struct Sample: Codable, Sendable {
     init(exactly value: Double) {
         self.init([value])
     }
+
+    private init(median: Double, low: Double, high: Double) {
+        (self.median, self.low, self.high) = (median, low, high)
+    }
+
+    /// The sample of the inverse values.
+    var inverse: Sample { Sample(median: 1 / median, low: 1 / high, high: 1 / low) }
 }

@@ -1,7 +1,7 @@
 /// Something whose cost is measured.
 struct Subject: Sendable {
     let name: String
-    /// Does it so many times; says how long that took, without what must be set up first.
+    /// Does it `count` times and returns how long that took, without the preparation.
     let time: @Sendable (_ count: Int) async throws -> Duration
 
     init(_ name: String, time: @escaping @Sendable (_ count: Int) async throws -> Duration) {

@@ -1,6 +1,6 @@
-/// A figure that a change must not make much worse: what it was, or may be at most, when it was recorded.
+/// A recorded figure, or its upper limit, that a change must not make much worse.
 ///
-/// Ratios and counts of one run, never times: those are the machine's. A check allows a quarter more.
+/// Bounds are ratios and counts of one run, never times, which belong to the machine. A check allows a quarter more.
 struct Bound: Sendable {
     let table: String
     let row: String
@@ -23,13 +23,13 @@ struct Bound: Sendable {
         Bound(table: "memory-callers", row: "TokenService", column: "each", limit: 1_536),
         Bound(table: "memory-handlers", row: "AccessTokenService", column: "each", limit: 80),
         Bound(table: "cancelling", row: "10000", column: "all ÷ none", limit: 2.5),
-        // Nobody waits for the network while tokens expire.
+        // No call waits for the network while tokens expire.
         Bound(table: "refresh", row: "TokenService", column: "joined", limit: 0),
         Bound(table: "storm", row: "1000", column: "loads in a storm", limit: 1),
         Bound(table: "explorer-memory", row: "after 20000 schedules more", column: "kept", limit: 64),
     ]
 
-    /// What is wrong with these tables; figures that were not measured are not.
+    /// Describes the figures in these tables that exceed their bounds; figures that were not measured do not.
     static func violations(in tables: [Table]) -> [String] {
         all.compactMap { bound in
             guard

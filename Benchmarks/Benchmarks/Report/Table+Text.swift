@@ -14,7 +14,7 @@ extension Table.Cell {
         case .milliseconds: " ms"
         case .bytes: " B"
         case .kibibytes: " KiB"
-        case .each: ""
+        case .each, .perRun: ""
         case .perSecond: " /s"
         case .ratio: " ×"
         }
@@ -62,10 +62,15 @@ extension Table {
         return ([title] + body + (note.map { [$0] } ?? [])).joined(separator: "\n") + "\n"
     }
 
-    /// The table for Markdown.
+    /// The table for Markdown: ratios, counts and sizes, without the figures that change with each run.
     var markdown: String {
-        var rows = lines.map { "| " + $0.joined(separator: " | ") + " |" }
-        rows.insert("|---" + String(repeating: "|---:", count: columns.count) + "|", at: 1)
-        return rows.joined(separator: "\n")
+        var kept = self
+        kept.rows = rows.compactMap { row in
+            let cells = row.cells.filter { !$0.unit.isOfOneRun }
+            return cells.isEmpty ? nil : Row(name: row.name, cells: cells)
+        }
+        var lines = kept.lines.map { "| " + $0.joined(separator: " | ") + " |" }
+        lines.insert("|---" + String(repeating: "|---:", count: kept.columns.count) + "|", at: 1)
+        return lines.joined(separator: "\n")
     }
 }

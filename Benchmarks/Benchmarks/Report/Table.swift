@@ -1,9 +1,9 @@
-/// What one suite measured.
+/// The results of one suite.
 struct Table: Codable, Sendable {
     let id: String
     let title: String
     var rows: [Row] = []
-    /// What a reader must know about it.
+    /// A note for the reader.
     var note: String?
 
     struct Row: Codable, Sendable {
@@ -18,10 +18,18 @@ struct Table: Codable, Sendable {
     }
 
     enum Unit: String, Codable, Sendable {
-        case nanoseconds, microseconds, milliseconds, bytes, kibibytes, each, perSecond, ratio
+        case nanoseconds, microseconds, milliseconds, bytes, kibibytes, each, perSecond, perRun, ratio
+
+        /// Whether the figure is that of one machine in one run, so that it can't be compared with another run's.
+        var isOfOneRun: Bool {
+            switch self {
+            case .nanoseconds, .microseconds, .milliseconds, .perSecond, .perRun: true
+            case .bytes, .kibibytes, .each, .ratio: false
+            }
+        }
     }
 
-    /// A figure by its place.
+    /// Returns the figure in a row and a column.
     func value(_ row: String, _ column: String) -> Sample? {
         rows.first { $0.name == row }?.cells.first { $0.column == column }?.value
     }

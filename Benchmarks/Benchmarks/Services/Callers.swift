@@ -9,7 +9,7 @@ typealias Call = @Sendable () async throws -> Void
 
 /// Asks so many times at once, each from a task of its own, until the last one has its answer.
 ///
-/// Nobody awaits the tasks one by one: that would be a second crowd, which wakes as often as the first.
+/// The tasks are not awaited one by one: that would wake a second crowd as often as the first.
 func unstructured(_ callers: Int, _ call: @escaping Call) async throws {
     let countdown = Countdown(callers)
     await called { done in

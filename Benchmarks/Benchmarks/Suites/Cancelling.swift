@@ -1,7 +1,7 @@
 import AccessTokens
 
 extension Suite {
-    /// Some of those who wait are cancelled, the others answered, beside all answered.
+    /// Some waiters are cancelled and the others answered, compared with all answered.
     static func cancelling(_ effort: Effort) async throws -> [Table] {
         var table = Table(id: "cancelling", title: "Waiters of one load, some cancelled: time for each waiter")
         for waiters in [1_000, 10_000, 100_000] where !(effort.isQuick && waiters > 10_000) {
@@ -28,7 +28,7 @@ extension Suite {
     /// From the first call until all have their answers, cancellations included.
     private static func leaving(everyOther step: Int?, _ name: String) -> Subject {
         Subject(name) { waiters in
-            // One more than come: the load ends when we say so.
+            // One more than the callers, so that the benchmark itself ends the load.
             let gate = Gate(callers: waiters + 1)
             let service = TokenService(loader: gate)
             return await timed {

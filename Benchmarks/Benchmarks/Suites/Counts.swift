@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import RaceGallery
 
-/// What the positive control allocates.
+/// The object that the positive control allocates.
 private final class Box: Sendable {
     @inline(never) static func make() -> Box { Box() }
 }
@@ -31,7 +31,7 @@ extension Suite {
             try await call()
             let allocations = try await Allocations.counted { for _ in 0..<count { try await call() } }
             guard let allocations else { return [] }
-            // Whatever else happens in the process is less than a hundredth of an allocation for each hit.
+            // The rest of the process allocates less than a hundredth of an object for each hit.
             let each = Double(allocations.count) / Double(count)
             table.add(name, .init(column: "each", value: Sample(exactly: (each * 100).rounded() / 100), unit: .each))
         }

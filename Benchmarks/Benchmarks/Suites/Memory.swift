@@ -85,7 +85,7 @@ extension Suite {
     }
 }
 
-/// Handlers that nobody calls.
+/// Keeps handlers without calling them.
 private final class Kept {
     var handlers: [AccessTokenService.Handler] = []
 }

@@ -11,7 +11,7 @@ extension Suite {
         let short = ShortLived(lifetime: .milliseconds(400)), lasting = ShortLived(lifetime: nil)
         var table = Table(
             id: "refresh", title: "Latency of 64 tasks' calls over \(expiries) expiries, loads of 20 ms",
-            note: "“waited” counts calls of 10 ms and more; “joined” what the service itself says of calls that joined a load.")
+            note: "“waited” counts calls of 10 ms and more; “joined” is the service's own count of calls that joined a load.")
 
         let service = TokenService(loader: short)
         let joined = Task {
@@ -49,7 +49,7 @@ extension Suite {
         return [table]
     }
 
-    /// What each call took, of tasks that make way for each other after every call.
+    /// Measures each call of tasks that yield after every call.
     private static func latencies(for duration: Duration, _ call: @escaping Call) async throws -> Latencies {
         let end = ContinuousClock.now + duration
         return try await withThrowingTaskGroup { group in
@@ -78,7 +78,7 @@ extension Table {
         }
         cells += [
             Cell(column: "highest", value: Sample(exactly: Double(latencies.highest) / 1000), unit: .microseconds),
-            Cell(column: "calls", value: Sample(exactly: Double(latencies.count)), unit: .each),
+            Cell(column: "calls", value: Sample(exactly: Double(latencies.count)), unit: .perRun),
             Cell(column: "loads", value: Sample(exactly: Double(loads)), unit: .each),
             Cell(column: "waited", value: Sample(exactly: Double(latencies.count(from: .milliseconds(10)))), unit: .each),
         ]
@@ -87,7 +87,7 @@ extension Table {
     }
 }
 
-/// Loads that take 20 ms, and tokens that live as long as it says.
+/// Loads for 20 ms; its tokens have the given lifetime.
 private final class ShortLived: TokenLoader, AccessTokenLoader {
     private let lifetime: Duration?
     private let loads = Atomic(0)
@@ -98,7 +98,7 @@ private final class ShortLived: TokenLoader, AccessTokenLoader {
 
     var isRepeatable: Bool { true }
 
-    /// The loads since it was asked last.
+    /// Returns the number of loads since the last call.
     func takeLoads() -> Int { loads.exchange(0, ordering: .relaxed) }
 
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {

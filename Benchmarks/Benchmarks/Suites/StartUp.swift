@@ -39,10 +39,10 @@ extension Suite {
     }
 }
 
-/// A program beside this one is not there, or fails.
+/// A program next to this one is missing, or fails.
 private struct Missing: Error, CustomStringConvertible {
     let program: String
     var description: String {
-        "\(program) is not there, or fails: build the package, then run `swift run -c release Benchmarks`."
+        "\(program) is missing, or fails: build the package, then run `swift run -c release Benchmarks`."
     }
 }

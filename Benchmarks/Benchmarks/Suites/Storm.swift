@@ -2,7 +2,7 @@ import AccessTokens
 import Synchronization
 
 extension Suite {
-    /// Many callers have the same token refused at once, and ask for another.
+    /// Many callers' requests are refused with the same token at once, and each asks for another token.
     static func storm(_ effort: Effort) async throws -> [Table] {
         var table = Table(id: "storm", title: "401 storm: each caller invalidates one token and retrieves the next")
         for callers in [100, 1_000, 10_000] {
@@ -19,7 +19,7 @@ extension Suite {
                 }
                 results.append(duration / .nanoseconds(1) / Double(callers))
             }
-            // The first round was for warmth; one load for each service's first token is not the storm's.
+            // The first round warms up; the load of each service's first token is not the storm's.
             let stormLoads = Double(loads.load(ordering: .relaxed)) / Double(rounds + 1) - 1
             table.add(
                 "\(callers)", .init(column: "each", value: Sample(Array(results.dropFirst())), unit: .nanoseconds),

@@ -1,22 +1,26 @@
 import Interleavings
 
-/// The museum as a page of Markdown: a table of what was found and how, and a diagram of each bug.
+/// The museum as a page of Markdown: a table of the bugs and the schedules that show them, then a diagram of each bug.
 ///
-/// Made by running the exhibits, so it says what this build finds.
+/// It is made by running the exhibits. `Docs/Museum.md` is the table alone; the documentation site has the whole page.
 public enum MuseumPage {
     /// A broken service and what its exploration found; `nil` where the bug cannot be made under the explorer.
     typealias Finding = (exhibit: Exhibit, failure: ScheduleFailure?)
 
-    /// Runs the exhibits' broken services one after the other and writes the page.
+    /// Runs the exhibits' broken services one after another and writes the page.
     ///
-    /// - Parameter exhibits: Which ones.
-    /// - Throws: What an exploration throws besides a failure that it found: `CancellationError`.
+    /// - Parameter exhibits: The exhibits on the page.
+    /// - Throws: `CancellationError` if the calling task is cancelled.
     public static func text(of exhibits: [Exhibit] = Exhibit.all) async throws -> String {
         var findings: [Finding] = []
         for exhibit in exhibits { findings.append((exhibit, try await failure(of: exhibit))) }
-        let table = ([head] + findings.map(row)).joined(separator: "\n")
+        // Nothing between the table and the heading: what stands before the heading is a file.
+        let table = ([head] + findings.map(row) + [diagramsHeading]).joined(separator: "\n")
         return ([introduction, table] + findings.compactMap(section)).joined(separator: "\n\n")
     }
+
+    /// The heading that ends the part of the page in `Docs/Museum.md`.
+    static let diagramsHeading = "## The diagrams"
 
     private static func failure(of exhibit: Exhibit) async throws -> ScheduleFailure? {
         guard let broken = exhibit.broken else { return nil }
@@ -38,13 +42,16 @@ public enum MuseumPage {
     private static let introduction = """
         # The museum of races
 
-        Races that shipped. Each is a small broken service in `Sources/RaceGallery/Museum`, whose comment tells how it
-        happens and where it sits in the code, and a scenario that catches it. The same scenario on `TokenService`, or on its
-        shim for callbacks, holds under every schedule that the tests try.
+        Races that shipped, each as a small broken service and the schedule that shows its bug.
 
-        Do not edit: `swift run race-lab --museum > Docs/Museum.md` writes this page, and a test holds it to what the
-        exhibits say. Schedules fit one build configuration; these are a \(build) build's. [R]: reproduced by running the
-        project; [S]: read in its source; the others are in issues and pull requests.
+        The services and their scenarios are in `Sources/RaceGallery/Museum`; a comment tells how the bug happens and where it
+        sits in the code. The same scenario on `TokenService`, or on its shim for callbacks, passes under every schedule that the
+        tests try.
+
+        `swift run race-lab --museum` prints this table and a diagram of each bug, and the documentation site has both. Do not
+        edit `Docs/Museum.md`: `swift run race-lab --museum | sed '/^\(diagramsHeading)/,$d' > Docs/Museum.md` writes it, and a
+        test compares it with the exhibits. Schedules fit one build configuration; these are a \(build) build's. Bugs marked [R] were
+        reproduced by running the project, those marked [S] read in its source; the others are in issues and pull requests.
         """
 
     private static let head = """
@@ -55,32 +62,25 @@ public enum MuseumPage {
     private static func row(_ finding: Finding) -> String {
         let (exhibit, failure) = finding
         let found = failure.map { ["\($0.number)", $0.strategy, name(of: $0.schedule)] } ?? ["–", "–", "–"]
-        let lesson = "[\(exhibit.lesson)](#\(anchor(exhibit)))"
-        return "| " + (["\(exhibit.number)", lesson, exhibit.source] + found).joined(separator: " | ") + " |"
+        return "| " + (["\(exhibit.number)", exhibit.lesson, exhibit.source] + found).joined(separator: " | ") + " |"
     }
 
     private static func name(of schedule: Schedule) -> String {
         schedule.choices.isEmpty ? "none: the first choice each time" : "`\(schedule)`"
     }
 
-    private static func anchor(_ exhibit: Exhibit) -> String { "museum-\(exhibit.number)" }
-
     private static func section(_ finding: Finding) -> String? {
         guard let failure = finding.failure else { return nil }
         return """
-            <a id="\(anchor(finding.exhibit))"></a>
-            <details>
-            <summary>\(finding.exhibit.number). \(finding.exhibit.lesson)</summary>
+            ### \(finding.exhibit.number). \(finding.exhibit.lesson)
 
             ```text
             \(shortened(failure.diagram))
             ```
-
-            </details>
             """
     }
 
-    /// How many lines a diagram has at most: what is longer says the same over and over.
+    /// The most lines of a diagram; longer ones repeat themselves.
     private static let longest = 120
 
     private static func shortened(_ diagram: String) -> String {
