@@ -7,7 +7,7 @@ import Dispatch
 /// The first and the failing schedule run twice: the same choices must lead to the same execution. A failure's schedule is
 /// shrunk, unless it cannot be repeated.
 ///
-/// An execution runs on a thread of its exploration's own; explorations do not disturb each other. One runs for every two
+/// Each exploration has a thread of its own, so that explorations do not disturb each other. One runs for every two
 /// processors; the others wait for their turn. Every schedule is fair: a task that was passed over some hundred times is
 /// picked, so that waiting by yielding is not a livelock.
 ///

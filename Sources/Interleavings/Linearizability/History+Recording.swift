@@ -1,13 +1,12 @@
-/// Recording a call around the code that makes it.
+/// Recording a call together with the code that makes it.
 extension History {
     /// Records a call and what it returns.
     ///
-    /// If `body` throws, nobody knows whether the operation took effect: it counts as one that may still do so at any later
-    /// moment, or never. Pass `outcome` to give errors a meaning.
+    /// If `body` throws, the operation may take effect at any later moment, or never. Pass `outcome` to give errors a meaning.
     ///
     /// - Parameters:
-    ///   - caller: Who calls: a name for the report.
-    ///   - operation: What is asked for.
+    ///   - caller: The caller's name in the report.
+    ///   - operation: The operation that is called.
     ///   - body: Makes the call, on the caller's actor.
     /// - Returns: What `body` returned.
     @inlinable @discardableResult
@@ -20,12 +19,11 @@ extension History {
 
     /// Records a synchronous call and what it returns.
     ///
-    /// If `body` throws, the operation counts as one that may take effect at any later moment, or never. Pass `outcome` to
-    /// give errors a meaning.
+    /// If `body` throws, the operation may take effect at any later moment, or never. Pass `outcome` to give errors a meaning.
     ///
     /// - Parameters:
-    ///   - caller: Who calls: a name for the report.
-    ///   - operation: What is asked for.
+    ///   - caller: The caller's name in the report.
+    ///   - operation: The operation that is called.
     ///   - body: Makes the call.
     /// - Returns: What `body` returned.
     @inlinable @discardableResult
@@ -36,11 +34,11 @@ extension History {
         try record(caller, operation, body) { try? $0.get() }
     }
 
-    /// Records a call and what its result means to the specification.
+    /// Records a call and its result in the specification's terms.
     ///
     /// - Parameters:
-    ///   - caller: Who calls: a name for the report.
-    ///   - operation: What is asked for.
+    ///   - caller: The caller's name in the report.
+    ///   - operation: The operation that is called.
     ///   - body: Makes the call, on the caller's actor.
     ///   - outcome: Translates the value or the error; `nil` if the operation may take effect at any later moment, or never.
     /// - Returns: What `body` returned.
@@ -56,11 +54,11 @@ extension History {
         return try result.get()
     }
 
-    /// Records a synchronous call and what its result means to the specification.
+    /// Records a synchronous call and its result in the specification's terms.
     ///
     /// - Parameters:
-    ///   - caller: Who calls: a name for the report.
-    ///   - operation: What is asked for.
+    ///   - caller: The caller's name in the report.
+    ///   - operation: The operation that is called.
     ///   - body: Makes the call.
     ///   - outcome: Translates the value or the error; `nil` if the operation may take effect at any later moment, or never.
     /// - Returns: What `body` returned.
