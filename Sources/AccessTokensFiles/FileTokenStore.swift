@@ -6,11 +6,11 @@ import TokenServiceConcurrency
 /// A token store in one file that only its owner can read and that a crash at any moment leaves whole.
 ///
 /// A save writes a temporary file beside the token file, waits until the disk has it, renames it over the token file, and
-/// waits for the directory. Whoever reads, in whatever process, finds the earlier token or the new one, nothing between.
+/// waits for the directory. A reader, in whatever process, finds the earlier token or the new one, never a mixture.
 ///
 /// **Concurrent calls.** Operations of one store run one after another in the order of the calls, on a queue of its own,
 /// since a disk may take its time. Two stores at one path, in one process or several, never mix their tokens: the last
-/// save wins. That is no lock: two processes that refresh with the same one-time refresh token still both spend it.
+/// save wins. This is not a lock: two processes that refresh with the same one-time refresh token still both spend it.
 ///
 /// **What is not ours stays.** All three throw for another user's file, which that user may have put there.
 /// ``load()`` and ``save(_:)`` throw for a file that is not a whole token file of this version, and leave it as it is.
@@ -65,7 +65,7 @@ public final class FileTokenStore: TokenStore {
     /// Removes the token file and what killed processes left; not an error if there is none.
     ///
     /// A file that does not begin like a token file stays, with an error. An empty one is removed: nothing is lost. A
-    /// left-over that can't be removed is no error once the token file is gone; later operations try it again.
+    /// left-over that can't be removed is not an error once the token file is gone; later operations try it again.
     @concurrent public func remove() async throws {
         try await onQueue { try $0.remove() }
     }

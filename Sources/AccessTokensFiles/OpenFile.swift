@@ -43,12 +43,12 @@ struct OpenFile: ~Copyable {
         return status
     }
 
-    /// Lets the owner read and write and nobody do anything else, whatever the umask.
+    /// Lets the owner read and write, and permits nothing else, whatever the umask.
     func protect() throws(SystemFailure) {
         _ = try systemCall { fchmod(descriptor, 0o600) }
     }
 
-    /// Whether nobody else had the file locked; the lock ends with this value, or with the process.
+    /// Locks the file, unless it is locked already; the lock ends with this value, or with the process.
     func lock() throws(SystemFailure) -> Bool {
         do {
             _ = try systemCall { flock(descriptor, LOCK_EX | LOCK_NB) }

@@ -19,7 +19,7 @@ extension TokenFile {
         case .unsupportedVersion(let version):
             TokenFileError(.unsupportedVersion, path: path, detail: "version \(version), not \(StoredTokenFormat.version)")
         case .notRepresentable:
-            TokenFileError(.writeFailed, path: path, detail: "the moment of its receipt is no finite number")
+            TokenFileError(.writeFailed, path: path, detail: "the time of its receipt is not a finite number")
         case .tooLarge:
             TokenFileError(.writeFailed, path: path, detail: "the token is larger than \(StoredTokenFormat.largest) bytes")
         }

@@ -10,8 +10,8 @@ import Glibc
 
 /// The temporary files: `.NAME.0123456789abcdef.tmp` beside `NAME`.
 ///
-/// Whoever writes one has it locked, and the system unlocks it when the process dies, however it dies. One that can be
-/// locked is therefore a left-over, and one that cannot is a save under way, in this process or another.
+/// The process that writes one has it locked, and the system unlocks it when the process dies, however it dies. So one that can
+/// be locked is a left-over, and one that cannot belongs to a running save, in this process or another.
 extension TokenFile {
     /// Writes the bytes to a temporary file and puts it in the token file's place.
     func replace(with bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
@@ -56,7 +56,7 @@ extension TokenFile {
 
     /// Removes the temporary files of killed processes, as far as it can.
     ///
-    /// Those that resist are no reason to lose a new token, or to call a removed one kept: the next operation tries again.
+    /// A failure must not lose a new token, or report a removed one as kept: the next operation tries again.
     func removeLeftovers(in directory: borrowing OpenFile) {
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: self.directory)) ?? [] where isTemporary(entry) {
             guard let file = try? OpenFile(entry, in: directory), (try? file.lock()) ?? false else { continue }

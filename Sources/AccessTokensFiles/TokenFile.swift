@@ -10,13 +10,13 @@ import Glibc
 
 /// The file at a path, and what can be done with it; the calls block.
 ///
-/// Each operation opens the directory once and works inside it, so that a directory moved meanwhile is no half of two.
+/// Each operation opens the directory once and works inside it, so that a directory that is moved meanwhile makes no difference.
 struct TokenFile: Sendable {
     let path: String
     let directory: String
     let name: String
 
-    /// - Parameter path: A complete path; one that is not, or names no file, is an error of each operation.
+    /// - Parameter path: A complete path to a file; any other is an error of each operation.
     init(path: String) {
         self.path = path
         let bytes = path.utf8
@@ -37,7 +37,7 @@ struct TokenFile: Sendable {
 
     func save(_ stored: StoredToken) throws(TokenFileError) {
         let directory = try openDirectory()
-        // What cannot be loaded is not replaced either: it may be all that somebody has.
+        // A file that can't be loaded is not replaced either: it may hold a user's only grant.
         if let file = try open(in: directory) { _ = try decode(try bytes(of: file)) }
         let bytes = try encode(stored)
         removeLeftovers(in: directory)
@@ -108,7 +108,7 @@ struct TokenFile: Sendable {
         } catch let error as TokenFileError {
             throw error
         } catch {
-            throw TokenFileError(.unreadable, path: path, detail: "for no known reason")
+            throw TokenFileError(.unreadable, path: path, detail: "for an unknown reason")
         }
     }
 }

@@ -73,12 +73,14 @@ extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible 
         // Quoted and escaped: a path may hold line breaks.
         let name = String(reflecting: path)
         return switch code {
-        case .invalidPath: "\(name) is no path of a token file: \(detail). Give the path of a file in an existing directory."
+        case .invalidPath:
+            "\(name) can't be the path of a token file: \(detail). Give the path of a file in an existing directory."
         case .noDirectory: "The directory of the token file \(name) cannot be opened: \(detail). Create or mount it."
         case .unreadable: "The token file \(name) cannot be read: \(detail). Check its owner, its permissions and the disk."
-        case .notATokenFile: "At \(name) is no token file: \(detail). It was left as it is; move it away or give another path."
+        case .notATokenFile:
+            "The file at \(name) is not a token file: \(detail). It was left as it is; move it away or give another path."
         case .foreignOwner:
-            "The file at \(name) is another user's: \(detail). It was left as it is; remove it, or change its owner."
+            "The file at \(name) belongs to another user: \(detail). It was left as it is; remove it, or change its owner."
         case .damaged:
             "The token file \(name) is damaged: \(detail). It was left as it is; bring it back from a backup, or remove it and "
                 + "sign in again."

@@ -32,7 +32,7 @@ public struct ClientCredentialsLoader: TokenLoader {
     ///   - additionalParameters: What else the server wants to know, such as `audience` or `resource` (RFC 8707). They may
     ///     be quoted in errors, so none may be a secret, or a parameter that belongs to a grant or to the authentication.
     ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none; `nil`: until it is invalidated. A load
-    ///     every five minutes costs little; a token kept for ever is refused one day, and only callers that call
+    ///     every five minutes costs little; a token that is kept without end is refused one day, and only callers that call
     ///     `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is but recommended).
     ///   - transport: What carries the requests.
     ///   - wallClock: The time, which only a `Retry-After` with a date is compared with.
@@ -58,7 +58,7 @@ public struct ClientCredentialsLoader: TokenLoader {
             adding: additionalParameters)
         // RFC 6749 §4.4: this grant is for confidential clients only.
         guard authentication != .publicClient else {
-            throw OAuthError(.invalidConfiguration, detail: "a public client has no client credentials")
+            throw OAuthError(.invalidConfiguration, detail: "a public client can't use client credentials")
         }
     }
 
@@ -69,7 +69,7 @@ public struct ClientCredentialsLoader: TokenLoader {
         try await endpoint.send(grant, about: previous).token()
     }
 
-    /// Yes: asking twice yields two tokens and harms nobody.
+    /// Yes: asking twice yields two tokens and does no harm.
     public var isRepeatable: Bool { true }
 }
 

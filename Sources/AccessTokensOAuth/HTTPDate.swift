@@ -8,7 +8,7 @@ import Foundation
 ///
 /// Source: RFC 9110 §5.6.7.
 enum HTTPDate {
-    /// Returns the date, in any of the three formats that a recipient must accept; `nil` if it is none.
+    /// Returns the date, in any of the three formats that a recipient must accept; `nil` if the text is not a date.
     ///
     ///     Sun, 06 Nov 1994 08:49:37 GMT       IMF-fixdate
     ///     Sunday, 06-Nov-94 08:49:37 GMT      RFC 850
@@ -18,7 +18,7 @@ enum HTTPDate {
     ///
     /// - Parameter now: What a year of two digits is near to: never more than 50 years later.
     static func parse(_ text: String, now: Date) -> Date? {
-        // A short text only: anything longer is no date, and needs no splitting.
+        // No date is longer, so a longer text needs no splitting.
         guard text.utf8.count <= 40 else { return nil }
         let parts = text.split { " ,-:".contains($0) }
         switch parts.count {

@@ -6,7 +6,7 @@ import Foundation
 
 /// Finds the members of a JSON object that we read, each as often as it comes, also where a decoder gives up.
 ///
-/// A decoder tells neither of a repeated name, nor of anything in a body that breaks a rule somewhere.
+/// A decoder does not report a repeated name, and returns nothing of a body that breaks a rule anywhere.
 struct MemberScanner {
     private let bytes: [UInt8]
     private var index = 0
@@ -17,7 +17,7 @@ struct MemberScanner {
 
     /// Returns the object's own members in their order, with their text where the value is a whole string.
     ///
-    /// As many as come before the body breaks off; none if it is no object.
+    /// Returns those before the body breaks off; none if it is not an object.
     mutating func members() -> [(name: TokenMember, text: String?)] {
         // A byte order mark may stand in front, and blanks.
         guard bytes.first(where: { !" \t\r\n\u{FEFF}".utf8.contains($0) }) == UInt8(ascii: "{") else { return [] }

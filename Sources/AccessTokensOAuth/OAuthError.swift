@@ -13,9 +13,9 @@ public import Foundation
 public struct OAuthError: TokenLoadFailure, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The loader was given something that no request can be made of; nothing was sent.
+        /// The loader's configuration is invalid; nothing was sent.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
-        /// There is no refresh token to load with: nobody has signed in since the start or the last sign-out; nothing was sent.
+        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out; nothing was sent.
         public static let notSignedIn = Code(description: "notSignedIn")
         /// The server could not be reached, or the connection ended before its answer did.
         public static let connectionFailed = Code(description: "connectionFailed")
@@ -25,7 +25,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let refused = Code(description: "refused")
         /// The server redirected the request, which is not followed with credentials (RFC 9700 §4.12).
         public static let redirected = Code(description: "redirected")
-        /// The server's answer is no token response: HTML, empty, cut off, too long, members missing or of wrong types.
+        /// The server's answer is not a token response: HTML, empty, cut off, too long, members missing or of wrong types.
         public static let unreadableResponse = Code(description: "unreadableResponse")
         /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
         public static let unsupportedTokenType = Code(description: "unsupportedTokenType")
@@ -89,7 +89,7 @@ extension OAuthError: CustomStringConvertible, CustomDebugStringConvertible, Cus
             "The authorization server redirected the request (\(statusText)), which would give the client's credentials to "
                 + "another address: configure the endpoint's final URL."
         case .unreadableResponse:
-            "The authorization server's answer (\(statusText)) is no token response: \(detail ?? "it cannot be read"). "
+            "The authorization server's answer (\(statusText)) is not a token response: \(detail ?? "it cannot be read"). "
                 + "Check the token endpoint's URL."
         case .unsupportedTokenType:
             "The authorization server issued a token of type \(detail ?? "unknown"): have it issue Bearer tokens."

@@ -19,10 +19,10 @@ public import Foundation
 /// callers the reason, and asks again after the longest pause, since each attempt spends a refresh token. Neither the loader nor
 /// its errors show a secret.
 ///
-/// Each load is one request, which the loader neither repeats nor redirects: after a lost answer nobody knows whether the
-/// server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load presents
-/// it again all the same, since there is no other: a server that has replaced it may then end the session, and callers
-/// get an error with the remedy `signIn`.
+/// Each load is one request, which the loader neither repeats nor redirects: after a lost answer the client can't know whether
+/// the server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load presents it
+/// again all the same, since there is no other: a server that has replaced it may then end the session, and callers get an
+/// error with the remedy `signIn`.
 ///
 /// Source: RFC 6749 §6.
 public struct RefreshTokenLoader: TokenLoader {

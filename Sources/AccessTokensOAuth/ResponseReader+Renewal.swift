@@ -10,7 +10,7 @@ extension ResponseReader {
     /// Returns the token that an answer to a refresh token grants, with the refresh token for the next load.
     ///
     /// An answer that has replaced the refresh token must not be thrown away, whatever else is wrong with it: the server
-    /// would take the old one for stolen. So a lifetime that is no number counts as missing, and a refresh token beside an
+    /// would take the old one for stolen. So a lifetime that is not a number counts as missing, and a refresh token beside an
     /// access token that cannot be used is handed over together with the reason.
     ///
     /// - Parameters:
@@ -22,9 +22,9 @@ extension ResponseReader {
             var reader = self
             reader.response.body = TokenJSON.withoutNonNumbers(response.body)
             try reader.requireRenewal()
-            let grant = try reader.grant()
-            if case .negative = grant.expiresIn { throw unusableLifetime }
-            return renewedToken(grant, of: previous, scope: scope)
+            let body = try reader.tokenBody()
+            if case .negative = body.expiresIn { throw unusableLifetime }
+            return renewedToken(body, of: previous, scope: scope)
         } catch {
             guard let refreshToken = salvagedRefreshToken(replacing: previous) else { throw error }
             throw SalvagedGrant(
@@ -32,7 +32,7 @@ extension ResponseReader {
         }
     }
 
-    /// Returns the refresh token of an answer that is otherwise of no use; `nil` if there is none but the old one.
+    /// Returns the new refresh token of an answer that is otherwise useless; `nil` if there is none.
     ///
     /// Of several the last: so most parsers read a repeated name (RFC 8259 §4). A refusal with a status of its own issues nothing.
     private func salvagedRefreshToken(replacing previous: AccessToken) -> String? {
@@ -41,7 +41,7 @@ extension ResponseReader {
         return TokenJSON.refreshTokens(in: response.body).last { !$0.isEmpty && !$0.utf8.elementsEqual(old.utf8) }
     }
 
-    /// Throws what the server has against the request, if it has.
+    /// Throws the server's error if it refused the request.
     ///
     /// A refusal without an error code may be about the refresh token as well as about the client: Glewlwyd 2.7.5 refuses a
     /// used refresh token with an empty 400. To guess a sign-out at once would be worse than to ask again after the longest
@@ -60,8 +60,8 @@ extension ResponseReader {
         }
     }
 
-    private func renewedToken(_ grant: Grant, of previous: AccessToken, scope: String?) -> AccessToken {
-        let token = token(grant, lifetime: grant.expiresIn?.duration ?? lifetimeWhenMissing)
+    private func renewedToken(_ body: TokenBody, of previous: AccessToken, scope: String?) -> AccessToken {
+        let token = token(body, lifetime: body.expiresIn?.duration ?? lifetimeWhenMissing)
         return AccessToken(
             token.value, tokenType: token.tokenType, lifetime: token.lifetime, refreshIn: token.refreshIn,
             scope: token.scope ?? scope ?? previous.scope, refreshToken: token.refreshToken ?? previous.refreshToken)

@@ -12,8 +12,8 @@ import Foundation
 enum RetryAfter {
     /// Returns how long a server asks to wait: seconds, or the time from `now` until a date.
     ///
-    /// `nil` for what is neither, and for no wait at all (zero, a date in the past): that is no wish, and must not end a
-    /// pause that the client makes by itself.
+    /// `nil` for anything else, and for no wait at all (zero, a date in the past), which must not end a pause that the client
+    /// makes by itself.
     static func wait(_ value: String, now: Date) -> Duration? {
         let value = value.trimming { $0 == " " || $0 == "\t" }
         let seconds =

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension TokenEndpoint {
-    /// Creates an endpoint, or throws what is wrong with it, before anything is sent.
+    /// Creates an endpoint after checking it, before anything is sent.
     ///
     /// - Parameters:
     ///   - name: What errors call the URL.
@@ -24,14 +24,14 @@ extension TokenEndpoint {
         func require(_ condition: Bool, _ problem: String) throws(OAuthError) {
             guard condition else { throw OAuthError(.invalidConfiguration, detail: problem) }
         }
-        try require(url.host?.isEmpty == false, "the \(name) names no host")
-        try require(url.fragment == nil, "the \(name) must have no fragment")
-        try require(url.user == nil && url.password == nil, "the \(name) must name no user and no password")
+        try require(url.host?.isEmpty == false, "the \(name) must name a host")
+        try require(url.fragment == nil, "the \(name) must not have a fragment")
+        try require(url.user == nil && url.password == nil, "the \(name) must not contain a user or a password")
         try require(
             Origin(url)?.isPrivate == true, "the \(name) must begin with https, or with http for a loopback address")
         try require(!client.id.isEmpty, "the client id is empty")
         if client.authentication == .publicClient {
-            try require(client.secret.isEmpty, "a public client has no secret, or is none")
+            try require(client.secret.isEmpty, "a public client must not have a secret")
         } else {
             try require(!client.secret.isEmpty, "the client secret is empty")
         }
@@ -41,8 +41,8 @@ extension TokenEndpoint {
             Self.reserved.isDisjoint(with: inQuery) && !inQuery.contains { additional[$0] != nil },
             "the \(name)'s query repeats a parameter of the form")
         for (name, value) in additional.sorted(by: { $0.key < $1.key }) {
-            try require(!name.isEmpty && !value.isEmpty, "the additional parameter '\(name)' has no name or no value")
-            try require(!Self.reserved.contains(name), "the parameter '\(name)' cannot be an additional one")
+            try require(!name.isEmpty && !value.isEmpty, "the additional parameter '\(name)' must have a name and a value")
+            try require(!Self.reserved.contains(name), "the parameter '\(name)' belongs to the loader and can't be added")
         }
     }
 

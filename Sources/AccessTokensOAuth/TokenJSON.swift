@@ -8,12 +8,12 @@ import Foundation
 ///
 /// Source: RFC 6749 §5.1; RFC 8259.
 enum TokenJSON {
-    /// Why a body cannot be read, in words that quote nothing of it.
+    /// Why a body cannot be read, without quoting it.
     struct Problem: Error {
         let text: String
     }
 
-    /// Decodes the body: one object in UTF-8, whose members that we read come once.
+    /// Decodes the body: one object in UTF-8 that repeats none of the members that we read.
     static func decode<Members: Decodable>(_ type: Members.Type, from body: Data) throws(Problem) -> Members {
         guard !body.isEmpty else { throw Problem(text: "it is empty") }
         guard body.count <= TokenResponse.maximumBodySize else { throw Problem(text: "it is too long") }
@@ -24,16 +24,17 @@ enum TokenJSON {
         do {
             let members = try JSONDecoder().decode(type, from: body)
             // Only a known name is repeated in the text: nothing else of the body is.
-            if let name = repeatedMember(in: body) { throw Problem(text: "\(name) comes twice") }
+            if let name = repeatedMember(in: body) { throw Problem(text: "\(name) is repeated") }
             return members
         } catch let problem as Problem {
             throw problem
         } catch DecodingError.keyNotFound(let key, _) {
             throw Problem(text: "\(key.stringValue) is missing")
         } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
-            throw Problem(text: context.codingPath.last.map { "\($0.stringValue) has a wrong type" } ?? "it is no JSON object")
+            throw Problem(
+                text: context.codingPath.last.map { "\($0.stringValue) has the wrong type" } ?? "it is not a JSON object")
         } catch DecodingError.dataCorrupted(let context) {
-            throw Problem(text: context.codingPath.last.map { "\($0.stringValue) has a wrong value" } ?? "it is not JSON")
+            throw Problem(text: context.codingPath.last.map { "\($0.stringValue) has an invalid value" } ?? "it is not JSON")
         } catch {
             throw Problem(text: "it is not JSON")
         }

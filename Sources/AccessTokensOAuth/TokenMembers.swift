@@ -12,15 +12,15 @@ enum TokenMember: String, CodingKey {
     case errorDescription = "error_description"
 }
 
-/// A successful answer, with every member checked: an invalid one is a `DecodingError`, but for ``expiresIn``.
+/// The body of a successful answer; each invalid member is a `DecodingError`, but for ``expiresIn``.
 ///
 /// A member that is `null` or empty counts as absent.
 ///
 /// Source: RFC 6749 §5.1, §3.2.
-struct Grant: Decodable {
+struct TokenBody: Decodable {
     let accessToken: String
     let tokenType: String
-    /// As it came: what an unreadable one is worth depends on what else would be lost.
+    /// As it came: whether an unreadable one is an error depends on what else would be lost.
     let expiresIn: ServerSeconds?
     let refreshIn: Duration?
     let refreshToken: String?
@@ -40,12 +40,12 @@ struct Grant: Decodable {
     }
 }
 
-/// What an answer that is an error says, as far as it can be read (RFC 6749 §5.2).
-struct Refusal: Decodable {
+/// The body of an error, as far as it can be read (RFC 6749 §5.2).
+struct ErrorBody: Decodable {
     let error: String?
     let errorDescription: String?
 
-    /// Tokens that stand beside the error, which it may repeat.
+    /// Tokens beside the error, whose text may repeat them.
     let tokens: [String]
 
     init(from decoder: any Decoder) throws {

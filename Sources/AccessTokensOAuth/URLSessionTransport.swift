@@ -21,9 +21,10 @@ import FoundationNetworking
 ///   (`//a%2fb/`, `//a%40b/`, `//a%00b/`);
 /// - a `Content-Length` between 9223372036854775296 and 9223372036854775807.
 ///
-/// And while Foundation reads an answer with tens of thousands of header lines, which takes it seconds, all sessions of the
-/// process wait; the time limit and cancellations hold all the same. A program that must bear such a server brings a
-/// ``TokenTransport`` over an HTTP client of its own.
+/// Two things make all sessions of the process wait: while Foundation reads an answer with tens of thousands of header lines,
+/// which takes it seconds; and when an exchange is given up while the host's name is looked up, until the lookup has ended. Time
+/// limits and cancellations hold all the same. A program that must bear such a server brings a ``TokenTransport`` over an HTTP
+/// client of its own.
 public struct URLSessionTransport: TokenTransport {
     /// How long one exchange may take altogether, from the connection to the last byte.
     public let timeLimit: Duration

@@ -1,11 +1,11 @@
 import TokenServiceConcurrency
 import TokenServiceHTTP
 
-/// Those who need a connection of their own: so many at a time for each origin, the others wait in line.
+/// Limits how many connections of their own the messages to one origin have at a time; the others wait in line.
 ///
-/// Each of these connections is in a session of its own, and so none of the sessions keeps to the number.
+/// Each of these connections is in a session of its own, so no session can keep to the limit.
 final class ConnectionLine: Sendable {
-    /// One of the connections that an origin may have; given back when it is let go.
+    /// One of the connections that an origin may have; its release gives it back.
     final class Place: Sendable {
         private let line: ConnectionLine
         private let origin: Origin
@@ -20,7 +20,7 @@ final class ConnectionLine: Sendable {
         }
     }
 
-    /// What someone waits to do with a place.
+    /// What a message does when it gets a place.
     typealias Start = @Sendable (Place) -> Void
 
     private struct Line {
@@ -36,12 +36,12 @@ final class ConnectionLine: Sendable {
     private let limit: Int
     private let state = Lock(State())
 
-    /// Creates a line for so many connections, one at least.
+    /// Creates a line for that many connections to each origin, at least one.
     init(limit: Int) {
         self.limit = max(limit, 1)
     }
 
-    /// Calls `start` with a place, now or when it is its turn; returns the number under which it waits.
+    /// Calls `start` with a place, now or when its turn comes; returns the number to leave the line with.
     func enter(for origin: Origin, _ start: @escaping Start) -> Int {
         let (number, isFree) = state.withLock { state in
             state.lastNumber += 1
@@ -58,9 +58,9 @@ final class ConnectionLine: Sendable {
         return number
     }
 
-    /// Ends the waiting under a number, if it has not ended.
+    /// Leaves the line, if it has not got a place yet.
     func leave(_ number: Int, for origin: Origin) {
-        // What waited is destroyed after the lock: it may be the last to hold foreign objects.
+        // Destroyed after the lock: the closure may be the last owner of foreign objects.
         _ = state.withLock { state -> Start? in
             guard let index = state.lines[origin]?.waiting.firstIndex(where: { $0.number == number }) else { return nil }
             return state.lines[origin]?.waiting.remove(at: index).start

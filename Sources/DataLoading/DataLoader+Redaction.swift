@@ -2,8 +2,8 @@
 ///
 /// On Linux reflecting a `URLSession` in flight also ends the process.
 extension DataLoader: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// How many performances have not ended.
-    public var description: String { "DataLoader(\(pending.count) under way)" }
+    /// How many requests are running.
+    public var description: String { "DataLoader(\(running.count) under way)" }
 
     /// The same as ``description``: a debugger's log is a log.
     public var debugDescription: String { description }

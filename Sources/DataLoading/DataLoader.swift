@@ -11,39 +11,39 @@ public import Foundation
 /// A loader shares nothing but a session, a cache and a token service with the other loaders of its ``DataLoaderFactory``:
 /// cancelling one's requests leaves the others' alone. All methods may be called concurrently, from any thread.
 ///
-/// **The scope of the work is the owner's lifetime**: performances do not keep their loader. An async caller of
-/// ``perform(_:)`` does, while it waits; cancel its task, or call ``cancelAll()``.
+/// **The scope of the work is the owner's lifetime**: running requests don't keep their loader alive. An async caller of
+/// ``perform(_:)`` does while it waits; cancel its task, or call ``cancelAll()``.
 public final class DataLoader: Sendable {
-    private let performance: Performance
+    private let runner: RequestRunner
     private let queue: DispatchQueue
-    let pending = Pending()
+    let running = RunningRequests()
 
-    init(_ performance: Performance, queue: DispatchQueue) {
-        self.performance = performance
+    init(_ runner: RequestRunner, queue: DispatchQueue) {
+        self.runner = runner
         self.queue = queue
     }
 
     deinit {
-        pending.cancelAll()
+        running.cancelAll()
     }
 
     /// Performs a request and returns the answer, whose status is a success.
     ///
     /// The current token is attached where it belongs (``OriginTokens``). If the server refuses it with a 401, it is invalidated
-    /// and the request sent once more with a new one; however many requests are refused at a time, there is one load.
+    /// and the request is sent once more with a new one. However many requests are refused at the same time, there is one load.
     /// Redirects are followed, without the token when they lead to another origin. Nothing else is repeated, but for what
     /// `URLSession` does by itself: if a connection that was used before ends without an answer, a `GET` or `HEAD` may be sent
     /// again on the next one.
     ///
     /// - Throws: ``DataLoadingError``; `TokenServiceError` if there is no token; `CancellationError` at once when the calling
-    ///   task, or the performance, is cancelled.
+    ///   task, or the request, is cancelled.
     public func perform(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
-        let performance = start(request)
+        let started = start(request)
         return try await withTaskCancellationHandler {
-            try await performance.response()
+            try await started.response()
         } onCancel: {
-            performance.cancel()
+            started.cancel()
         }
     }
 
@@ -61,35 +61,35 @@ public final class DataLoader: Sendable {
 
     /// Performs a request and calls the handler with the outcome, once, on the loader's queue.
     ///
-    /// After a cancellation, of this performance, of all, or by the loader's release, the handler is never called, and what it
-    /// holds is let go. See ``StatefulRequest/cancel()`` for the one gap. Otherwise like ``perform(_:)``.
+    /// After the request was cancelled, alone, with all others, or by the loader's release, the handler is never called, and what
+    /// it holds is released. See ``StatefulRequest/cancel()`` for the one gap. Otherwise like ``perform(_:)``.
     ///
-    /// - Returns: The performance, to watch or to cancel; it goes on if nobody keeps it.
+    /// - Returns: The running request, to watch or to cancel; it goes on if you don't keep it.
     @discardableResult
     public func perform(_ request: Request, then handler: @escaping StatefulRequest.Handler) -> StatefulRequest {
         start(request, then: handler)
     }
 
-    /// Starts to perform a request and returns the performance, with its state; otherwise like ``perform(_:)``.
+    /// Starts to perform a request and returns it with its state; otherwise like ``perform(_:)``.
     ///
-    /// - Returns: The performance, to watch, to wait for or to cancel; it goes on if nobody keeps it.
+    /// - Returns: The running request, to watch, to wait for or to cancel; it goes on if you don't keep it.
     public func start(_ request: Request) -> StatefulRequest {
         start(request, then: nil)
     }
 
-    /// Cancels all performances that have not ended; later ones are not affected.
+    /// Cancels all running requests; later ones are not affected.
     public func cancelAll() {
-        pending.cancelAll()
+        running.cancelAll()
     }
 
     private func start(_ request: Request, then handler: StatefulRequest.Handler?) -> StatefulRequest {
         let stateful = request.makeStateful(then: handler)
-        let number = pending.add(stateful)
+        let number = running.add(stateful)
         // Neither closure holds the loader, or its release could cancel nothing.
-        stateful.start(on: queue) { [performance] report in
-            try await performance.response(to: request, reporting: report)
-        } then: { [pending] in
-            pending.remove(number)
+        stateful.start(on: queue) { [runner] report in
+            try await runner.response(to: request, reporting: report)
+        } then: { [running] in
+            running.remove(number)
         }
         return stateful
     }

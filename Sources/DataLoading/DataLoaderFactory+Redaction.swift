@@ -1,7 +1,7 @@
 /// What a factory says of itself: not its session, which holds the requests in flight with their tokens.
 extension DataLoaderFactory: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Which origins get tokens.
-    public var description: String { "DataLoaderFactory(\(performance.tokens.map { "\($0)" } ?? "no tokens"))" }
+    public var description: String { "DataLoaderFactory(\(runner.tokens.map { "\($0)" } ?? "no tokens"))" }
 
     /// The same as ``description``: a debugger's log is a log.
     public var debugDescription: String { description }

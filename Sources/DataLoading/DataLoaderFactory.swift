@@ -17,10 +17,11 @@ public import Foundation
 ///
 /// On Linux some answers end the process inside Foundation (Swift 6.3): a connection closed between two lines of the header, a
 /// chunked answer with a trailer, a redirect to `//[::1]/` or to a host with percent-encoded characters, a `Content-Length` near
-/// 2⁶³. One with tens of thousands of header lines holds up all sessions of the process for seconds. Send requests to servers that
-/// may do that with an HTTP client of your own, which takes its tokens from the `TokenService`.
+/// 2⁶³. One with tens of thousands of header lines holds up all sessions of the process for seconds. A request that is given up
+/// while its host's name is looked up does so until the lookup has ended. Send requests to servers that may do that with an HTTP
+/// client of your own, which takes its tokens from the `TokenService`.
 public struct DataLoaderFactory: Sendable {
-    let performance: Performance
+    let runner: RequestRunner
 
     /// Creates a factory.
     ///
@@ -39,13 +40,13 @@ public struct DataLoaderFactory: Sendable {
     public init(
         session: URLSession = .shared, cache: URLCache? = nil, cookies: HTTPCookieStorage? = nil, tokens: OriginTokens? = nil
     ) {
-        performance = Performance(session: SharedSession(like: session, cache: cache, cookies: cookies), tokens: tokens)
+        runner = RequestRunner(session: SharedSession(like: session, cache: cache, cookies: cookies), tokens: tokens)
     }
 
     /// Makes a loader for one owner.
     ///
     /// - Parameter queue: Where completion handlers are called, one at a time if it is serial; a queue of its own unless given.
     public func makeLoader(queue: DispatchQueue = DispatchQueue(label: "DataLoader")) -> DataLoader {
-        DataLoader(performance, queue: queue)
+        DataLoader(runner, queue: queue)
     }
 }

@@ -9,13 +9,13 @@ public import Foundation
 
 /// Why a request brought nothing that its caller can use.
 ///
-/// Two other errors come from a performance: a `TokenServiceError` as it is, if there is no token, and `CancellationError`.
+/// A request may end with two other errors: the `TokenServiceError` if there is no token, and `CancellationError`.
 public struct DataLoadingError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// Tokens were to be bound to something that is no origin, or is neither TLS nor loopback, or where a proxy would read them.
+        /// Tokens can't be bound to this URL: it has no origin, uses neither TLS nor loopback, or a proxy would read them.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
-        /// No request can be made of what was given; nothing was sent.
+        /// The request is invalid; nothing was sent.
         public static let invalidRequest = Code(description: "invalidRequest")
         /// The token is of a type, or has characters, that the `Authorization` header cannot carry; nothing was sent.
         public static let unusableToken = Code(description: "unusableToken")
@@ -27,7 +27,7 @@ public struct DataLoadingError: Error, Sendable {
         public static let responseTooLong = Code(description: "responseTooLong")
         /// The server redirected to where the request must not go, or too often.
         public static let redirectRefused = Code(description: "redirectRefused")
-        /// The server answered 401: for want of a token, or although it had a new one (RFC 9110 §15.5.2).
+        /// The server answered 401: there was no token, or it refused a new one as well (RFC 9110 §15.5.2).
         public static let unauthorized = Code(description: "unauthorized")
         /// The server refused the token, and the body cannot be sent again with a new one; the next request has that.
         public static let bodyNotReplayable = Code(description: "bodyNotReplayable")
@@ -35,7 +35,7 @@ public struct DataLoadingError: Error, Sendable {
         public static let insufficientScope = Code(description: "insufficientScope")
         /// The server answered with any other status that is not a success.
         public static let unacceptableStatus = Code(description: "unacceptableStatus")
-        /// The answer arrived, and is not of the type that was asked for.
+        /// The answer arrived, and is not of the requested type.
         public static let undecodable = Code(description: "undecodable")
 
         /// The code's name, for logs and metrics.
@@ -89,19 +89,19 @@ extension DataLoadingError: CustomStringConvertible, CustomDebugStringConvertibl
     private var explanation: String {
         switch code {
         case .invalidConfiguration: "Tokens can't be bound to this origin"
-        case .invalidRequest: "No request can be made of this, nothing was sent"
+        case .invalidRequest: "The request is invalid, nothing was sent"
         case .unusableToken: "The token can't be sent in an Authorization header"
         case .connectionFailed: "The server could not be reached"
         case .timedOut: "The server did not answer within the session's time limit"
         case .responseTooLong: "The answer is longer than the request's responseLimit"
         case .redirectRefused: "The server's redirect was not followed"
-        case .unauthorized: "The server wants another authentication (\(serversWords))"
+        case .unauthorized: "The server requires a different authentication (\(serversWords))"
         case .bodyNotReplayable:
             "The server refused the token (\(serversWords)), and the body can't be sent again: make it replayable, or try again"
         case .insufficientScope:
             "The token is valid but allows too little (\(serversWords)): ask for the scope \(scope ?? "that the resource needs")"
         case .unacceptableStatus: "The server answered with \(serversWords)"
-        case .undecodable: "The answer (\(serversWords)) can't be read as the type that was asked for"
+        case .undecodable: "The answer (\(serversWords)) can't be read as the requested type"
         default: code.description
         }
     }

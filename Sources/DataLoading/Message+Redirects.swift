@@ -2,7 +2,7 @@ import Foundation
 import TokenServiceHTTP
 
 extension Message {
-    /// As many as browsers and `URLSession` follow.
+    /// As many redirects as browsers and `URLSession` follow.
     static let maximumRedirects = 20
 
     /// The message that a redirect asks for; `nil` if the answer is none.
@@ -19,7 +19,7 @@ extension Message {
             DataLoadingError(.redirectRefused, detail: reason, response: response)
         }
         guard let target = URL(string: location, relativeTo: url)?.absoluteURL, let origin = Origin(target) else {
-            throw refuse("it leads to no http or https URL that names a host, no user and no password")
+            throw refuse("it does not lead to an http or https URL with a host and without user and password")
         }
         guard self.origin.scheme != "https" || origin.scheme == "https" else { throw refuse("it leads away from https") }
 

@@ -13,10 +13,10 @@ struct Message: Sendable {
     var method: Request.Method
     var headers: [String: String]
     var body: Request.Body?
-    /// Whether a redirect led away from the first origin: from then on it carries nothing that is for that alone.
+    /// Whether a redirect led away from the first origin: from then on it carries no secret of that origin.
     var hasLeftOrigin = false
 
-    /// Whether the caller authenticates it himself.
+    /// Whether the caller has authenticated it.
     var hasAuthorization: Bool { headers.keys.contains { $0.lowercased() == "authorization" } }
 
     /// Whether it must not be sent on a connection that was used before.
@@ -32,21 +32,23 @@ struct Message: Sendable {
         #endif
     }
 
-    /// Makes a message of a request, or throws what is wrong with it, before anything is sent.
+    /// Checks a request and makes a message of it, before anything is sent.
     init(_ request: Request) throws(DataLoadingError) {
         func require(_ condition: Bool, _ problem: String) throws(DataLoadingError) {
             guard condition else { throw DataLoadingError(.invalidRequest, detail: problem) }
         }
         guard let url = Self.url(of: request), let origin = Origin(url) else {
-            throw DataLoadingError(.invalidRequest, detail: "its URL must be http or https, with a host, no user, no password")
+            throw DataLoadingError(
+                .invalidRequest, detail: "the URL must be http or https, with a host and without user and password")
         }
         try require(HTTPToken.isValid(request.method.rawValue), "the HTTP method is not a valid token")
-        try require(request.body == nil || ![.get, .head].contains(request.method), "a GET or HEAD request has no body")
+        try require(request.body == nil || ![.get, .head].contains(request.method), "a GET or HEAD request can't have a body")
         for (name, value) in request.headers {
             try require(HTTPToken.isValid(name), "the name of a header is not a valid token")
             // A line break would begin another header.
             try require(
-                value.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) }, "the header '\(name)' has control characters")
+                value.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) },
+                "the header '\(name)' contains control characters")
         }
         self.url = url
         self.origin = origin
@@ -83,7 +85,7 @@ struct Message: Sendable {
         case .data(let data): request.httpBody = data
         case .stream(let opening):
             guard let stream = opening() else {
-                throw DataLoadingError(.invalidRequest, detail: "its body has no stream to read, or none any more")
+                throw DataLoadingError(.invalidRequest, detail: "the body's stream can't be opened, or not once more")
             }
             request.httpBodyStream = stream
         }

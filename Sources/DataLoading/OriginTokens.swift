@@ -21,18 +21,19 @@ public struct OriginTokens: Sendable {
     /// Binds the tokens of a service to origins.
     ///
     /// - Parameters:
-    ///   - service: What has the tokens.
+    ///   - service: The service whose tokens they are.
     ///   - origins: URLs whose scheme, host and port count: `https`, or `http` to a loopback address.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
     public init(_ service: TokenService, for origins: [URL]) throws(DataLoadingError) {
         var bound: Set<Origin> = []
         for url in origins {
             guard let origin = Origin(url) else {
-                throw DataLoadingError(.invalidConfiguration, detail: "it must name a host, no user and no password")
+                throw DataLoadingError(
+                    .invalidConfiguration, detail: "its URL must be http or https, with a host and without user and password")
             }
             guard origin.isPrivate else {
                 throw DataLoadingError(
-                    .invalidConfiguration, detail: "it must begin with https, or with http for a loopback address")
+                    .invalidConfiguration, detail: "its URL must begin with https, or with http for a loopback address")
             }
             bound.insert(origin)
         }
@@ -50,11 +51,13 @@ public struct OriginTokens: Sendable {
         }
         let token = try await service.retrieveToken()
         guard token.tokenType.lowercased() == "bearer" else {
-            throw DataLoadingError(.unusableToken, detail: "it is no Bearer token")
+            throw DataLoadingError(.unusableToken, detail: "it is not a Bearer token")
         }
         // RFC 6750 §2.1; above all no line break, which would begin another header.
         let isSendable = !token.value.isEmpty && token.value.utf8.allSatisfy { 0x21...0x7E ~= $0 }
-        guard isSendable else { throw DataLoadingError(.unusableToken, detail: "it has characters that a header can't carry") }
+        guard isSendable else {
+            throw DataLoadingError(.unusableToken, detail: "it contains characters that a header can't carry")
+        }
         return token
     }
 }

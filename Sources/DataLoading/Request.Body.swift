@@ -4,7 +4,7 @@ extension Request {
     /// What a request sends, and whether it can be sent twice.
     ///
     /// A request that was refused because its token had expired is sent again with a new one, and a redirect may ask for
-    /// the body again: both only with a body that can be had again.
+    /// the body again: both need a body that can be read again.
     public struct Body: Sendable {
         /// Opens the stream that is read for one sending.
         public typealias Opening = @Sendable () -> InputStream?
@@ -16,7 +16,7 @@ extension Request {
 
         let source: Source
 
-        /// Whether the body may be sent more than once in one performance.
+        /// Whether the body may be sent more than once in one run of the request.
         public let isReplayable: Bool
 
         /// A body in memory, which can be sent any number of times.
@@ -26,7 +26,7 @@ extension Request {
         ///
         /// - Parameters:
         ///   - isReplayable: Whether every call of `opening` gives the same bytes from the beginning, as with a file.
-        ///   - opening: Opens a new stream for each sending, on any thread; `nil` if there is none, or none any more.
+        ///   - opening: Opens a new stream for each sending, on any thread; `nil` if there is none left.
         public static func stream(isReplayable: Bool, opening: @escaping Opening) -> Body {
             Body(source: .stream(opening), isReplayable: isReplayable)
         }

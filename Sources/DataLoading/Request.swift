@@ -1,15 +1,15 @@
 public import Foundation
 
-/// What to ask a server for: a value, with no state of what became of it.
+/// What to ask a server for: a value that knows nothing of what becomes of it.
 ///
 /// ```swift
 /// let request = Request(url: moviesURL, query: [URLQueryItem(name: "page", value: "2")])
 /// ```
 ///
-/// One request may be performed any number of times, also at once: each performance makes a ``StatefulRequest`` of its own.
+/// One request may be performed any number of times, also at once: each time it gets a ``StatefulRequest`` of its own.
 /// It needs no token: a ``DataLoader`` attaches the current one.
 public struct Request: Sendable {
-    /// What is to be done with the resource.
+    /// What to do with the resource.
     ///
     /// Source: RFC 9110 §9.
     public struct Method: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -42,7 +42,7 @@ public struct Request: Sendable {
     /// The resource's address: `http` or `https`, with a host, without user and password.
     public var url: URL
 
-    /// What is to be done with the resource.
+    /// What to do with the resource.
     public var method: Method
 
     /// The headers by name; a request that brings its own `Authorization` gets no token.

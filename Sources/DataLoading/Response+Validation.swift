@@ -12,7 +12,7 @@ extension Response {
     /// Whether the answer says that the token of its request is no longer valid.
     ///
     /// It does with `invalid_token`, and with no reason at all: some servers send an empty 401, or a bare `Bearer` challenge,
-    /// to expired tokens too. Another reason, or a wish for other schemes alone, says nothing against the token.
+    /// to expired tokens too. Any other reason, or a challenge for other schemes only, says nothing against the token.
     ///
     /// Source: RFC 6750 §3.1.
     var refusesToken: Bool {
@@ -21,13 +21,13 @@ extension Response {
         return challenge["error"].map { $0 == "invalid_token" } ?? true
     }
 
-    /// Throws what stands in the way of using the answer, unless its status is a success.
+    /// Throws an error unless the status is a success.
     func validate(hiding token: AccessToken?) throws(DataLoadingError) {
         guard !(200..<300).contains(status) else { return }
         throw failure(hiding: token)
     }
 
-    /// The error that the answer is.
+    /// The error to throw for the answer.
     func failure(_ code: DataLoadingError.Code? = nil, hiding token: AccessToken?) -> DataLoadingError {
         let challenge = [401, 403].contains(status) ? bearerChallenge : nil
         let usual: DataLoadingError.Code =

@@ -1,4 +1,4 @@
-/// What a performance says of itself: neither what it sends and receives, nor what its handler holds.
+/// What a started request says of itself: neither what it sends and receives, nor what its handler holds.
 extension StatefulRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The request, and how far it is.
     public var description: String {
@@ -21,8 +21,8 @@ extension StatefulRequest: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension StatefulRequest.States: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The performance whose states they are.
-    public var description: String { "States(of \(performance))" }
+    /// The request whose states they are.
+    public var description: String { "States(of \(request))" }
 
     /// The same as ``description``: a debugger's log is a log.
     public var debugDescription: String { description }
@@ -32,8 +32,8 @@ extension StatefulRequest.States: CustomStringConvertible, CustomDebugStringConv
 }
 
 extension StatefulRequest.States.Iterator: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The performance whose states it hands out.
-    public var description: String { "Iterator(of \(performance))" }
+    /// The request whose states it hands out.
+    public var description: String { "Iterator(of \(request))" }
 
     /// The same as ``description``: a debugger's log is a log.
     public var debugDescription: String { description }

@@ -1,33 +1,33 @@
 import TokenServiceConcurrency
 
 extension StatefulRequest {
-    /// The states of one performance, from the present one to the last.
+    /// The states of one request, from the present one to the last.
     public struct States: AsyncSequence, Sendable {
-        let performance: StatefulRequest
+        let request: StatefulRequest
 
-        init(of performance: StatefulRequest) {
-            self.performance = performance
+        init(of request: StatefulRequest) {
+            self.request = request
         }
 
         /// Begins with the present state.
-        public func makeAsyncIterator() -> Iterator { Iterator(of: performance) }
+        public func makeAsyncIterator() -> Iterator { Iterator(of: request) }
 
         /// Hands out states until the last one.
         public struct Iterator: AsyncIteratorProtocol {
-            let performance: StatefulRequest
+            let request: StatefulRequest
             private var seen = 0
             private var hasEnded = false
             private var changes: AsyncStream<Void>.Iterator
 
-            init(of performance: StatefulRequest) {
-                self.performance = performance
-                changes = performance.changes().makeAsyncIterator()
+            init(of request: StatefulRequest) {
+                self.request = request
+                changes = request.changes().makeAsyncIterator()
             }
 
             /// Returns the next state; `nil` after the last one, and when the task that waits is cancelled.
             public mutating func next() async -> State? {
                 while !hasEnded {
-                    let (state, version) = performance.inside.withLock { ($0.state, $0.version) }
+                    let (state, version) = request.inside.withLock { ($0.state, $0.version) }
                     if version > seen {
                         seen = version
                         if case .completed = state { hasEnded = true }

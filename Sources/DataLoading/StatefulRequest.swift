@@ -1,16 +1,16 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// One performance of a request, with the state that is its own.
+/// A request that a loader has started, with a state of its own.
 ///
-/// A ``DataLoader`` makes one for each performance, so that no two performances share a state, also of one and the same
-/// ``Request``. It does not keep its loader: when that is released, the performance is cancelled. All methods may be called
+/// A ``DataLoader`` makes one each time it performs a ``Request``, so that no two runs of the same request share a state. It does
+/// not keep its loader alive: when that is released, the request is cancelled. All methods may be called
 /// concurrently, from any thread.
 public final class StatefulRequest: Sendable {
     /// What a callback ends with.
     public typealias Handler = @Sendable (Result<Response, any Error>) -> Void
 
-    /// How far a performance is.
+    /// How far the request is.
     public enum State: Sendable {
         /// Nothing was sent yet: it waits for a token.
         case pending
@@ -52,7 +52,7 @@ public final class StatefulRequest: Sendable {
         }
     }
 
-    /// What is performed.
+    /// What is asked for.
     public let request: Request
 
     let inside: Lock<Inside>
@@ -65,15 +65,15 @@ public final class StatefulRequest: Sendable {
     /// The state at this moment.
     public var state: State { inside.withLock { $0.state } }
 
-    /// The state at this moment, and then each change of it until it is completed, to whoever iterates and to any number.
+    /// The state at this moment and each later one until it is completed, for any number of readers.
     ///
-    /// States are never out of order, and the last one is never missed; who reads slowly misses some in between.
+    /// States are never out of order, and the last one is never missed; a slow reader misses some in between.
     public var states: States { States(of: self) }
 
     /// Returns the answer, as soon as there is one.
     ///
-    /// - Throws: ``DataLoadingError``, `TokenServiceError`, or `CancellationError` if the performance was cancelled, or the
-    ///   task that waits here, which ends the waiting and not the performance.
+    /// - Throws: ``DataLoadingError``, `TokenServiceError`, or `CancellationError` if the request was cancelled, or the
+    ///   task that waits here, which ends the wait and not the request.
     public func response() async throws -> Response {
         for await state in states {
             if case .completed(let result) = state { return try result.get() }
@@ -81,10 +81,10 @@ public final class StatefulRequest: Sendable {
         throw CancellationError()
     }
 
-    /// Ends the performance: its connection is closed, its state is completed with `CancellationError`.
+    /// Ends the request: its connection is closed, its state is completed with `CancellationError`.
     ///
     /// After this no handler is called, unless it is being called already on another thread. Calling it on the loader's
-    /// queue leaves no such gap. A performance that has its answer keeps it; a handler that waits for its turn is let go.
+    /// queue leaves no such gap. A request that has its answer keeps it; a handler that waits for its turn is released.
     public func cancel() {
         let (observers, task, handler) = inside.withLock { inside in
             defer { inside.handler = nil }
@@ -98,7 +98,7 @@ public final class StatefulRequest: Sendable {
 }
 
 extension Request {
-    /// Makes the state for one performance: a request has none, so that there is nothing to share.
+    /// Makes the state for one run: the request itself has none, so that there is nothing to share.
     func makeStateful(then handler: StatefulRequest.Handler? = nil) -> StatefulRequest {
         StatefulRequest(self, then: handler)
     }

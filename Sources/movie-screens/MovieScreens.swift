@@ -67,7 +67,7 @@ struct MovieScreens {
         await comedy.reload()
         say("The token was revoked. It reloads with token \(server.tokensIssued): \(titles(comedy)).")
 
-        guard horror.movies.isEmpty, horror.error == nil, comedy.error == nil else { throw Surprise() }
+        guard horror.movies.isEmpty, horror.error == nil, comedy.error == nil else { throw UnexpectedEnding() }
     }
 
     @MainActor
@@ -76,5 +76,5 @@ struct MovieScreens {
     }
 }
 
-/// The story did not end as it should.
-struct Surprise: Error {}
+/// The story did not end as expected.
+struct UnexpectedEnding: Error {}

@@ -6,18 +6,18 @@ import TokenServiceConcurrency
 ///
 /// It never answers a question for horror, and one for comedies only after ``showComedies()``.
 final class MovieServer: Sendable {
-    private let ledger = Ledger()
+    private let state = ServerState()
     private let authorization: LoopbackServer
     private let movies: LoopbackServer
 
     init() throws {
-        authorization = try LoopbackServer { [ledger] _ in
-            .json(#"{"access_token":"\#(ledger.issue())","token_type":"Bearer","expires_in":3600}"#)
+        authorization = try LoopbackServer { [state] _ in
+            .json(#"{"access_token":"\#(state.issue())","token_type":"Bearer","expires_in":3600}"#)
         }
-        movies = try LoopbackServer { [ledger] request in
-            guard ledger.accepts(request) else { return .refusal }
+        movies = try LoopbackServer { [state] request in
+            guard state.accepts(request) else { return .refusal }
             if request.contains("genre=horror") { return .unfinished("") }
-            ledger.waitForComedies()
+            state.waitForComedies()
             return .json(#"[{"title":"Playtime","year":1967},{"title":"Brazil","year":1985}]"#)
         }
     }
@@ -26,7 +26,7 @@ final class MovieServer: Sendable {
     var moviesURL: URL { movies.url.deletingLastPathComponent() }
 
     /// How many tokens it has issued.
-    var tokensIssued: Int { ledger.tokensIssued }
+    var tokensIssued: Int { state.tokensIssued }
 
     /// An element for each question for movies.
     var questions: AsyncStream<String> { movies.requests }
@@ -35,14 +35,14 @@ final class MovieServer: Sendable {
     var departures: AsyncStream<Void> { movies.departures }
 
     /// Answers questions for comedies from now on.
-    func showComedies() { ledger.showComedies() }
+    func showComedies() { state.showComedies() }
 
     /// Takes all tokens back.
-    func revoke() { ledger.revoke() }
+    func revoke() { state.revoke() }
 }
 
 /// What the server's threads share.
-private final class Ledger: Sendable {
+private final class ServerState: Sendable {
     private let state = Lock((issued: 0, isRevoked: false))
     private let comedies = DispatchSemaphore(value: 0)
 

@@ -23,8 +23,7 @@ struct DamagedFileTests {
         return loading?.code
     }
 
-    @Test("a file cut off at any byte is damaged, not overwritten, and removable")
-    func truncation() async throws {
+    @Test func `a file cut off at any byte is damaged, not overwritten, and removable`() async throws {
         try await place.store.save(Place.stored())
         let whole = try place.bytes
         for length in 0..<whole.count {
@@ -37,8 +36,7 @@ struct DamagedFileTests {
         #expect(try await place.store.load() == Place.stored(), "the whole one is good")
     }
 
-    @Test("a file with one bit flipped anywhere loads or fails, and never crashes")
-    func flippedBits() async throws {
+    @Test func `a file with one bit flipped anywhere loads or fails, and never crashes`() async throws {
         try await place.store.save(Place.stored())
         let whole = try place.bytes
         for index in whole.indices {
@@ -55,8 +53,8 @@ struct DamagedFileTests {
         Array(repeating: 0, count: 500), Array(#" {"format":"tokenservice.token","version":1}"#.utf8),
     ]
 
-    @Test("a foreign file is neither read, nor overwritten, nor removed", arguments: foreignFiles)
-    func foreign(_ bytes: [UInt8]) async throws {
+    @Test(arguments: foreignFiles)
+    func `a foreign file is neither read, nor overwritten, nor removed`(_ bytes: [UInt8]) async throws {
         try place.put(bytes)
         #expect(try await code() == .notATokenFile)
         let store = place.store
@@ -64,8 +62,7 @@ struct DamagedFileTests {
         #expect(try place.bytes == bytes)
     }
 
-    @Test("random bytes, alone or after a token file's beginning, are an error")
-    func garbage() async throws {
+    @Test func `random bytes, alone or after a token file's beginning, are an error`() async throws {
         var random = SystemRandomNumberGenerator()
         let marker = #"{"format":"tokenservice.token","#
         for round in 0..<100 {
@@ -83,22 +80,20 @@ struct DamagedFileTests {
         #"{"format":"tokenservice.token","x":"# + String(repeating: "[", count: 100_000),
     ]
 
-    @Test("a file that begins well and goes on wrong is damaged", arguments: damagedFiles)
-    func damaged(_ text: String) async throws {
+    @Test(arguments: damagedFiles)
+    func `a file that begins well and goes on wrong is damaged`(_ text: String) async throws {
         try place.put(text.utf8)
         #expect(try await code() == .damaged)
     }
 
-    @Test("a file of a later version is told from a damaged one, and a sign-out removes it")
-    func laterVersion() async throws {
+    @Test func `a file of a later version is told from a damaged one, and a sign-out removes it`() async throws {
         try place.put(#"{"format":"tokenservice.token","sealed":"SECRET","version":2}"#.utf8)
         #expect(try await code() == .unsupportedVersion)
         try await place.store.remove()
         #expect(try place.names == [])
     }
 
-    @Test("a file too large for a token is not read to its end")
-    func tooLarge() async throws {
+    @Test func `a file too large for a token is not read to its end`() async throws {
         try place.put(Array(#"{"format":"tokenservice.token","#.utf8) + Array(repeating: 32, count: 1 << 20))
         #expect(try await code() == .notATokenFile)
     }

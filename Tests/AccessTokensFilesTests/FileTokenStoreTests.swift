@@ -23,8 +23,8 @@ struct FileTokenStoreTests {
         AccessToken(String(repeating: "x", count: 100_000)),
     ]
 
-    @Test("every field comes back as it was", arguments: tokens)
-    func roundTrip(_ token: AccessToken) async throws {
+    @Test(arguments: tokens)
+    func `every field of a saved token comes back as it was`(_ token: AccessToken) async throws {
         var random = SystemRandomNumberGenerator()
         let seconds = [
             0, 0.1, -62_135_769_600, Double.greatestFiniteMagnitude, Double.leastNonzeroMagnitude,
@@ -39,16 +39,14 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("a lifetime longer than 292 billion years is cut to that, and crashes nothing")
-    func endlessLifetime() async throws {
+    @Test func `a lifetime longer than 292 billion years is cut to that, and crashes nothing`() async throws {
         let token = AccessToken("a", lifetime: .seconds(1e20), refreshIn: .seconds(-1e20))
         try await place.store.save(StoredToken(token, received: Date()))
         let loaded = try #require(try await place.store.load()).token
         #expect(loaded.lifetime == .seconds(Int64.max) && loaded.refreshIn == .seconds(Int64.min))
     }
 
-    @Test("nothing is there before the first save and after a removal, which may be repeated")
-    func emptiness() async throws {
+    @Test func `the store is empty before the first save and after a removal, which may be repeated`() async throws {
         let store = place.store
         #expect(try await store.load() == nil)
         try await store.remove()
@@ -59,8 +57,7 @@ struct FileTokenStoreTests {
         #expect(try place.names == [])
     }
 
-    @Test("a save replaces the file by another one, so that whoever reads the old one reads it whole")
-    func replacement() async throws {
+    @Test func `a save puts a new file in place, so that a reader of the old one reads it whole`() async throws {
         try await place.store.save(Place.stored(1))
         let old = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.path))
         let bytes = try place.bytes
@@ -71,8 +68,8 @@ struct FileTokenStoreTests {
         #expect(try place.names == ["token.json"])
     }
 
-    @Test("another name of the file is a copy: it keeps its token when this one gets a new one, or is removed")
-    func hardLink() async throws {
+    @Test func `another name of the file is a copy: it keeps its token when this one gets a new one, or is removed`() async throws
+    {
         let other = FileTokenStore(path: place.directory + "/other.json")
         try await place.store.save(Place.stored(1))
         try FileManager.default.linkItem(atPath: place.path, toPath: other.path)
@@ -87,31 +84,30 @@ struct FileTokenStoreTests {
         #expect(try await other.load() == Place.stored(1))
     }
 
-    @Test("the file is its owner's alone, whatever was there before", arguments: [0o600, 0o644, 0o666, 0o777])
-    func modeAfterSave(_ mode: Int) async throws {
+    @Test(arguments: [0o600, 0o644, 0o666, 0o777])
+    func `the token file is its owner's alone, whatever was there before`(_ mode: Int) async throws {
         try await place.store.save(Place.stored(1))
         try place.setMode(mode)
         try await place.store.save(Place.stored(2))
         #expect(try place.mode() == 0o600)
     }
 
-    @Test("the file is its owner's alone under any umask", arguments: ["000", "077", "777"])
-    func modeUnderUmask(_ mask: String) async throws {
+    @Test(arguments: ["000", "077", "777"])
+    func `the token file is its owner's alone under any umask`(_ mask: String) async throws {
         let output = try await Rotation(in: place).saveOnce(limit: 1 << 20, umask: mask)
         #expect(output == "saved\n")
         #expect(try place.mode() == 0o600)
     }
 
-    @Test("a load takes the permissions of others away", arguments: [0o640, 0o604, 0o666])
-    func modeAfterLoad(_ mode: Int) async throws {
+    @Test(arguments: [0o640, 0o604, 0o666])
+    func `a load takes the permissions of other users away`(_ mode: Int) async throws {
         try await place.store.save(Place.stored())
         try place.setMode(mode)
         #expect(try await place.store.load() == Place.stored())
         #expect(try place.mode() == 0o600)
     }
 
-    @Test("saves and loads of two stores at one path never see half of anything, nor disturb each other")
-    func twoStores() async throws {
+    @Test func `saves and loads of two stores at one path never see half of anything, nor disturb each other`() async throws {
         let place = place
         try await place.store.save(Place.stored(0))
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -129,8 +125,7 @@ struct FileTokenStoreTests {
         #expect(try place.names == ["token.json"])
     }
 
-    @Test("a relative path starts where the program was when the store was made")
-    func relativePath() {
+    @Test func `a relative path starts where the program was when the store was made`() {
         let path = FileTokenStore(path: "some/token.json").path
         #expect(path == FileManager.default.currentDirectoryPath + "/some/token.json")
     }

@@ -22,8 +22,10 @@ struct KillTests {
         return [(disk, 200, 10), (memory, 800, 15)]
     }
 
-    @Test("kill -9 in 1,000 rotations: the grant issued last, or the one whose answer was not saved", arguments: disks)
-    func killed(in disk: String, rotations: Int, kills: Int) async throws {
+    @Test(arguments: disks)
+    func `a process killed at any moment leaves the grant issued last, or the one before it`(
+        in disk: String, rotations: Int, kills: Int
+    ) async throws {
         let environment = ProcessInfo.processInfo.environment
         let kills = environment["TOKEN_FILE_KILLS"].flatMap { Int($0) } ?? kills
         let seed = environment["TOKEN_FILE_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0 ... .max)

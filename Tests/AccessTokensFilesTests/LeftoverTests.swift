@@ -17,25 +17,21 @@ struct LeftoverTests {
         for name in Self.leftovers + Self.others { try place.put([1, 2, 3], as: name) }
     }
 
-    @Test("a load does not read it")
-    func load() async throws {
+    @Test func `a load does not read what a killed process left`() async throws {
         #expect(try await place.store.load() == nil)
     }
 
-    @Test("a save removes it, and no file that is not ours")
-    func save() async throws {
+    @Test func `a save removes what a killed process left, and no file that is not ours`() async throws {
         try await place.store.save(Place.stored())
         #expect(try place.names == (Self.others + ["token.json"]).sorted())
     }
 
-    @Test("a removal removes it also when there is no token file")
-    func remove() async throws {
+    @Test func `a removal removes what a killed process left, even without a token file`() async throws {
         try await place.store.remove()
         #expect(try place.names == Self.others.sorted())
     }
 
-    @Test("one that cannot be removed is no reason to call a saved token unsaved, or a removed one kept")
-    func stubborn() async throws {
+    @Test func `a left-over that cannot be removed makes neither a save nor a removal fail`() async throws {
         let name = Self.leftovers[0]
         try FileManager.default.removeItem(atPath: place.directory + "/" + name)
         try FileManager.default.createDirectory(atPath: place.directory + "/" + name, withIntermediateDirectories: false)
@@ -45,8 +41,7 @@ struct LeftoverTests {
         #expect(try place.names == (Self.others + [name]).sorted())
     }
 
-    @Test("the temporary file of a save that is under way stays, until its lock is gone")
-    func underWay() async throws {
+    @Test func `the temporary file of a save that is under way stays, until its lock is gone`() async throws {
         let name = Self.leftovers[0]
         let other = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.directory + "/" + name))
         try #require(flock(other.fileDescriptor, LOCK_EX) == 0)

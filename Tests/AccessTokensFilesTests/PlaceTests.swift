@@ -21,32 +21,29 @@ struct PlaceTests {
         ]
     }
 
-    @Test("a path that names no file", arguments: ["", "/", "/tmp/", "/tmp/.", "/tmp/..", "/tmp/a\u{0}b"])
-    func invalidPath(_ path: String) async {
+    @Test(arguments: ["", "/", "/tmp/", "/tmp/.", "/tmp/..", "/tmp/a\u{0}b"])
+    func `a path that does not name a file is an error`(_ path: String) async {
         #expect(await codes(path) == [.invalidPath, .invalidPath, .invalidPath])
     }
 
-    @Test("a NUL in a path has a reason of its own")
-    func nul() async throws {
+    @Test func `a NUL in a path is an error with a reason of its own`() async throws {
         let store = FileTokenStore(path: place.path + "\u{0}.json")
         let error = try #require(await failure { try await store.save(Place.stored()) })
         #expect("\(error)".contains("it contains a NUL"))
         #expect(try place.names == [])
     }
 
-    @Test("a relative path in a working directory that was deleted saves nothing, least of all in the root directory")
-    func deletedDirectory() async throws {
+    @Test func `a relative path in a deleted working directory saves nothing, least of all in the root directory`() async throws {
         let name = "token-\(UUID().uuidString).json"
         defer { try? FileManager.default.removeItem(atPath: "/" + name) }
         let output = try await Rotation(in: place).saveOnceNowhere(at: name)
         #expect(
-            output == #""\#(name)" is no path of a token file: it is relative, and the working directory was deleted. "#
+            output == #""\#(name)" can't be the path of a token file: it is relative, and the working directory was deleted. "#
                 + "Give the path of a file in an existing directory.\n")
         #expect(!FileManager.default.fileExists(atPath: "/" + name))
     }
 
-    @Test("another user's file is neither read, nor overwritten, nor removed, whatever it holds")
-    func foreignOwner() async throws {
+    @Test func `another user's file is neither read, nor overwritten, nor removed, whatever it holds`() async throws {
         try await place.store.save(Place.stored())
         // Root can give a token file away; any other user looks at a file of root's.
         let owner: uid_t = geteuid() == 0 ? 12345 : 0
@@ -59,15 +56,13 @@ struct PlaceTests {
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("a directory that is missing, or is none, is not taken for an empty store")
-    func noDirectory() async throws {
+    @Test func `a missing directory, or a file in its place, is not taken for an empty store`() async throws {
         #expect(await codes(place.directory + "/missing/token.json") == [.noDirectory, .noDirectory, .noDirectory])
         try place.put([1], as: "file")
         #expect(await codes(place.directory + "/file/token.json") == [.noDirectory, .noDirectory, .noDirectory])
     }
 
-    @Test("a symbolic link is neither followed nor replaced, wherever it leads")
-    func symbolicLink() async throws {
+    @Test func `a symbolic link is neither followed nor replaced, wherever it leads`() async throws {
         try await FileTokenStore(path: place.directory + "/other").save(Place.stored())
         for target in ["other", "nowhere"] {
             try FileManager.default.createSymbolicLink(atPath: place.path, withDestinationPath: target)
@@ -77,8 +72,8 @@ struct PlaceTests {
         }
     }
 
-    @Test("a directory or a pipe in place of the file stays, and nobody waits for the pipe's other end")
-    func otherKinds() async throws {
+    @Test func `a directory or a pipe in place of the file stays, and no operation waits for the pipe's other end`() async throws
+    {
         try FileManager.default.createDirectory(atPath: place.path, withIntermediateDirectories: false)
         #expect(await codes(place.path) == [.notATokenFile, .notATokenFile, .notATokenFile])
         try FileManager.default.removeItem(atPath: place.path)
@@ -88,22 +83,21 @@ struct PlaceTests {
     }
 
     #if os(Linux)
-    @Test("a directory in which no file can be made: nothing is there, and nothing can be saved")
-    func unwritable() async {
+    @Test func `a directory in which no file can be made has no token, and none can be saved there`() async {
         #expect(await codes("/proc/token.json") == [nil, .writeFailed, nil])
     }
     #endif
 
-    @Test("a directory that its permissions close to this user", .enabled(if: geteuid() != 0, "root ignores modes"))
-    func closedDirectory() async throws {
+    @Test(.enabled(if: geteuid() != 0, "root ignores modes"))
+    func `a directory that its permissions close to this user is an error`() async throws {
         try await place.store.save(Place.stored(1))
         try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: place.directory)
         #expect(await codes(place.path) == [nil, .writeFailed, .removeFailed])
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: place.directory)
     }
 
-    @Test("a disk that fills up after any number of bytes leaves the earlier token, and nothing else", arguments: [0, 1, 100])
-    func fullDisk(_ limit: Int) async throws {
+    @Test(arguments: [0, 1, 100])
+    func `a disk that fills up after any number of bytes leaves the earlier token, and nothing else`(_ limit: Int) async throws {
         try await place.store.save(Place.stored(1))
         let output = try await Rotation(in: place).saveOnce(limit: limit, umask: "022")
         #expect(output.contains("was not written") && !output.contains(Place.secret))
@@ -111,8 +105,7 @@ struct PlaceTests {
         #expect(try place.names == ["token.json"])
     }
 
-    @Test("a token that no file can hold is an error, and the earlier one stays")
-    func impossibleTokens() async throws {
+    @Test func `a token that no file can hold is an error, and the earlier one stays`() async throws {
         let store = place.store
         try await store.save(Place.stored(1))
         let never = [Double.infinity, -.infinity, .nan].map {
@@ -125,8 +118,7 @@ struct PlaceTests {
         #expect(try await store.load() == Place.stored(1))
     }
 
-    @Test("an error says what is wrong and what to do, with the system's number")
-    func words() async throws {
+    @Test func `an error of a token file says what is wrong and what to do, with the system's number`() async throws {
         let store = FileTokenStore(path: "/nowhere\n/token.json")
         let error = try #require(await failure { try await store.save(Place.stored()) })
         #expect(error.systemError == ENOENT)

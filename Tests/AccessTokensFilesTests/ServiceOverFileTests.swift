@@ -19,8 +19,7 @@ struct ServiceOverFileTests {
         }
     }
 
-    @Test("signed in, restarted, refreshed, restarted, signed out, restarted")
-    func life() async throws {
+    @Test func `a service over a file keeps its session through restarts, until the sign-out`() async throws {
         let directory = URL.temporaryDirectory.appending(path: "service-over-file-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }

@@ -32,7 +32,7 @@ struct AuthenticationChallengeTests {
         (#"Bearer a="ü\ü""#, [Challenge(scheme: "Bearer", parameters: ["a": "üü"])]),
         ("Bearer scope=\"a b\"", [Challenge(scheme: "Bearer", parameters: ["scope": "a b"])]),
     ])
-    func `Several challenges are read from one header, or from several joined`(header: String, expected: [Challenge]) {
+    func `several challenges are read from one header, or from several joined`(header: String, expected: [Challenge]) {
         #expect(Challenge.challenges(in: header) == expected, "\(header)")
     }
 
@@ -43,20 +43,20 @@ struct AuthenticationChallengeTests {
         ("Bearer, a=b", ["Bearer"]),
         (#"Bearer x;"a, b", Basic"#, ["Bearer", "x", "Basic"]), ("Bearer a b", ["Bearer", "a"]),
     ])
-    func `What follows no rule is skipped`(header: String, schemes: [String]) {
+    func `what follows no rule is skipped`(header: String, schemes: [String]) {
         #expect(Challenge.challenges(in: header).map(\.scheme) == schemes, "\(Challenge.challenges(in: header))")
     }
 
     // RFC 6750 §3.1: an invalid token may be fetched anew, an insufficient scope may not.
     @Test(arguments: ["invalid_token", "insufficient_scope"])
-    func `The Bearer error is found among other challenges`(error: String) throws {
+    func `the Bearer error is found among other challenges`(error: String) throws {
         let header = #"DPoP algs="ES256", error="use_dpop_nonce", bearer realm="a, b", scope="x y", error="\#(error)", Basic"#
         let challenge = try #require(Challenge.challenges(in: header).first { $0.hasScheme("Bearer") })
         #expect(challenge["error"] == error && challenge["scope"] == "x y")
     }
 
     // RFC 9110 §11.1 and §11.2: names are compared without case, none may come twice.
-    @Test func `Names have no case, and of a repeated parameter the first counts`() throws {
+    @Test func `names have no case, and of a repeated parameter the first counts`() throws {
         let header = #"BEARER Error="invalid_token" ERROR="other" realm=x"#
         let challenge = try #require(Challenge.challenges(in: header).first)
         #expect(challenge.hasScheme("Bearer") && !challenge.hasScheme("Basic"))
@@ -64,7 +64,7 @@ struct AuthenticationChallengeTests {
     }
 
     // RFC 9700 §4.9.
-    @Test func `The description shows scheme and error in one line, no other value`() {
+    @Test func `the description shows scheme and error in one line, no other value`() {
         let challenge = Challenge(
             scheme: "Bearer", token68: "secret", parameters: ["error": "odd\u{1b}\nerror", "nonce": "secret"])
         var dumped = ""
@@ -73,7 +73,7 @@ struct AuthenticationChallengeTests {
         #expect(!(dumped + String(reflecting: challenge)).contains("secret"))
     }
 
-    @Test func `A hostile header costs no more than its length`() {
+    @Test func `a hostile header costs no more than its length`() {
         for part in [",", "a", "a ", "a=", "a=b,", "\"", "\\\"", "a b ", "= ", "a==,"] {
             let challenges = Challenge.challenges(in: String(repeating: part, count: 100_000 / part.utf8.count))
             #expect(challenges.count <= 100_000)

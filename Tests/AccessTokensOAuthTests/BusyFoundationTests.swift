@@ -7,7 +7,7 @@ import Testing
 /// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
 @Suite(.timeLimit(.minutes(5)))
 struct BusyFoundationTests {
-    @Test func `The time limit and a cancellation hold while Foundation reads a header for seconds`() async {
+    @Test func `the time limit and a cancellation hold while Foundation reads a header for seconds`() async {
         await #expect(processExitsWith: .success) {
             let silent = try LoopbackServer { _ in .unfinished("") }
             let patient = Task {

@@ -19,7 +19,7 @@ struct ClientCredentialsRequestTests {
     }
 
     // RFC 6749 §4.4.2, §3.2 (the endpoint's query is retained).
-    @Test func `The request is a form to the endpoint with its query`() async throws {
+    @Test func `the request is a form to the endpoint with its query`() async throws {
         let request = try await request()
         #expect(request.url == url)
         #expect(String(decoding: request.body, as: UTF8.self) == "grant_type=client_credentials")
@@ -28,7 +28,7 @@ struct ClientCredentialsRequestTests {
     }
 
     // RFC 6749 App. B: spaces become plus signs, UTF-8 is encoded byte by byte.
-    @Test func `Scope and additional parameters are form-encoded`() async throws {
+    @Test func `scope and additional parameters are form-encoded`() async throws {
         let request = try await request(scope: "read write", adding: ["resource": "https://api/ü", "audience": "a&b=c*-._~"])
         #expect(
             String(decoding: request.body, as: UTF8.self)
@@ -36,7 +36,7 @@ struct ClientCredentialsRequestTests {
     }
 
     // RFC 6749 §3.2: parameters without a value are omitted.
-    @Test func `An empty scope is not sent`() async throws {
+    @Test func `an empty scope is not sent`() async throws {
         #expect(try await String(decoding: request(scope: "").body, as: UTF8.self) == "grant_type=client_credentials")
     }
 
@@ -45,14 +45,14 @@ struct ClientCredentialsRequestTests {
         ("me", "secret", "me:secret"), ("a:b c", "p+w/d:=&%2B x?", "a%3Ab+c:p%2Bw%2Fd%3A%3D%26%252B+x%3F"),
         ("ü", "€~*", "%C3%BC:%E2%82%AC%7E*"),
     ])
-    func `Basic authentication form-encodes id and secret separately`(id: String, secret: String, joined: String) async throws {
+    func `basic authentication form-encodes id and secret separately`(id: String, secret: String, joined: String) async throws {
         let request = try await request(id: id, secret: secret)
         #expect(request.headers["Authorization"] == "Basic \(Data(joined.utf8).base64EncodedString())")
         #expect(!String(decoding: request.body, as: UTF8.self).contains("secret"))
     }
 
     // RFC 6749 §2.3: one method per request.
-    @Test func `Post authentication puts id and secret into the form alone`() async throws {
+    @Test func `post authentication puts id and secret into the form alone`() async throws {
         let request = try await request(id: "a:b", secret: "p+w d", authentication: .clientSecretPost)
         #expect(request.headers["Authorization"] == nil)
         #expect(
@@ -62,7 +62,7 @@ struct ClientCredentialsRequestTests {
 
     // RFC 9700 §4.14.2: nothing is sent again blindly; pauses and repetitions are the service's.
     @Test(arguments: [200, 401, 500, 503])
-    func `A load is one request, however it ends`(status: Int) async throws {
+    func `a load is one request, however it ends`(status: Int) async throws {
         let transport = ScriptedTransport { TokenResponse(status: status) }
         let loader = try ClientCredentialsLoader(
             tokenURL: #require(url), clientID: "me", clientSecret: "secret", transport: transport)
@@ -71,7 +71,7 @@ struct ClientCredentialsRequestTests {
         #expect(loader.isRepeatable)
     }
 
-    @Test func `A transport's own error is one of the network, with the cause`() async throws {
+    @Test func `a transport's own error is one of the network, with the cause`() async throws {
         struct Broken: Error {}
         let loader = try ClientCredentialsLoader(
             tokenURL: #require(url), clientID: "me", clientSecret: "secret", transport: ScriptedTransport { throw Broken() })
@@ -81,7 +81,7 @@ struct ClientCredentialsRequestTests {
         #expect(failure.underlying is Broken)
     }
 
-    @Test func `Cancellation stays what it is`() async throws {
+    @Test func `cancellation stays what it is`() async throws {
         let loader = try ClientCredentialsLoader(
             tokenURL: #require(url), clientID: "me", clientSecret: "secret",
             transport: ScriptedTransport { throw CancellationError() })

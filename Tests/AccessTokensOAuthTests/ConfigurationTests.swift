@@ -30,7 +30,7 @@ struct ConfigurationTests {
         ("https://as.example/token?client_secret=hush", "query"), ("https://as.example/token?a=1&grant_type=x", "query"),
         ("https://as.example/token?client%5Fid=x", "query"),
     ])
-    func `A token URL that endangers the credentials is refused`(url: String, reason: String) throws {
+    func `a token URL that endangers the credentials is refused`(url: String, reason: String) throws {
         #expect(try problem { try create(url) }.contains(reason))
     }
 
@@ -42,7 +42,7 @@ struct ConfigurationTests {
         try create(url)
     }
 
-    @Test func `A client without id or secret is refused`() throws {
+    @Test func `a client without id or secret is refused`() throws {
         #expect(try problem { try create(id: "") }.contains("id is empty"))
         #expect(try problem { try create(secret: "") }.contains("secret is empty"))
     }
@@ -52,14 +52,14 @@ struct ConfigurationTests {
         ("http://as.example/e", "https"), ("https://as.example/e#", "fragment"), ("https://me:hush@as.example/e", "user"),
         ("https://as.example/e?refresh_token=hush", "query"), ("https://as.example/e?token=hush", "query"),
     ])
-    func `Refreshing and revoking endanger no credentials either`(text: String, reason: String) throws {
+    func `refreshing and revoking endanger no credentials either`(text: String, reason: String) throws {
         let url = try #require(URL(string: text))
         #expect(try problem { _ = try RefreshTokenLoader(tokenURL: url, clientID: "me") }.contains(reason))
         #expect(try problem { _ = try TokenRevocation(revocationURL: url, clientID: "me") }.contains(reason))
     }
 
     @Test(arguments: ["refresh_token", "scope", "client_secret"])
-    func `An additional parameter of a refresh cannot replace one of the loader's`(name: String) throws {
+    func `an additional parameter of a refresh cannot replace one of the loader's`(name: String) throws {
         let url = try #require(URL(string: "https://as.example/token"))
         let reason = try problem {
             _ = try RefreshTokenLoader(tokenURL: url, clientID: "me", additionalParameters: [name: "hush"])
@@ -68,7 +68,7 @@ struct ConfigurationTests {
     }
 
     // RFC 6749 §4.4: for confidential clients only.
-    @Test func `A public client has no client credentials`() throws {
+    @Test func `a public client is refused client credentials`() throws {
         let reason = try problem {
             let url = try #require(URL(string: "https://as.example/token"))
             _ = try ClientCredentialsLoader(tokenURL: url, clientID: "me", clientSecret: "", authentication: .publicClient)
@@ -78,16 +78,16 @@ struct ConfigurationTests {
 
     // RFC 6749 §3.2: nothing repeated, nothing empty.
     @Test(arguments: ["grant_type", "scope", "client_id", "client_secret", "client_assertion", "refresh_token", "password"])
-    func `An additional parameter cannot replace one of the loader's`(name: String) throws {
+    func `an additional parameter cannot replace one of the loader's`(name: String) throws {
         #expect(try problem { try create(adding: [name: "hush"]) }.contains("'\(name)'"))
     }
 
     @Test(arguments: [["audience": ""], ["": "api"]])
-    func `An additional parameter needs a name and a value`(parameters: [String: String]) throws {
+    func `an additional parameter needs a name and a value`(parameters: [String: String]) throws {
         #expect(try problem { try create(adding: parameters) }.contains("additional parameter"))
     }
 
-    @Test func `An additional parameter must not be in the URL's query too`() throws {
+    @Test func `an additional parameter must not be in the URL's query too`() throws {
         #expect(try problem { try create("https://as.example/token?p=1", adding: ["p": "2"]) }.contains("query"))
     }
 }

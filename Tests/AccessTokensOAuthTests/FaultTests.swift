@@ -29,7 +29,7 @@ struct FaultTests {
 
     // RFC 9700 §4.14.2 (museum 19, 29): a hostile server costs an error, never the session.
     @Test(arguments: Fault.ofConnections + Fault.ofAnswers + Fault.ofLifetimes)
-    func `Whatever a server does, the session goes on with the refresh token that it knows`(fault: Fault) async throws {
+    func `whatever a server does, the session goes on with the refresh token that it knows`(fault: Fault) async throws {
         let server = try server(fault)
         let loader = try RefreshTokenLoader(
             tokenURL: server.url, clientID: "me", clientSecret: "client-s3cr3t",
@@ -39,7 +39,7 @@ struct FaultTests {
         do {
             let token = try await tokens.retrieveToken()
             guard case .token(let lifetime) = fault.outcome else {
-                Issue.record("there is no token to be had")
+                Issue.record("no attempt brought a token")
                 return
             }
             #expect(token.value == "new-access" && token.lifetime == lifetime)
@@ -47,7 +47,7 @@ struct FaultTests {
         } catch let error as TokenServiceError {
             check(error, against: fault.outcome)
         }
-        // What follows a failure is the service's affair; here somebody tries again at once.
+        // When to try again is the service's decision; here the test does so at once.
         await tokens.retryNow()
         #expect(try await tokens.retrieveToken().value == "good")
         var requests = server.requests.makeAsyncIterator()
@@ -68,7 +68,7 @@ struct FaultTests {
     }
 
     @Test(arguments: Fault.ofConnections + Fault.ofAnswers)
-    func `Whatever a server does, a client's own load ends with the same error`(fault: Fault) async throws {
+    func `whatever a server does, a client's own load ends with the same error`(fault: Fault) async throws {
         let server = try server(fault)
         let loader = try ClientCredentialsLoader(
             tokenURL: server.url, clientID: "me", clientSecret: "client-s3cr3t",

@@ -12,7 +12,7 @@ import Musl
 
 /// What `SECURITY.md` says ends the process on Linux, each in a process of its own.
 ///
-/// If one of these fails, Foundation has learned to bear it: rejoice, and correct the document.
+/// If one of these fails, Foundation survives it now: correct the document.
 @Suite(.timeLimit(.minutes(5)))
 struct FoundationCrashTests {
     static let answers = [
@@ -35,7 +35,7 @@ struct FoundationCrashTests {
     #endif
 
     @Test(arguments: answers.indices)
-    func `An answer that ends the process on Linux still does`(index: Int) async {
+    func `an answer that ends the process on Linux still does`(index: Int) async {
         await #expect(processExitsWith: .signal(Self.trap)) { [index] in
             // Without a backtrace, which takes long and says nothing new.
             for number in [SIGILL, SIGTRAP] { signal(number, SIG_DFL) }

@@ -14,7 +14,7 @@ struct OAuthErrorTests {
         (401, "access_denied", .clientRegistration), (503, "invalid_grant", .retry), (500, "invalid_client", .retry),
         (429, "invalid_client", .retry), (408, "invalid_request", .retry),
     ])
-    func `An OAuth error says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
+    func `an OAuth error says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TokenResponse(status, #"{"error":"\#(error)","error_description":"Because.","error_uri":"https://x"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.code == .refused)
@@ -33,7 +33,7 @@ struct OAuthErrorTests {
             (408, .retry),
             (429, .retry), (500, .retry), (502, .retry), (503, .retry), (599, .retry), (0, .retry),
         ], ["", "<html>", "[]", #"{"error":7}"#, #"{"error":"a","error":"b"}"#])
-    func `A status without a readable error says what ends it`(expected: (Int, TokenServiceError.Remedy), body: String)
+    func `a status without a readable error says what ends it`(expected: (Int, TokenServiceError.Remedy), body: String)
         async throws
     {
         let failure = try await ClientCredentialsLoader(answer: TokenResponse(expected.0, body)).failure()
@@ -46,7 +46,7 @@ struct OAuthErrorTests {
 
     // RFC 9700 §4.12.
     @Test(arguments: [300, 301, 302, 303, 307, 308])
-    func `A redirect is an error that asks for the final URL`(status: Int) async throws {
+    func `a redirect is an error that asks for the final URL`(status: Int) async throws {
         let failure = try await ClientCredentialsLoader(answer: TokenResponse(status, "", headers: ["Location": "/"])).failure()
         #expect(failure.code == .redirected)
         #expect(failure.remedy == .retry)
@@ -72,7 +72,7 @@ struct OAuthErrorTests {
         #expect(try await ClientCredentialsLoader(answer: answer, now: now).failure().retryAfter == wait)
     }
 
-    @Test func `What the server writes is made one short line`() async throws {
+    @Test func `what the server writes is made one short line`() async throws {
         let description = #"A\r\nB\u0000\u001b[31m\u202eC \#(String(repeating: "long ", count: 10_000))"#
         let answer = TokenResponse(400, #"{"error":"odd\nerror","error_description":"\#(description)"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()

@@ -19,7 +19,7 @@ struct RefreshTokenLoaderTests {
     }
 
     // RFC 6749 §6, §3.2 (the endpoint's query is retained).
-    @Test func `The refresh token of the last token is the grant`() async throws {
+    @Test func `the refresh token of the last token is the grant`() async throws {
         #expect(try await form() == "grant_type=refresh_token&refresh_token=r%2B%2F%3D")
         let request = try #require(transport.requests.last)
         #expect(request.url.absoluteString == "https://as.example/token?policy=1")
@@ -28,14 +28,14 @@ struct RefreshTokenLoaderTests {
     }
 
     // RFC 6749 §2.3.1: one method per request.
-    @Test func `Post authentication puts id and secret into the form alone`() async throws {
+    @Test func `post authentication puts id and secret into the form alone`() async throws {
         let expected = "grant_type=refresh_token&refresh_token=r%2B%2F%3D&resource=x&client_id=me&client_secret=secret"
         #expect(try await form(authentication: .clientSecretPost, adding: ["resource": "x"]) == expected)
         #expect(transport.requests.last?.headers["Authorization"] == nil)
     }
 
     // RFC 6749 §3.2.1: a public client names itself in the form.
-    @Test func `A public client sends its id and no secret`() async throws {
+    @Test func `a public client sends its id and no secret`() async throws {
         let loader = try RefreshTokenLoader(
             tokenURL: #require(URL(string: "https://as.example/token")), clientID: "app", transport: transport)
         _ = try await loader.loadToken(replacing: previous)
@@ -52,20 +52,20 @@ struct RefreshTokenLoaderTests {
             ("write read", "read write", "write+read"),
             ("read admin", "read write", "read"), ("read", nil, "read"),
         ] as [(String?, String?, String?)])
-    func `The scope is never widened`(wanted: String?, granted: String?, sent: String?) async throws {
+    func `the scope is never widened`(wanted: String?, granted: String?, sent: String?) async throws {
         let form = try await form(scope: wanted, replacing: AccessToken("old", scope: granted, refreshToken: "r"))
         #expect(form == "grant_type=refresh_token&refresh_token=r" + (sent.map { "&scope=\($0)" } ?? ""))
     }
 
-    @Test func `Scopes of which none was granted are an error, not a request for all`() async throws {
+    @Test func `scopes of which none was granted are an error, not a request for all`() async throws {
         let error = await #expect(throws: OAuthError.self) { try await form(scope: "admin") }
         #expect(error?.code == .invalidConfiguration)
         #expect(transport.requests.isEmpty)
     }
 
-    // Museum 29: nobody signed in is not an error of the network, and nothing is asked of it.
+    // Museum 29: without a signed-in user nothing is sent, and the error is not one of the network.
     @Test(arguments: [nil, AccessToken("old"), AccessToken("old", refreshToken: "")])
-    func `Without a refresh token the error asks for a sign-in`(previous: AccessToken?) async throws {
+    func `without a refresh token the error asks for a sign-in`(previous: AccessToken?) async throws {
         let loader = try RefreshTokenLoader(answer: .token(), transport: transport)
         let failure = try await loader.failure(replacing: previous)
         #expect(failure.code == .notSignedIn)
@@ -76,7 +76,7 @@ struct RefreshTokenLoaderTests {
 
     // RFC 9700 §4.14.2 (museum 19): whatever happened, nothing is sent again.
     @Test(arguments: [200, 400, 401, 403, 500, 503])
-    func `A load is one request, however it ends`(status: Int) async throws {
+    func `a load is one request, however it ends`(status: Int) async throws {
         let transport = ScriptedTransport { TokenResponse(status: status) }
         let loader = try RefreshTokenLoader(answer: .token(), transport: transport)
         #expect(try await loader.failure().remedy != .signIn)
@@ -85,7 +85,7 @@ struct RefreshTokenLoaderTests {
         #expect(URLSessionTransport().timeLimit < RefreshPolicy().loadTimeout)
     }
 
-    @Test func `After a connection that failed nothing is sent again, and nobody is signed out`() async throws {
+    @Test func `after a connection that failed nothing is sent again, and the user stays signed in`() async throws {
         let transport = ScriptedTransport { throw URLError(.networkConnectionLost) }
         let failure = try await RefreshTokenLoader(answer: .token(), transport: transport).failure()
         #expect(failure.code == .connectionFailed)
@@ -97,7 +97,7 @@ struct RefreshTokenLoaderTests {
         ("", ClientAuthentication.clientSecretBasic, "secret is empty"), ("", .clientSecretPost, "secret is empty"),
         ("hush", .publicClient, "public client"),
     ])
-    func `A secret belongs to a client that has one`(secret: String, method: ClientAuthentication, reason: String) async throws {
+    func `a secret belongs to a client that has one`(secret: String, method: ClientAuthentication, reason: String) async throws {
         let error = await #expect(throws: OAuthError.self) { try await form(secret: secret, authentication: method) }
         #expect(error?.code == .invalidConfiguration)
         #expect("\(error as Any)".contains(reason) && !"\(error as Any)".contains("hush"))

@@ -16,7 +16,7 @@ struct RenewalTests {
         (#""refresh_token":"r2""#, "r2"), (#""refresh_token":"r1""#, "r1"), ("", "r1"), (#""refresh_token":null"#, "r1"),
         (#""refresh_token":"""#, "r1"),
     ])
-    func `A new refresh token replaces the old one, none keeps it`(members: String, kept: String) async throws {
+    func `a new refresh token replaces the old one, none keeps it`(members: String, kept: String) async throws {
         #expect(try await renew(members).refreshToken == kept)
     }
 
@@ -26,11 +26,11 @@ struct RenewalTests {
             (#""scope":"a""#, nil, "a"), ("", nil, "a b"), ("", "b", "b"), (#""scope":"a c""#, "a", "a c"),
             (#""scope":"""#, "a", "a"),
         ] as [(String, String?, String)])
-    func `The scope that was granted is told`(members: String, wanted: String?, told: String) async throws {
+    func `the scope that was granted is told`(members: String, wanted: String?, told: String) async throws {
         #expect(try await renew(members, scope: wanted).scope == told)
     }
 
-    @Test func `A complete answer becomes a token`() async throws {
+    @Test func `a complete answer becomes a token`() async throws {
         let token = try await renew(#""expires_in":100,"refresh_in":50,"scope":"a","refresh_token":"r2""#)
         #expect(
             token
@@ -44,7 +44,7 @@ struct RenewalTests {
         (#""soon""#, .seconds(300)), ("true", .seconds(300)), ("{}", .seconds(300)), ("[NaN]", .seconds(300)),
         ("null", .seconds(300)), ("1e999", .seconds(300)),
     ])
-    func `A lifetime that is none loses no refresh token`(lifetime: String, counted: Duration) async throws {
+    func `a lifetime that is none loses no refresh token`(lifetime: String, counted: Duration) async throws {
         let token = try await renew(#""x":"NaN\"\\","refresh_token":"r\"NaN","expires_in":\#(lifetime)"#)
         #expect(token.refreshToken == #"r"NaN"#)
         #expect(token.value == "abc")
@@ -53,7 +53,7 @@ struct RenewalTests {
 
     // RFC 6749 §6 and App. A.17: printable ASCII, but a form carries any text, and the old one is spent.
     @Test(arguments: ["näxt", "r\n2", "\u{1F511}", "e\u{301}", " ", "\u{0}"])
-    func `A refresh token of any text is kept, and presented as it came`(text: String) async throws {
+    func `a refresh token of any text is kept, and presented as it came`(text: String) async throws {
         let json = try String(decoding: JSONEncoder().encode(text), as: UTF8.self)
         let transport = ScriptedTransport { .token(#""refresh_token":\#(json)"#) }
         let loader = try RefreshTokenLoader(answer: .token(), transport: transport)
@@ -65,23 +65,26 @@ struct RenewalTests {
         #expect(sent?.removingPercentEncoding.map { Array($0.utf8) } == Array(text.utf8))
     }
 
-    /// What a server may write around a new refresh token, and why there is no token all the same.
+    /// What a server may write around a new refresh token, and why its answer is an error all the same.
     static let salvageable: [(body: String, code: OAuthError.Code, reason: String)] = [
         (#"{"refresh_token":"r2"}"#, .unreadableResponse, "access_token is missing"),
         (#"{"access_token":"abc","refresh_token":"r2"}"#, .unreadableResponse, "token_type is missing"),
         (#"{"access_token":"abc","token_type":"mac","refresh_token":"r2"}"#, .unsupportedTokenType, "type mac"),
-        (#"{"access_token":7,"token_type":"Bearer","refresh_token":"r2"}"#, .unreadableResponse, "access_token has a wrong type"),
+        (
+            #"{"access_token":7,"token_type":"Bearer","refresh_token":"r2"}"#, .unreadableResponse,
+            "access_token has the wrong type"
+        ),
         (
             #"{"access_token":"a","access_token":"b","token_type":"Bearer","refresh_token":"r2"}"#, .unreadableResponse,
-            "access_token comes twice"
+            "access_token is repeated"
         ),
         (
             #"{"access_token":"a\n","token_type":"Bearer","refresh_token":"r2"}"#, .unreadableResponse,
-            "access_token has a wrong value"
+            "access_token has an invalid value"
         ),
         (
             #"{"access_token":"abc","token_type":"Bearer","scope":["a"],"refresh_token":"r2","x":NaN}"#, .unreadableResponse,
-            "scope has a wrong type"
+            "scope has the wrong type"
         ),
         (
             #"{"access_token":"abc","token_type":"Bearer","expires_in":-1,"refresh_token":"r2"}"#, .unreadableResponse,
@@ -94,11 +97,11 @@ struct RenewalTests {
         // Several, one of which may be the old one.
         (
             #"{"access_token":"abc","token_type":"Bearer","refresh_token":"r3","refresh_token":"r2"}"#, .unreadableResponse,
-            "refresh_token comes twice"
+            "refresh_token is repeated"
         ),
         (
             #"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2","refresh_token":"r1"}"#, .unreadableResponse,
-            "refresh_token comes twice"
+            "refresh_token is repeated"
         ),
         (
             #"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2","refresh\u005ftoken":7}"#, .unreadableResponse,
@@ -109,7 +112,7 @@ struct RenewalTests {
         (#"{"refresh_token":"r2","error":"invalid_grant","x":NaN}"#, .refused, "invalid_grant"),
         (
             #"{"access_token":"abc","token_type":"Bearer","error":7,"refresh_token":"r2"}"#, .unreadableResponse,
-            "error has a wrong type"
+            "error has the wrong type"
         ),
         // Not JSON, or not all of it.
         (#"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2","sco"#, .unreadableResponse, "not JSON"),
@@ -123,7 +126,7 @@ struct RenewalTests {
 
     // RFC 6749 §5.1, §7.1: no such answer may be used; its refresh token must be, for the old one is spent.
     @Test(arguments: salvageable)
-    func `An answer of no use keeps its refresh token, and says what is wrong`(
+    func `an answer of no use keeps its refresh token, and says what is wrong`(
         body: String, code: OAuthError.Code, reason: String
     ) async throws {
         let loader = try RefreshTokenLoader(answer: TokenResponse(body))
@@ -135,7 +138,7 @@ struct RenewalTests {
         #expect(!texts(salvaged).contains("r2"))
     }
 
-    @Test func `A refresh token in bytes that are not UTF-8 is kept`() async throws {
+    @Test func `a refresh token in bytes that are not UTF-8 is kept`() async throws {
         var body = Data(#"{"refresh_token":"r2","scope":""#.utf8)
         body += [0xE4, 0, UInt8(ascii: "\""), UInt8(ascii: "}")]
         let loader = try RefreshTokenLoader(answer: TokenResponse(status: 200, body: body))
@@ -158,7 +161,7 @@ struct RenewalTests {
         (400, #"{"error":"e","refresh_token":"r2"}"#, .refused), (503, #"{"error":"e","refresh_token":"r2"}"#, .refused),
         (302, #"{"refresh_token":"r2"}"#, .redirected),
     ])
-    func `An answer that grants nothing is an error that keeps the old one`(
+    func `an answer that grants nothing is an error that keeps the old one`(
         status: Int, body: String, code: OAuthError.Code
     ) async throws {
         let failure = try await RefreshTokenLoader(answer: TokenResponse(status, body)).failure(replacing: previous)
@@ -168,7 +171,7 @@ struct RenewalTests {
 
     // Glewlwyd 2.7.5 answers a used refresh token with an empty 400: no storm, and no sign-out by a guess.
     @Test(arguments: [400, 401, 403], ["", "<html>", "{}", #"{"error":7}"#])
-    func `A refusal without a reason is asked about again after the longest pause`(status: Int, body: String) async throws {
+    func `a refusal without a reason is asked about again after the longest pause`(status: Int, body: String) async throws {
         let failure = try await RefreshTokenLoader(answer: TokenResponse(status, body)).failure(replacing: previous)
         #expect(failure.code == .refused)
         #expect(failure.remedy == .signInOrRegistration)
@@ -182,7 +185,7 @@ struct RenewalTests {
         (400, "invalid_client", .clientRegistration), (400, "invalid_scope", .clientRegistration), (400, "odd", .retry),
         (403, "", .signInOrRegistration), (404, "", .retry), (302, "invalid_grant", .retry),
     ])
-    func `Only a refused grant asks for a sign-in`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
+    func `only a refused grant asks for a sign-in`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TokenResponse(status, #"{"error":"\#(error)"}"#)
         #expect(try await RefreshTokenLoader(answer: answer).failure(replacing: previous).remedy == remedy)
     }

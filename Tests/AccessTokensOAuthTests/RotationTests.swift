@@ -21,7 +21,7 @@ struct RotationTests {
     }
 
     // RFC 6749 §6, RFC 9700 §4.14.2 (museum 11, 19): each refresh token is sent once, and the next one is the newest.
-    @Test func `A hundred rotations under fifty callers use each refresh token once`() async throws {
+    @Test func `a hundred rotations under fifty callers use each refresh token once`() async throws {
         let server = RotatingServer()
         let service = try await service(server)
         for round in 1...100 {
@@ -38,7 +38,7 @@ struct RotationTests {
     }
 
     // RFC 6749 §5.1: the lifetime began when the server answered, so at the latest when it was asked.
-    @Test func `The lifetime counts from the request, not from the answer`() async throws {
+    @Test func `the lifetime counts from the request, not from the answer`() async throws {
         let transport = ScriptedTransport { [clock] in
             clock.advance(by: .seconds(20))
             return .token(#""expires_in":50,"refresh_token":"1""#)
@@ -54,7 +54,7 @@ struct RotationTests {
     }
 
     // RFC 6749 §5.2: callers are told, and the server is asked no more.
-    @Test func `A refused grant costs one request, however many ask`() async throws {
+    @Test func `a refused grant costs one request, however many ask`() async throws {
         let transport = ScriptedTransport { TokenResponse(400, #"{"error":"invalid_grant"}"#) }
         let service = try await service(transport)
         for _ in 1...20 {
@@ -70,7 +70,7 @@ struct RotationTests {
     @Test(arguments: [
         #"{"token_type":"mac","access_token":"a","refresh_token":"1"}"#, #"{"error":"temporarily_odd","refresh_token":"1"}"#,
     ])
-    func `A refresh token that came with an unusable token is used next, after the longest pause`(body: String) async throws {
+    func `a refresh token that came with an unusable token is used next, after the longest pause`(body: String) async throws {
         let answers = Lock([body])
         let transport = ScriptedTransport {
             answers.withLock { $0.popLast() }.map { TokenResponse($0) } ?? .token(#""refresh_token":"2""#)

@@ -13,7 +13,7 @@ struct SecretsTests {
 
     // RFC 9700 §4.9: a token or secret in a log is a leak, whoever wrote it there.
     @Test(arguments: [200, 400, 401, 503])
-    func `A secret that the server echoes is hidden`(status: Int) async throws {
+    func `a secret that the server echoes is hidden`(status: Int) async throws {
         for echo in echoes {
             let answer = TokenResponse(
                 status,
@@ -26,7 +26,7 @@ struct SecretsTests {
         }
     }
 
-    @Test func `A secret at the end of a long text is not cut in two`() async throws {
+    @Test func `a secret at the end of a long text is not cut in two`() async throws {
         for length in 280...310 {
             let padding = String(repeating: "x", count: length)
             let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(padding)old-refresh-token"}"#)
@@ -35,7 +35,7 @@ struct SecretsTests {
         }
     }
 
-    @Test func `A secret that begins with another one is hidden whole`() async throws {
+    @Test func `a secret that begins with another one is hidden whole`() async throws {
         let answer = TokenResponse(400, #"{"error":"e","error_description":"old-refresh-token and old"}"#)
         let previous = AccessToken("old", refreshToken: "old-refresh-token")
         let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
@@ -46,20 +46,20 @@ struct SecretsTests {
         ("aab", "aaab-aab", "a[hidden]-[hidden]"), ("abab", "abababab", "[hidden][hidden]"), ("aa", "aaa", "[hidden]a"),
         ("abcabd", "abcabcabd", "abc[hidden]"), ("x", "", nil), ("longer", "long", "long"),
     ])
-    func `A secret is found wherever it begins`(secret: String, text: String, shown: String?) async throws {
+    func `a secret is found wherever it begins`(secret: String, text: String, shown: String?) async throws {
         let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken(secret, refreshToken: "r!"))
         #expect(failure.serverDescription == shown)
     }
 
-    @Test func `A megabyte of beginnings of a secret takes no longer than any other`() async throws {
+    @Test func `a megabyte of beginnings of a secret takes no longer than any other`() async throws {
         let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(String(repeating: "a", count: 1_000_000))"}"#)
         let token = AccessToken(String(repeating: "a", count: 10_000) + "b", refreshToken: "r!")
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: token)
         #expect(failure.serverDescription?.utf8.count == 303)
     }
 
-    @Test func `A secret with characters that don't show is hidden`() async throws {
+    @Test func `a secret with characters that don't show is hidden`() async throws {
         let url = try #require(URL(string: "https://as.example/token"))
         let answer = TokenResponse(401, #"{"error":"e","error_description":"no a\tb\u200dc"}"#)
         let loader = try ClientCredentialsLoader(
@@ -67,7 +67,7 @@ struct SecretsTests {
         #expect(try await loader.failure().serverDescription == "no [hidden]")
     }
 
-    @Test func `A secret in a type, a kind of content or a transport's error is hidden`() async throws {
+    @Test func `a secret in a type, a kind of content or a transport's error is hidden`() async throws {
         let type = TokenResponse(#"{"access_token":"new-access-token","token_type":"new-access-token"}"#)
         #expect(try await !texts(ClientCredentialsLoader(answer: type).failure()).contains("new-access"))
         let content = TokenResponse(200, "", headers: ["Content-Type": ClientCredentialsLoader.secret])
@@ -80,14 +80,14 @@ struct SecretsTests {
         #expect(try await !texts(loader.failure()).contains("secret-in-error"))
     }
 
-    @Test func `A form that the server quotes is without secrets`() async throws {
+    @Test func `a form that the server quotes is without secrets`() async throws {
         let form = "refresh_token=r%2B%2F%3D&client_secret=s3cr3t%2B%2F%3A+%C3%BC"
         let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(form)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken("a+", refreshToken: "r+/="))
         #expect(failure.serverDescription == "refresh_token=[hidden]&client_secret=[hidden]")
     }
 
-    @Test func `A refresh and a revocation don't show what they carry`() async throws {
+    @Test func `a refresh and a revocation don't show what they carry`() async throws {
         let transport = ScriptedTransport { .token(#""refresh_token":"xyzzy""#) }
         let url = try #require(URL(string: "https://as.example/token"))
         let loader = try RefreshTokenLoader(tokenURL: url, clientID: "me", clientSecret: "xyzzy", transport: transport)
@@ -99,7 +99,7 @@ struct SecretsTests {
         #expect(!everything.contains(Data("me:xyzzy".utf8).base64EncodedString()))
     }
 
-    @Test func `Loaders, requests and responses don't show what they carry`() async throws {
+    @Test func `loaders, requests and responses don't show what they carry`() async throws {
         let transport = ScriptedTransport { .token(#""refresh_token":"xyzzy""#) }
         let url = try #require(URL(string: "https://as.example/token"))
         for authentication in [ClientAuthentication.clientSecretBasic, .clientSecretPost] {

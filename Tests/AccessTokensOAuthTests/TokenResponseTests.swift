@@ -9,7 +9,7 @@ struct TokenResponseTests {
     }
 
     // RFC 6749 §5.1: every member that we know is taken, unknown ones are ignored.
-    @Test func `A complete answer becomes a token`() async throws {
+    @Test func `a complete answer becomes a token`() async throws {
         let token = try await load(
             .token(
                 #""expires_in":3600,"refresh_in":1800,"refresh_token":"r","scope":"a b","id_token":{"x":[1,"access_token"]}"#))
@@ -21,20 +21,20 @@ struct TokenResponseTests {
 
     // RFC 6749 §3.3: no scope means the one asked for. Members that are null or empty count as absent.
     @Test(arguments: ["", #""scope":null,"refresh_token":null,"error":null"#, #""scope":"","refresh_token":"","error":"""#])
-    func `Members may be missing, null or empty`(members: String) async throws {
+    func `members may be missing, null or empty`(members: String) async throws {
         #expect(try await load(.token(members)) == AccessToken("abc", lifetime: .seconds(300)))
         #expect(try await load(.token(members), lifetimeWhenMissing: nil) == AccessToken("abc"))
     }
 
     // RFC 6749 §5.1 and §7.1: compared without case; kept as RFC 6750 §2.1 writes it.
     @Test(arguments: ["Bearer", "bearer", "BEARER"])
-    func `A Bearer token is one in whatever case`(type: String) async throws {
+    func `a Bearer token is one in whatever case`(type: String) async throws {
         let token = try await load(TokenResponse(#"{"access_token":"abc","token_type":"\#(type)"}"#))
         #expect(token.tokenType == "Bearer")
     }
 
     @Test(arguments: ["DPoP", "mac", "N_A"])
-    func `A token of another type must not be used`(type: String) async throws {
+    func `a token of another type must not be used`(type: String) async throws {
         let answer = TokenResponse(#"{"access_token":"abc","token_type":"\#(type)"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.code == .unsupportedTokenType)
@@ -48,7 +48,7 @@ struct TokenResponseTests {
         (#""1e2""#, .seconds(100)), ("1e300", .seconds(315_360_000)), ("9223372036854775808", .seconds(315_360_000)),
         ("-0", .zero),
     ])
-    func `A lifetime is a number or a string of seconds`(value: String, lifetime: Duration) async throws {
+    func `a lifetime is a number or a string of seconds`(value: String, lifetime: Duration) async throws {
         #expect(try await load(.token(#""expires_in":\#(value)"#)).lifetime == lifetime)
     }
 
@@ -56,7 +56,7 @@ struct TokenResponseTests {
         "-1", #""-1""#, #""NaN""#, #""inf""#, #""0x10""#, #""soon""#, #""""#, #"" 5""#, #""1e999""#, "true", "[5]", "{}",
         "1e999", "NaN",
     ])
-    func `A lifetime that is none is an error`(value: String) async throws {
+    func `a lifetime that is none is an error`(value: String) async throws {
         let failure = try await ClientCredentialsLoader(answer: .token(#""expires_in":\#(value)"#)).failure()
         #expect(failure.code == .unreadableResponse)
         #expect(failure.remedy == .retry)
@@ -67,32 +67,32 @@ struct TokenResponseTests {
         ("50", Duration.seconds(50)), (#""50""#, .seconds(50)), ("0", nil), ("100", nil), ("101", nil), ("-1", nil),
         (#""x""#, nil), ("{}", nil), ("null", nil),
     ])
-    func `The moment to refresh must lie within the lifetime`(value: String, refreshIn: Duration?) async throws {
+    func `the moment to refresh must lie within the lifetime`(value: String, refreshIn: Duration?) async throws {
         #expect(try await load(.token(#""expires_in":100,"refresh_in":\#(value)"#)).refreshIn == refreshIn)
     }
 
     // RFC 6749 §5.1 (required members), §3.2 (none twice), RFC 8259 §8.1 (UTF-8).
     @Test(arguments: [
-        ("", "empty"), ("<html>", "not JSON"), ("{", "not JSON"), ("[]", "no JSON object"), ("7", "no JSON object"),
+        ("", "empty"), ("<html>", "not JSON"), ("{", "not JSON"), ("[]", "not a JSON object"), ("7", "not a JSON object"),
         ("{}", "access_token is missing"), (#"{"token_type":"Bearer"}"#, "access_token is missing"),
         (#"{"access_token":"abc"}"#, "token_type is missing"),
-        (#"{"access_token":"","token_type":"Bearer"}"#, "access_token has a wrong value"),
-        (#"{"access_token":"abc","token_type":""}"#, "token_type has a wrong value"),
+        (#"{"access_token":"","token_type":"Bearer"}"#, "access_token has an invalid value"),
+        (#"{"access_token":"abc","token_type":""}"#, "token_type has an invalid value"),
         (#"{"access_token":null,"token_type":"Bearer"}"#, "access_token"),
-        (#"{"access_token":7,"token_type":"Bearer"}"#, "access_token has a wrong type"),
-        (#"{"access_token":"a\r\nX: y","token_type":"Bearer"}"#, "access_token has a wrong value"),
-        (#"{"access_token":"ü","token_type":"Bearer"}"#, "access_token has a wrong value"),
-        (#"{"access_token":"a","token_type":"Bearer","scope":["a"]}"#, "scope has a wrong type"),
-        (#"{"access_token":"a","token_type":"Bearer","refresh_token":7}"#, "refresh_token has a wrong type"),
-        (#"{"access_token":"a","token_type":"Bearer","error":{}}"#, "error has a wrong type"),
-        (#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#, "access_token comes twice"),
-        (#"{"access_token":"a","token_type":"Bearer","access\u005ftoken":"b"}"#, "access_token comes twice"),
-        (#"{"x":"\"","access_token":"a","access_token":"b","token_type":"Bearer"}"#, "access_token comes twice"),
+        (#"{"access_token":7,"token_type":"Bearer"}"#, "access_token has the wrong type"),
+        (#"{"access_token":"a\r\nX: y","token_type":"Bearer"}"#, "access_token has an invalid value"),
+        (#"{"access_token":"ü","token_type":"Bearer"}"#, "access_token has an invalid value"),
+        (#"{"access_token":"a","token_type":"Bearer","scope":["a"]}"#, "scope has the wrong type"),
+        (#"{"access_token":"a","token_type":"Bearer","refresh_token":7}"#, "refresh_token has the wrong type"),
+        (#"{"access_token":"a","token_type":"Bearer","error":{}}"#, "error has the wrong type"),
+        (#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#, "access_token is repeated"),
+        (#"{"access_token":"a","token_type":"Bearer","access\u005ftoken":"b"}"#, "access_token is repeated"),
+        (#"{"x":"\"","access_token":"a","access_token":"b","token_type":"Bearer"}"#, "access_token is repeated"),
         (#"{"access_token":"a","token_type":"Bearer"} {}"#, "not JSON"),
         (String(repeating: "[", count: 100_000), "not JSON"),
         (#"{"a":"\#(String(repeating: "x", count: TokenResponse.maximumBodySize))"}"#, "too long"),
     ])
-    func `What is no token response is an error that says why`(body: String, reason: String) async throws {
+    func `an answer that is not a token response is an error that says why`(body: String, reason: String) async throws {
         let failure = try await ClientCredentialsLoader(answer: TokenResponse(body)).failure()
         #expect(failure.code == .unreadableResponse)
         #expect(failure.remedy == .retry)
@@ -100,17 +100,17 @@ struct TokenResponseTests {
     }
 
     @Test(arguments: [Data([0x7B, 0xFF, 0x7D]), Data("{\"a\":1}".utf16.flatMap { [UInt8($0), 0] }), Data([0xC3])])
-    func `A body that is not UTF-8 is an error`(body: Data) async throws {
+    func `a body that is not UTF-8 is an error`(body: Data) async throws {
         let failure = try await ClientCredentialsLoader(answer: TokenResponse(status: 200, body: body)).failure()
         #expect("\(failure)".contains("not UTF-8"))
     }
 
-    @Test func `The same name inside another member is no repetition`() async throws {
+    @Test func `the same name inside another member is not a repetition`() async throws {
         let members = #""access":{"access_token":1,"a":{"access_token":2}},"x":"\\\",\"access_token\":","y":[{"scope":1}]"#
         #expect(try await load(.token(members)).value == "abc")
     }
 
-    @Test func `An HTML page is named as what it is`() async throws {
+    @Test func `an HTML page is named as what it is`() async throws {
         let answer = TokenResponse(200, "<html>", headers: ["content-type": "text/html"])
         #expect(try await "\(ClientCredentialsLoader(answer: answer).failure())".contains("text/html"))
     }

@@ -19,7 +19,7 @@ struct TokenRevocationTests {
         (AccessToken("a+"), "token=a%2B&token_type_hint=access_token"),
         (AccessToken("a+", refreshToken: ""), "token=a%2B&token_type_hint=access_token"),
     ])
-    func `The refresh token is revoked, or the access token if there is none`(token: AccessToken, form: String) async throws {
+    func `the refresh token is revoked, or the access token if there is none`(token: AccessToken, form: String) async throws {
         let (revocation, transport) = try revocation()
         try await revocation.revoke(token)
         let request = try #require(transport.requests.last)
@@ -30,7 +30,7 @@ struct TokenRevocationTests {
     }
 
     // RFC 7009 §5: a public client names itself.
-    @Test func `A public client sends its id and no secret`() async throws {
+    @Test func `a public client sends its id and no secret`() async throws {
         let transport = ScriptedTransport { TokenResponse(status: 200) }
         let url = try #require(URL(string: "https://as.example/revoke"))
         try await TokenRevocation(revocationURL: url, clientID: "app", transport: transport).revoke(AccessToken("a"))
@@ -40,7 +40,7 @@ struct TokenRevocationTests {
     }
 
     // RFC 6749 §3.2: nothing empty is sent.
-    @Test func `A token without any string needs no request`() async throws {
+    @Test func `a token without any string needs no request`() async throws {
         let (revocation, transport) = try revocation()
         try await revocation.revoke(AccessToken("", lifetime: .zero))
         #expect(transport.requests.isEmpty)
@@ -48,7 +48,7 @@ struct TokenRevocationTests {
 
     // RFC 7009 §2.2: 200 also for tokens that the server does not know; the body means nothing.
     @Test(arguments: [200, 204], ["", "{}", "<html>", #"{"error":"invalid_token"}"#])
-    func `A success is one whatever its body says`(status: Int, body: String) async throws {
+    func `a success is one whatever its body says`(status: Int, body: String) async throws {
         try await revocation(TokenResponse(status, body)).0.revoke(AccessToken("a"))
     }
 
@@ -58,7 +58,7 @@ struct TokenRevocationTests {
         (401, "invalid_client", .clientRegistration),
         (400, "invalid_request", .clientRegistration), (500, "", .retry), (404, "", .retry), (403, "", .clientRegistration),
     ])
-    func `A refusal says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
+    func `a refusal says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TokenResponse(status, #"{"error":"\#(error)","error_description":"no r-secret, s3cr3t"}"#)
         let (revocation, transport) = try revocation(answer)
         let failure = try await #require(throws: OAuthError.self) {
@@ -72,26 +72,26 @@ struct TokenRevocationTests {
 
     // RFC 7009 §2.2.1: after a 503 the token still exists, and the server may say when to try again.
     @Test(arguments: [("30", Duration.seconds(30)), ("Sun, 06 Nov 1994 08:49:37 GMT", .seconds(30)), ("", nil)])
-    func `A busy server says when to try again`(value: String, wait: Duration?) async throws {
+    func `a busy server says when to try again`(value: String, wait: Duration?) async throws {
         let (revocation, _) = try revocation(TokenResponse(503, "", headers: ["Retry-After": value]))
         let failure = try await #require(throws: OAuthError.self) { try await revocation.revoke(AccessToken("a")) }
         #expect(failure.remedy == .retry && failure.retryAfter == wait)
     }
 
     // RFC 9700 §4.12.
-    @Test func `A redirect is an error`() async throws {
+    @Test func `a redirect is an error`() async throws {
         let (revocation, _) = try revocation(TokenResponse(307, "", headers: ["Location": "https://other.example"]))
         #expect(try await #require(throws: OAuthError.self) { try await revocation.revoke(AccessToken("a")) }.code == .redirected)
     }
 
     // RFC 7009 §2: TLS, as for tokens.
-    @Test func `A URL that endangers the token is refused`() throws {
+    @Test func `a URL that endangers the token is refused`() throws {
         let url = try #require(URL(string: "http://as.example/revoke"))
         let failure = try #require(throws: OAuthError.self) { try TokenRevocation(revocationURL: url, clientID: "app") }
         #expect(failure.code == .invalidConfiguration && "\(failure)".contains("revocation URL"))
     }
 
-    @Test func `Sign-out revokes the grant that it dropped`() async throws {
+    @Test func `sign-out revokes the grant that it dropped`() async throws {
         let (revocation, transport) = try revocation()
         let tokens = TokenService(
             environment: .init(clock: ManualClock()), loader: try RefreshTokenLoader(answer: .token(#""refresh_token":"r2""#)))

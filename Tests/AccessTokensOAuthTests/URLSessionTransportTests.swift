@@ -12,9 +12,9 @@ struct URLSessionTransportTests {
         TokenRequest(url: server.url, headers: ["Authorization": "Basic c2VjcmV0"], body: Data("a=1&b=2".utf8))
     }
 
-    @Test func `An exchange posts headers and form, and returns status, headers and body`() async throws {
+    @Test func `an exchange posts headers and form, and returns status, headers and body`() async throws {
         let server = try LoopbackServer(answering: "HTTP/1.1 201 Fine\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nhello")
-        // Far beyond this suite's limit: the time limit is no wait.
+        // A transport that waited for its time limit would exceed this suite's.
         let response = try await URLSessionTransport(timeLimit: .seconds(300)).send(request(to: server))
         #expect(response == TokenResponse(status: 201, headers: response.headers, body: Data("hello".utf8)))
         #expect(response.header("retry-after") == "7")
@@ -26,7 +26,7 @@ struct URLSessionTransportTests {
 
     // RFC 9700 §4.12: the next address would receive the credentials (307 and 308 repeat the form).
     @Test(arguments: [301, 302, 303, 307, 308])
-    func `A redirect is returned, not followed`(status: Int) async throws {
+    func `a redirect is returned, not followed`(status: Int) async throws {
         let thief = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         let server = try LoopbackServer(
             answering: "HTTP/1.1 \(status) Elsewhere\r\nLocation: \(thief.url)\r\nContent-Length: 2\r\n\r\nhi")
@@ -39,7 +39,7 @@ struct URLSessionTransportTests {
     }
 
     // RFC 6749 §5.2: a 401 with a challenge is an answer to read, not a question for a keychain.
-    @Test func `A challenge is returned, not answered`() async throws {
+    @Test func `a challenge is returned, not answered`() async throws {
         let server = try LoopbackServer(
             answering: "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 2\r\n\r\n{}")
         let response = try await transport.send(request(to: server))
@@ -47,7 +47,7 @@ struct URLSessionTransportTests {
     }
 
     @Test(arguments: [true, false])
-    func `A body longer than the cap is given up while it arrives`(isAnnounced: Bool) async throws {
+    func `a body longer than the cap is given up while it arrives`(isAnnounced: Bool) async throws {
         let body = String(repeating: "x", count: 10 * TokenResponse.maximumBodySize)
         let server = try LoopbackServer(
             answering: "HTTP/1.1 200 OK\r\n\(isAnnounced ? "Content-Length: \(body.utf8.count)\r\n" : "")\r\n\(body)")
@@ -56,7 +56,7 @@ struct URLSessionTransportTests {
         #expect(error?.remedy == .retry)
     }
 
-    @Test func `A body as long as the cap is received`() async throws {
+    @Test func `a body as long as the cap is received`() async throws {
         let body = String(repeating: "x", count: TokenResponse.maximumBodySize)
         let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
         #expect(try await transport.send(request(to: server)).body.count == TokenResponse.maximumBodySize)
@@ -68,7 +68,7 @@ struct URLSessionTransportTests {
         "", "nonsense", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"access_",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"acc\r\n",
     ])
-    func `A connection that ends before the answer does is an error of the network`(answer: String) async throws {
+    func `a connection that ends before the answer does is an error of the network`(answer: String) async throws {
         let server = try LoopbackServer(answering: answer)
         let error = await #expect(throws: OAuthError.self) { try await transport.send(request(to: server)) }
         #expect(error?.code == .connectionFailed)
@@ -76,8 +76,8 @@ struct URLSessionTransportTests {
         #expect(error?.underlying != nil)
     }
 
-    @Test func `A server that is not there is an error of the network`() async throws {
-        // Port 1 is nobody's; one that a server here has just left may be another test's next.
+    @Test func `a server that is not there is an error of the network`() async throws {
+        // Nothing listens on port 1. The port of a server that has just ended may be another test's next.
         let url = try #require(URL(string: "http://127.0.0.1:1/token"))
         let error = await #expect(throws: OAuthError.self) {
             try await transport.send(TokenRequest(url: url, headers: [:], body: Data()))
@@ -88,7 +88,7 @@ struct URLSessionTransportTests {
     static let unfinishedAnswers = ["", "HTTP/1.1 200 OK\r\nContent-L", "HTTP/1.1 200 OK\r\n\r\n{\"access_"]
 
     @Test(arguments: unfinishedAnswers)
-    func `A server that never finishes its answer is given up after the time limit`(answer: String) async throws {
+    func `a server that never finishes its answer is given up after the time limit`(answer: String) async throws {
         let server = try LoopbackServer { _ in .unfinished(answer) }
         let error = await #expect(throws: OAuthError.self) {
             try await URLSessionTransport(timeLimit: .milliseconds(300)).send(request(to: server))
@@ -102,13 +102,13 @@ struct URLSessionTransportTests {
         (Duration.zero, Duration.milliseconds(100)), (.seconds(-5), .milliseconds(100)), (.seconds(7), .seconds(7)),
         (.seconds(Int64.max), .seconds(3600)),
     ])
-    func `A time limit without sense is kept within bounds`(given: Duration, kept: Duration) {
+    func `a transport's time limit is kept within bounds`(given: Duration, kept: Duration) {
         #expect(URLSessionTransport(timeLimit: given).timeLimit == kept)
         #expect(URLSessionTransport().timeLimit == .seconds(20))
     }
 
     @Test(arguments: unfinishedAnswers)
-    func `A cancelled send ends at once, and so does its connection`(answer: String) async throws {
+    func `a cancelled send ends at once, and so does its connection`(answer: String) async throws {
         let server = try LoopbackServer { _ in .unfinished(answer) }
         let request = request(to: server)
         let send = Task { try await transport.send(request) }
@@ -118,7 +118,7 @@ struct URLSessionTransportTests {
         #expect(await server.departures.first { true } != nil)
     }
 
-    @Test func `A send that is cancelled before it starts sends nothing`() async throws {
+    @Test func `a send that is cancelled before it starts sends nothing`() async throws {
         let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         let request = request(to: server)
         let send = Task {
@@ -130,7 +130,7 @@ struct URLSessionTransportTests {
         #expect(await server.requests.first { _ in true }?.hasSuffix("first") == true)
     }
 
-    @Test func `Two hundred sends at once get their own answers`() async throws {
+    @Test func `two hundred sends at once each get their own answer`() async throws {
         let server = try LoopbackServer { request in
             let body = request.components(separatedBy: "\r\n\r\n").last ?? ""
             return .bytes("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")

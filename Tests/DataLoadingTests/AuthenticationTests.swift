@@ -18,7 +18,7 @@ struct AuthenticationTests {
         "www-authenticate: Bearer\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\n",
         "WWW-Authenticate: Bearer realm=\"x\"\r\n", "WWW-Authenticate:\r\n", "",
     ])
-    func `A refused token is replaced, and the request sent once more with the new one`(headers: String) async throws {
+    func `a refused token is replaced, and the request sent once more with the new one`(headers: String) async throws {
         let server = try ResourceServer(refusal: Self.refusal(headers))
         let loader = try server.loader()
         server.authorizationServer.revoke(try await server.tokens.retrieveToken())
@@ -34,7 +34,7 @@ struct AuthenticationTests {
         "WWW-Authenticate: DPoP error=\"invalid_token\"\r\n", "WWW-Authenticate: Bearer, Bearer error=\"invalid_request\"\r\n",
         "WWW-Authenticate: Basic realm=\"Bearer error=\\\"invalid_token\\\"\"\r\n",
     ])
-    func `A 401 for another reason leaves the token alone`(headers: String) async throws {
+    func `a 401 for another reason leaves the token alone`(headers: String) async throws {
         let server = try ResourceServer(refusal: Self.refusal(headers))
         server.authorizationServer.revoke(try await server.tokens.retrieveToken())
         let error = await #expect(throws: DataLoadingError.self) {
@@ -46,7 +46,7 @@ struct AuthenticationTests {
         #expect(server.tokens.cachedToken != nil)
     }
 
-    @Test func `A server that refuses the new token too gets no third request, and its answer is the error`() async throws {
+    @Test func `a server that refuses the new token too gets no third request, and its answer is the error`() async throws {
         let server = try ResourceServer()
         let tokens = TokenService(environment: .init(clock: ManualClock())) { _ in AccessToken("made-up-\(UUID())") }
         let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [server.url]))
@@ -60,7 +60,7 @@ struct AuthenticationTests {
     }
 
     // Museum 11: N concurrent 401s start N refreshes.
-    @Test func `A hundred requests refused at once cause one load`() async throws {
+    @Test func `a hundred requests refused at once cause one load`() async throws {
         let server = try ResourceServer()
         let factory = try server.factory()
         server.authorizationServer.revoke(try await server.tokens.retrieveToken())
@@ -78,7 +78,7 @@ struct AuthenticationTests {
     }
 
     // Museum 10: a late 401 for the old token throws the fresh one away.
-    @Test func `A refusal that arrives late costs no load`() async throws {
+    @Test func `a refusal that arrives late costs no load`() async throws {
         let gate = Gate()
         let server = try ResourceServer { _ in ResourceServer.ok("") }
         let slow = try LoopbackServer { text in
@@ -98,7 +98,7 @@ struct AuthenticationTests {
     }
 
     // RFC 6750 §3.1: a new token would be worth no more.
-    @Test func `An insufficient scope is an error that names what is missing, and loads nothing`() async throws {
+    @Test func `an insufficient scope is an error that names what is missing, and loads nothing`() async throws {
         let server = try ResourceServer { _ in
             ResourceServer.status(
                 403, "WWW-Authenticate: Basic realm=\"x\", Bearer error=\"insufficient_scope\", scope=\"movies.write\"\r\n")
@@ -111,7 +111,7 @@ struct AuthenticationTests {
         #expect(server.arrivals.all.count == 1 && server.authorizationServer.loadsStarted == 1)
     }
 
-    @Test func `What a server says of a token is shown without the token`() async throws {
+    @Test func `what a server says of a token is shown without the token`() async throws {
         let server = try ResourceServer { arrival in
             let token = arrival.token ?? ""
             return ResourceServer.status(
@@ -125,7 +125,7 @@ struct AuthenticationTests {
         #expect(!(dumped + "\(error)" + String(reflecting: error)).contains("access-1"))
     }
 
-    @Test func `A body that can't be sent twice gives the 401 with the reason; the next request has a new token`() async throws {
+    @Test func `a body that can't be sent twice gives the 401 with the reason; the next request has a new token`() async throws {
         let server = try ResourceServer()
         server.authorizationServer.revoke(try await server.tokens.retrieveToken())
         let loader = try server.loader()
@@ -139,7 +139,7 @@ struct AuthenticationTests {
         #expect(server.arrivals.all.last?.token == "access-2")
     }
 
-    @Test func `A stream that can be opened again is sent twice, whole`() async throws {
+    @Test func `a stream that can be opened again is sent twice, whole`() async throws {
         let server = try ResourceServer()
         server.authorizationServer.revoke(try await server.tokens.retrieveToken())
         let bytes = Data(repeating: UInt8(ascii: "x"), count: 200_000)
@@ -149,7 +149,7 @@ struct AuthenticationTests {
         #expect(server.arrivals.all.map { $0.body.count { $0 == "x" } } == [200_000, 200_000])
     }
 
-    @Test func `A request that authenticates itself gets no token, and its 401 costs none`() async throws {
+    @Test func `a request that authenticates itself gets no token, and its 401 costs none`() async throws {
         let server = try ResourceServer()
         let request = Request(url: server.url, headers: ["authorization": "Basic eA=="])
         let error = await #expect(throws: DataLoadingError.self) { try await server.loader().perform(request) }
@@ -158,7 +158,7 @@ struct AuthenticationTests {
         #expect(server.authorizationServer.loadsStarted == 0)
     }
 
-    @Test func `Without a token there is no request, and the service's own error`() async throws {
+    @Test func `without a token there is no request, and the service's own error`() async throws {
         let server = try ResourceServer()
         server.authorizationServer.failNext(with: ScriptedFailure.grantRefused)
         let error = await #expect(throws: TokenServiceError.self) {
@@ -173,7 +173,7 @@ struct AuthenticationTests {
         AccessToken("secret", tokenType: "DPoP"), AccessToken("secret\r\nX-Mark: y"), AccessToken("secret y"),
         AccessToken("secret\u{e9}"),
     ])
-    func `A token that the header can't carry is not sent`(token: AccessToken) async throws {
+    func `a token that the header can't carry is not sent`(token: AccessToken) async throws {
         let server = try ResourceServer()
         let factory = DataLoaderFactory(
             tokens: try OriginTokens(TokenService(environment: .init(clock: ManualClock())) { _ in token }, for: [server.url]))

@@ -8,7 +8,9 @@ import Testing
 /// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
 @Suite(.timeLimit(.minutes(5)))
 struct BusyFoundationTests {
-    @Test func `While Foundation reads a header for seconds limits hold, tasks run, and what is given up is never sent`() async {
+    @Test func `while Foundation reads a long header, limits hold, tasks run, and requests that were given up are never sent`()
+        async
+    {
         await #expect(processExitsWith: .success) {
             let server = try ResourceServer()
             let hostile = try ResourceServer(needsToken: false) { _ in LongHeader.reply }
@@ -19,8 +21,8 @@ struct BusyFoundationTests {
             let others = (0..<2 * ProcessInfo.processInfo.activeProcessorCount).flatMap { _ in
                 [loader.start(Request(url: server.url)), loader.start(Request(url: server.url, method: .post))]
             }
-            for performance in others + [stuck] {
-                let error = await #expect(throws: DataLoadingError.self) { try await performance.response() }
+            for running in others + [stuck] {
+                let error = await #expect(throws: DataLoadingError.self) { try await running.response() }
                 #expect(error?.code == .timedOut)
             }
             #expect(await LongHeader.remainingTime() > .milliseconds(100), "all ended before Foundation had read it")

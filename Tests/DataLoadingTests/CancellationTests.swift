@@ -24,7 +24,7 @@ struct CancellationTests {
     /// A server that takes requests and never answers.
     static func silent() throws -> ResourceServer { try ResourceServer { _ in .unfinished("") } }
 
-    @Test func `An async caller that is cancelled leaves at once, and its connection ends`() async throws {
+    @Test func `an async caller that is cancelled leaves at once, and its connection ends`() async throws {
         let server = try Self.silent()
         let loader = try server.loader()
         let caller = Task { try await loader.perform(Request(url: server.url)) }
@@ -34,7 +34,7 @@ struct CancellationTests {
         #expect(await server.departures.first { true } != nil)
     }
 
-    @Test func `A caller that is cancelled before it starts sends nothing`() async throws {
+    @Test func `a caller that is cancelled before it starts sends nothing`() async throws {
         let server = try ResourceServer()
         let loader = try server.loader()
         let caller = Task {
@@ -46,22 +46,22 @@ struct CancellationTests {
         #expect(server.arrivals.all.map(\.path) == ["/mine"])
     }
 
-    @Test func `One performance is cancelled, the others go on`() async throws {
+    @Test func `one request is cancelled, the others go on`() async throws {
         let gate = Gate()
         let server = try ResourceServer { arrival in
             gate.wait()
             return ResourceServer.ok(arrival.path)
         }
         let loader = try server.loader()
-        let performances = (1...3).map { loader.start(Request(url: server.url("\($0)"))) }
-        performances[1].cancel()
-        await #expect(throws: CancellationError.self) { try await performances[1].response() }
+        let requests = (1...3).map { loader.start(Request(url: server.url("\($0)"))) }
+        requests[1].cancel()
+        await #expect(throws: CancellationError.self) { try await requests[1].response() }
         gate.open()
-        #expect(try await performances[0].response().status == 200)
-        #expect(try await performances[2].response().status == 200)
+        #expect(try await requests[0].response().status == 200)
+        #expect(try await requests[2].response().status == 200)
     }
 
-    @Test func `All performances of a loader are cancelled, and neither another loader's nor later ones`() async throws {
+    @Test func `all requests of a loader are cancelled, and neither another loader's nor later ones`() async throws {
         let gate = Gate()
         let server = try ResourceServer { arrival in
             gate.wait()
@@ -69,33 +69,33 @@ struct CancellationTests {
         }
         let factory = try server.factory()
         let (mine, other) = (factory.makeLoader(), factory.makeLoader())
-        let performances = (1...3).map { mine.start(Request(url: server.url("\($0)"))) }
+        let requests = (1...3).map { mine.start(Request(url: server.url("\($0)"))) }
         let others = other.start(Request(url: server.url("other")))
         mine.cancelAll()
-        for performance in performances {
-            await #expect(throws: CancellationError.self) { try await performance.response() }
+        for running in requests {
+            await #expect(throws: CancellationError.self) { try await running.response() }
         }
         gate.open()
         #expect(try await others.response().status == 200)
         #expect(try await mine.perform(Request(url: server.url("later"))).status == 200)
     }
 
-    @Test func `A released loader cancels all, closes their connections, and calls no handler`() async throws {
+    @Test func `a released loader cancels all, closes their connections, and calls no handler`() async throws {
         let server = try Self.silent()
         let (released, continuation) = AsyncStream.makeStream(of: Void.self)
         var loader: DataLoader? = try server.factory().makeLoader(queue: queue)
-        let performances = (1...5).compactMap { number in
+        let requests = (1...5).compactMap { number in
             let luggage = Luggage(continuation)
             return loader?.perform(Request(url: server.url("\(number)"))) { [calls] _ in
                 withExtendedLifetime(luggage) { calls.append(number) }
             }
         }
         var arrivals = server.requests.makeAsyncIterator()
-        for _ in performances { _ = await arrivals.next() }
+        for _ in requests { _ = await arrivals.next() }
         loader = nil
         var (departures, releases) = (server.departures.makeAsyncIterator(), released.makeAsyncIterator())
-        for performance in performances {
-            await #expect(throws: CancellationError.self) { try await performance.response() }
+        for running in requests {
+            await #expect(throws: CancellationError.self) { try await running.response() }
             _ = await departures.next()
             _ = await releases.next()
         }
@@ -103,7 +103,7 @@ struct CancellationTests {
         #expect(calls.entries.isEmpty)
     }
 
-    @Test func `A handler is called once, on the loader's queue`() async throws {
+    @Test func `a handler is called once, on the loader's queue`() async throws {
         let server = try ResourceServer()
         let key = DispatchSpecificKey<Bool>()
         queue.setSpecific(key: key, value: true)
@@ -119,24 +119,24 @@ struct CancellationTests {
 
     // The queue is held up: the answer is there, and the handler waits for its turn.
     @Test(arguments: ["one", "all", "release"])
-    func `A cancellation on the queue comes before any handler that has not begun`(way: String) async throws {
+    func `a cancellation on the queue comes before any handler that has not begun`(way: String) async throws {
         let server = try ResourceServer()
         var loader: DataLoader? = try server.factory().makeLoader(queue: queue)
         queue.suspend()
-        let performance = try #require(loader).perform(Request(url: server.url)) { [calls] _ in calls.append(1) }
-        #expect(try await performance.response().status == 200)
+        let running = try #require(loader).perform(Request(url: server.url)) { [calls] _ in calls.append(1) }
+        #expect(try await running.response().status == 200)
         switch way {
-        case "one": performance.cancel()
+        case "one": running.cancel()
         case "all": loader?.cancelAll()
         default: loader = nil
         }
         queue.resume()
         queue.sync {}
         #expect(calls.entries.isEmpty)
-        #expect(try await performance.response().status == 200, "the answer that it has, it keeps")
+        #expect(try await running.response().status == 200, "the answer that it has, it keeps")
     }
 
-    @Test func `A handler may cancel all, and start anew`() async throws {
+    @Test func `a handler may cancel all, and start anew`() async throws {
         let server = try ResourceServer()
         let loader = try server.factory().makeLoader(queue: queue)
         let (outcomes, continuation) = AsyncStream.makeStream(of: Int.self)
@@ -147,7 +147,7 @@ struct CancellationTests {
         #expect(await outcomes.first { _ in true } == 200)
     }
 
-    @Test func `A performance that waits for a token leaves the load to the others`() async throws {
+    @Test func `a cancelled request that waits for a token leaves the load to the others`() async throws {
         let server = try ResourceServer()
         let tokens = ScriptedLoader()
         let factory = DataLoaderFactory(

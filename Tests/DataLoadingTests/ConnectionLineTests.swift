@@ -21,7 +21,7 @@ struct ConnectionLineTests {
         elsewhere = try #require(URL(string: "https://elsewhere.example").flatMap(Origin.init))
     }
 
-    /// Lets one in, who is known by a name of his own, and returns under which number he waits.
+    /// Enters the line under a name, and returns the number to leave it with.
     @discardableResult func enter(_ name: Int, for origin: Origin) -> Int {
         line.enter(for: origin) { [places] place in places.taken.withLock { $0[name] = place } }
     }
@@ -34,7 +34,7 @@ struct ConnectionLineTests {
 
     var present: [Int] { places.taken.withLock { $0.keys.sorted() } }
 
-    @Test func `So many at a time, the others in the order of their coming`() {
+    @Test func `as many messages as the limit have a connection at a time, the others get one in the order of their arrival`() {
         for name in 1...4 { enter(name, for: here) }
         #expect(present == [1, 2])
         end(2)
@@ -47,7 +47,7 @@ struct ConnectionLineTests {
         #expect(present == [5, 6], "an empty line is like a new one")
     }
 
-    @Test func `Origins don't wait for each other`() {
+    @Test func `messages to one origin don't wait for those to another`() {
         for name in 1...3 { enter(name, for: here) }
         enter(4, for: elsewhere)
         #expect(present == [1, 2, 4])
@@ -55,7 +55,7 @@ struct ConnectionLineTests {
         #expect(present == [1, 2])
     }
 
-    @Test func `Leaving the line is leaving for good, and costs the others nothing`() {
+    @Test func `a message that leaves the line is out for good, and the others keep their order`() {
         let numbers = (1...4).map { enter($0, for: here) }
         line.leave(numbers[2], for: here)
         line.leave(numbers[2], for: here)
@@ -65,7 +65,7 @@ struct ConnectionLineTests {
         #expect(present == [2, 4], "a place that is taken is kept")
     }
 
-    @Test(arguments: [0, -3]) func `One at a time is the least`(limit: Int) {
+    @Test(arguments: [0, -3]) func `a limit below one is taken for one connection at a time`(limit: Int) {
         let line = ConnectionLine(limit: limit)
         _ = line.enter(for: here) { [places] place in places.taken.withLock { $0[1] = place } }
         #expect(present == [1])

@@ -2,7 +2,7 @@ import Foundation
 
 /// Returns every text of a value, and of all that mirrors find in it, those of its superclasses included, to any depth.
 ///
-/// Bytes are also read as text: a dump of them is one to somebody who can decode it.
+/// Bytes are also read as text, since anyone can decode a dump of them.
 func everything(in value: Any) -> String {
     var dumped = ""
     dump(value, to: &dumped)

@@ -60,7 +60,8 @@ struct FaultTests {
     }
 
     @Test(arguments: Fault.all)
-    func `Whatever a server does, its requests end with a clear error, and the next one is unharmed`(fault: Fault) async throws {
+    func `whatever a server does wrong, its requests end with a clear error, and the next one succeeds`(fault: Fault) async throws
+    {
         let server = try ResourceServer { arrival in
             arrival.path == "/fault" ? fault.reply : ResourceServer.ok("fine")
         }
@@ -72,7 +73,7 @@ struct FaultTests {
         #expect(try await loader.perform(Request(url: server.url)).body == Data("fine".utf8))
     }
 
-    @Test func `A body as long as the limit is received`() async throws {
+    @Test func `a body as long as the limit is received`() async throws {
         let server = try ResourceServer { _ in ResourceServer.ok("12345") }
         let loader = try server.loader()
         #expect(try await loader.perform(Request(url: server.url, responseLimit: 5)).body.count == 5)
@@ -83,7 +84,7 @@ struct FaultTests {
     }
 
     @Test(arguments: [(silence: 1.0, whole: 600.0), (silence: 30, whole: 2)])
-    func `The session's time limits hold, and its connection ends`(silence: TimeInterval, whole: TimeInterval) async throws {
+    func `the session's time limits hold, and its connection ends`(silence: TimeInterval, whole: TimeInterval) async throws {
         // The first limit meets a silent server, the second one that drips.
         let server = try ResourceServer { _ in
             silence < whole ? .unfinished("") : .dripping("HTTP/1.1 200 OK\r\n\r\n", String(repeating: "x", count: 90))
@@ -95,14 +96,14 @@ struct FaultTests {
         if !server.arrivals.all.isEmpty { #expect(await server.departures.first { true } != nil) }
     }
 
-    @Test func `The limit for silence begins anew with each byte`() async throws {
+    @Test func `the limit for silence begins anew with each byte`() async throws {
         let server = try ResourceServer { _ in .dripping("HTTP/1.1 200 OK\r\n\r\n", "dripping") }
         let response = try await Self.loader(server, silence: 5).perform(Request(url: server.url))
         #expect(String(decoding: response.body, as: UTF8.self) == "dripping")
     }
 
-    @Test func `A server that is not there is an error of the network`() async throws {
-        // Port 1 is nobody's; one that a server here has just left may be another test's next.
+    @Test func `a server that is not there is an error of the network`() async throws {
+        // Nothing listens on port 1. The port of a server that has just ended may be another test's next.
         let url = try #require(URL(string: "http://127.0.0.1:1/movies"))
         let error = await #expect(throws: DataLoadingError.self) {
             try await DataLoaderFactory().makeLoader().perform(Request(url: url))
@@ -110,7 +111,7 @@ struct FaultTests {
         #expect(error?.code == .connectionFailed && error?.underlying is URLError)
     }
 
-    @Test func `A stream that there is none of is an error, and nothing is sent`() async throws {
+    @Test func `a body whose stream cannot be opened is an error, and nothing is sent`() async throws {
         let server = try ResourceServer()
         let request = Request(url: server.url, method: .post, body: .stream(isReplayable: false) { nil })
         let error = await #expect(throws: DataLoadingError.self) { try await server.loader().perform(request) }

@@ -14,24 +14,24 @@ struct OriginTests {
         "http://example.com", "http://localhost.example.com", "http://127.0.0.1.example.com", "http://127.1", "ftp://127.0.0.1",
         "https://", "/path", "https://me@example.com", "https://me:secret@example.com",
     ])
-    func `Tokens are bound to nothing but TLS and loopback`(text: String) throws {
+    func `tokens are bound to nothing but TLS and loopback`(text: String) throws {
         let url = try #require(URL(string: text))
         let error = #expect(throws: DataLoadingError.self) { try OriginTokens(tokens, for: [url]) }
         #expect(error?.code == .invalidConfiguration && error?.description.contains("secret") == false)
     }
 
     @Test(arguments: ["https://example.com/path?q", "http://127.0.0.1:80", "http://LOCALHOST", "http://[::1]:8080", "HTTPS://a"])
-    func `Tokens are bound to TLS, or to this machine`(text: String) throws {
+    func `tokens are bound to TLS, or to this machine`(text: String) throws {
         #expect(throws: Never.self) { try OriginTokens(tokens, for: [try #require(URL(string: text))]) }
     }
 
-    @Test func `A request to another port of the same host carries no token`() async throws {
+    @Test func `a request to another port of the same host carries no token`() async throws {
         let (mine, other) = (try ResourceServer(), try ResourceServer(needsToken: false))
         #expect(try await mine.loader().perform(Request(url: other.url)).status == 200)
         #expect(other.arrivals.all.map(\.token) == [nil])
     }
 
-    @Test func `A request to the same port by another name carries no token`() async throws {
+    @Test func `a request to the same port by another name carries no token`() async throws {
         let server = try ResourceServer(needsToken: false)
         let url = try #require(URL(string: "http://localhost:\(server.url.port ?? 0)/"))
         _ = try? await server.loader().perform(Request(url: url))
@@ -39,7 +39,7 @@ struct OriginTests {
         #expect(server.authorizationServer.loadsStarted == 0)
     }
 
-    @Test func `A 401 from elsewhere says nothing of our token`() async throws {
+    @Test func `a 401 from elsewhere says nothing of our token`() async throws {
         let (mine, other) = (try ResourceServer(), try ResourceServer())
         _ = try await mine.tokens.retrieveToken()
         let error = await #expect(throws: DataLoadingError.self) {
@@ -51,7 +51,7 @@ struct OriginTests {
 
     #if canImport(FoundationNetworking)
     // In a process of its own, for it changes its environment.
-    @Test func `No token goes through a proxy in clear`() async {
+    @Test func `no token goes through a proxy in clear`() async {
         await #expect(processExitsWith: .success) {
             let proxy = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
             let server = try ResourceServer()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct PerformTests {
-    @Test func `A request arrives as it was made, with the current token`() async throws {
+    @Test func `a request arrives as it was made, with the current token`() async throws {
         let server = try ResourceServer()
         let request = Request(
             url: server.url("movies"), method: .post, headers: ["X-Mark": "a b"],
@@ -21,21 +21,21 @@ struct PerformTests {
         #expect(arrival.token == "access-1" && arrival.body == "hello")
     }
 
-    @Test func `Parameters are added to the query that the URL has`() async throws {
+    @Test func `parameters are added to the query that the URL has`() async throws {
         let server = try ResourceServer()
         let url = try #require(URL(string: "/movies?a=%2F1#part", relativeTo: server.url))
         _ = try await server.loader().perform(Request(url: url, query: [URLQueryItem(name: "b", value: "2")]))
         #expect(server.arrivals.all.first?.path == "/movies?a=%2F1&b=2")
     }
 
-    @Test func `The answer has its status, headers, body and URL`() async throws {
+    @Test func `the answer has its status, headers, body and URL`() async throws {
         let server = try ResourceServer { _ in .bytes("HTTP/1.1 201 Made\r\nX-Mark: y\r\nContent-Length: 2\r\n\r\nhi") }
         let response = try await server.loader().perform(Request(url: server.url("movies")))
         #expect(response.status == 201 && response.header("x-mark") == "y")
         #expect(response.body == Data("hi".utf8) && response.url == server.url("movies"))
     }
 
-    @Test func `A value is decoded from the answer`() async throws {
+    @Test func `a value is decoded from the answer`() async throws {
         let server = try ResourceServer { _ in ResourceServer.ok(#"["Alien","Brazil"]"#) }
         let loader = try server.loader()
         #expect(try await loader.perform(Request(url: server.url), as: [String].self) == ["Alien", "Brazil"])
@@ -54,7 +54,7 @@ struct PerformTests {
         ("http://127.0.0.1/", "GET", ["X\r\nY": "x"], nil), ("http://127.0.0.1/", "GET", ["X": "x\r\nAuthorization: y"], nil),
         ("http://127.0.0.1/", "GET", [:], "body"), ("http://127.0.0.1/", "HEAD", [:], "body"),
     ])
-    func `What makes no request is an error, and nothing is sent`(
+    func `what makes no request is an error, and nothing is sent`(
         url: String, method: String, headers: [String: String], body: String?
     ) async throws {
         let request = Request(
@@ -67,13 +67,13 @@ struct PerformTests {
         #expect(error?.description.contains("secret") == false)
     }
 
-    @Test(arguments: [204, 299, 200]) func `A success is an answer`(status: Int) async throws {
+    @Test(arguments: [204, 299, 200]) func `a success is an answer`(status: Int) async throws {
         let server = try ResourceServer { _ in .bytes("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n") }
         #expect(try await server.loader().perform(Request(url: server.url)).status == status)
     }
 
     @Test(arguments: [300, 304, 400, 404, 403, 500, 503])
-    func `Any other status is an error that has the answer`(status: Int) async throws {
+    func `any other status is an error that has the answer`(status: Int) async throws {
         let server = try ResourceServer { _ in ResourceServer.status(status, body: status == 304 ? "" : "reason") }
         let error = await #expect(throws: DataLoadingError.self) {
             try await server.loader().perform(Request(url: server.url))
@@ -83,7 +83,7 @@ struct PerformTests {
         #expect(server.arrivals.all.count == 1, "nothing is retried")
     }
 
-    @Test func `Loaders of one factory get their own answers, two hundred at once`() async throws {
+    @Test func `loaders of one factory get their own answers, two hundred at once`() async throws {
         let server = try ResourceServer()
         let factory = try server.factory()
         try await withThrowingTaskGroup { group in

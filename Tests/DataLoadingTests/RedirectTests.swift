@@ -15,7 +15,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])
-    func `A redirect to another origin is followed without token, cookie or anything else that was for the first`(
+    func `a redirect to another origin is followed without token, cookie or anything else that was for the first`(
         status: Int
     ) async throws {
         let thief = try ResourceServer(needsToken: false) { _ in ResourceServer.ok("loot") }
@@ -32,14 +32,14 @@ struct RedirectTests {
         #expect(!stolen.text.contains("access-1") && !stolen.text.contains("secret") && stolen.header("Host") != "mine")
     }
 
-    @Test func `A caller's own Authorization does not go to another origin either`() async throws {
+    @Test func `a caller's own Authorization does not go to another origin either`() async throws {
         let thief = try ResourceServer(needsToken: false)
         let server = try ResourceServer(needsToken: false) { _ in Self.redirect(302, to: thief.url) }
         _ = try await server.loader().perform(Request(url: server.url, headers: ["AUTHORIZATION": "Basic secret"]))
         #expect(thief.arrivals.all.first?.header("Authorization") == nil)
     }
 
-    @Test func `Once away, the token does not come back, and a 401 there costs none`() async throws {
+    @Test func `once away, the token does not come back, and a 401 there costs none`() async throws {
         let home = Lock<URL?>(nil)
         let away = try ResourceServer(needsToken: false) { _ in
             Self.redirect(302, to: home.withLock { $0?.appending(path: "back").absoluteString } ?? "")
@@ -55,7 +55,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["/b/c?d=1", "c?d=1", "../b/c?d=1", "//HOST/b/c?d=1"])
-    func `A redirect within the origin keeps the token`(location: String) async throws {
+    func `a redirect within the origin keeps the token`(location: String) async throws {
         let server = try ResourceServer { arrival in
             let host = arrival.header("Host") ?? ""
             return arrival.path.hasSuffix("/a")
@@ -66,7 +66,7 @@ struct RedirectTests {
         #expect(server.arrivals.all.map(\.token) == ["access-1", "access-1"])
     }
 
-    @Test func `A token refused after a redirect is replaced there, and nothing before it is repeated`() async throws {
+    @Test func `a token refused after a redirect is replaced there, and nothing before it is repeated`() async throws {
         let server = try ResourceServer(needsToken: false) { arrival in
             if arrival.path == "/order" { return Self.redirect(303, to: "/receipt") }
             return arrival.token == "access-2" ? ResourceServer.ok("receipt") : .bytes(ResourceServer.invalidToken)
@@ -81,7 +81,7 @@ struct RedirectTests {
         (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (303, "PUT", "GET"), (307, "POST", "POST"),
         (308, "POST", "POST"), (301, "PUT", "PUT"), (302, "PATCH", "PATCH"),
     ])
-    func `Method and body are kept or changed as HTTP says`(status: Int, method: String, expected: String) async throws {
+    func `method and body are kept or changed as HTTP says`(status: Int, method: String, expected: String) async throws {
         let server = try ResourceServer { arrival in
             arrival.path == "/a" ? Self.redirect(status, to: "/b") : ResourceServer.ok("")
         }
@@ -96,7 +96,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "http://me:secret@127.0.0.1/", "http://", "data:,x", "http:///x"])
-    func `A redirect to what no request may go to is refused`(location: String) async throws {
+    func `a redirect to what no request may go to is refused`(location: String) async throws {
         let server = try ResourceServer { _ in Self.redirect(302, to: location) }
         let error = await #expect(throws: DataLoadingError.self) {
             try await server.loader().perform(Request(url: server.url))
@@ -105,7 +105,7 @@ struct RedirectTests {
         #expect(server.arrivals.all.count == 1)
     }
 
-    @Test func `A redirect from https to http is refused`() throws {
+    @Test func `a redirect from https to http is refused`() throws {
         let url = try #require(URL(string: "https://api.example/a"))
         let message = try Message(Request(url: url))
         func redirected(to location: String) throws -> Message? {
@@ -117,7 +117,7 @@ struct RedirectTests {
         #expect(try redirected(to: "//api.example/b")?.origin == message.origin)
     }
 
-    @Test func `A body that can't be sent twice does not follow a redirect that asks for it`() async throws {
+    @Test func `a body that can't be sent twice does not follow a redirect that asks for it`() async throws {
         let server = try ResourceServer { _ in Self.redirect(307, to: "/b") }
         let body = Request.Body.stream(isReplayable: false) { InputStream(data: Data("once".utf8)) }
         let error = await #expect(throws: DataLoadingError.self) {
@@ -126,7 +126,7 @@ struct RedirectTests {
         #expect(error?.code == .redirectRefused && server.arrivals.all.count == 1)
     }
 
-    @Test func `A circle of redirects ends`() async throws {
+    @Test func `a circle of redirects ends`() async throws {
         let server = try ResourceServer { _ in Self.redirect(302, to: "/again") }
         let error = await #expect(throws: DataLoadingError.self) {
             try await server.loader().perform(Request(url: server.url))
@@ -134,7 +134,7 @@ struct RedirectTests {
         #expect(error?.code == .redirectRefused && server.arrivals.all.count == 21)
     }
 
-    @Test func `A redirect to nowhere is the answer`() async throws {
+    @Test func `a redirect to nowhere is the answer`() async throws {
         let server = try ResourceServer { _ in ResourceServer.status(302) }
         let error = await #expect(throws: DataLoadingError.self) {
             try await server.loader().perform(Request(url: server.url))

@@ -34,7 +34,7 @@ struct ReleaseTests {
     /// Each loader is released when a certain number of requests has arrived: before, while and after its answers come.
     ///
     /// The server refuses some tokens, so that some are released between the refusal and the second attempt.
-    @Test func `Loaders released under load leave nothing behind and call no handler`() async throws {
+    @Test func `loaders released under load leave nothing behind and call no handler`() async throws {
         let (rounds, requests) = (150, 8)
         let count = Lock(0)
         let revoking = Lock<@Sendable () -> Void>({})
@@ -83,13 +83,13 @@ struct ReleaseTests {
         #expect(lateCalls == 0)
     }
 
-    @Test func `A loader keeps nothing of a performance that has ended`() async throws {
+    @Test func `a loader keeps nothing of a request that has ended`() async throws {
         let server = try ResourceServer()
         let (released, continuation) = AsyncStream.makeStream(of: Void.self)
         let loader = try server.loader()
         for way in ["answer", "cancel", "handler"] {
             let luggage = Luggage(continuation)
-            // The request, and so its body's opening, lives as long as anybody has the performance.
+            // The request, and so its body's opening, lives as long as the running request.
             let body = Request.Body.stream(isReplayable: true) {
                 withExtendedLifetime(luggage) { InputStream(data: Data("body".utf8)) }
             }
@@ -105,7 +105,7 @@ struct ReleaseTests {
         #expect(try await loader.perform(Request(url: server.url)).status == 200, "the loader is still there")
     }
 
-    @Test func `The last loader takes the session with it`() async throws {
+    @Test func `the last loader takes the session with it`() async throws {
         let server = try ResourceServer()
         let (released, continuation) = AsyncStream.makeStream(of: Void.self)
         var factory: DataLoaderFactory? = try {
@@ -120,16 +120,16 @@ struct ReleaseTests {
         #expect(await released.first { true } != nil)
     }
 
-    @Test func `A loader may be released while its performance waits for a token, at any step`() async throws {
+    @Test func `a loader may be released while its request waits for a token`() async throws {
         let server = try ResourceServer()
         let tokens = ScriptedLoader()
         let factory = DataLoaderFactory(
             tokens: try OriginTokens(TokenService(environment: .init(clock: ManualClock()), loader: tokens), for: [server.url]))
         var loader: DataLoader? = factory.makeLoader()
-        let performance = try #require(loader).start(Request(url: server.url))
+        let running = try #require(loader).start(Request(url: server.url))
         let call = try await tokens.nextCall()
         loader = nil
-        await #expect(throws: CancellationError.self) { try await performance.response() }
+        await #expect(throws: CancellationError.self) { try await running.response() }
         call.succeed(with: AccessToken("late"))
         #expect(server.arrivals.all.isEmpty)
     }

@@ -17,7 +17,7 @@ struct RepetitionTests {
     }
 
     @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT"], [nil, "body", "stream"])
-    func `A request that may change something reaches the server once`(method: String, body: String?) async throws {
+    func `a request that may change something reaches the server once`(method: String, body: String?) async throws {
         let server = try Self.server()
         let loader = try FaultTests.loader(server, silence: 10)
         let bodies: [String: Request.Body] = [
@@ -34,9 +34,9 @@ struct RepetitionTests {
     }
 
     #if canImport(FoundationNetworking)
-    /// What the guide says of Linux; if this fails there, `URLSession` repeats nothing any more: rejoice, and correct the guide.
+    /// What the guide says of Linux; if this fails there, `URLSession` no longer repeats anything: correct the guide.
     @Test(arguments: [Request.Method.get, .head])
-    func `A request that only reads is sent again by the session itself`(method: Request.Method) async throws {
+    func `a request that only reads is sent again by the session itself`(method: Request.Method) async throws {
         let server = try Self.server()
         let loader = try FaultTests.loader(server, silence: 10)
         _ = try await loader.perform(Request(url: server.url("first")))

@@ -39,7 +39,7 @@ struct ResourceServer: Sendable {
         func append(_ arrival: Arrival) { arrived.withLock { $0.append(arrival) } }
     }
 
-    /// Starts a server; `answer` is asked for every request that carries a valid token, and by default for no other.
+    /// Starts a server; `answer` is called for every request that carries a valid token, and by default only for those.
     init(
         refusal: String = Self.invalidToken, needsToken: Bool = true,
         answering answer: @escaping @Sendable (Arrival) -> LoopbackServer.Reply = { Self.ok($0.path) }

@@ -25,7 +25,7 @@ struct SecretsTests {
         var isRepeatable: Bool { false }
     }
 
-    @Test func `Nothing that a request in flight goes through shows its token`() async throws {
+    @Test func `nothing that a request in flight goes through shows its token`() async throws {
         let server = try LoopbackServer { _ in .unfinished(Self.never) }
         let service = TokenService(loader: PlainLoader())
         let origins = try OriginTokens(service, for: [server.url])
@@ -33,13 +33,13 @@ struct SecretsTests {
         let loader = factory.makeLoader()
         let request = Request(
             url: server.url, method: .post, headers: ["X-Key": "SECRET-key"], body: .data(Data("SECRET-body".utf8)))
-        let performance = loader.start(request)
+        let running = loader.start(request)
         let sent = try #require(await server.requests.first { _ in true })
         #expect(sent.contains("Bearer SECRET-access"), "it is in flight")
 
-        let iterator = performance.states.makeAsyncIterator()
+        let iterator = running.states.makeAsyncIterator()
         let values: [Any] = [
-            loader, factory, origins, performance, performance.states, iterator, performance.state, request,
+            loader, factory, origins, running, running.states, iterator, running.state, request,
             request.body as Any, Request.Body.stream(isReplayable: true) { InputStream(data: Data("SECRET-body".utf8)) },
             service, AccessTokenService(service: service), AccessTokenService(loader: PlainLoader()),
             CallbackTokenLoader(PlainLoader()),
@@ -47,20 +47,20 @@ struct SecretsTests {
         for value in values + [values] { #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))") }
     }
 
-    @Test func `Nothing that a request ended with shows its token`() async throws {
+    @Test func `nothing that a request ended with shows its token`() async throws {
         for reply in [LoopbackServer.Reply.reset(""), ResourceServer.status(500, body: "SECRET")] {
             let server = try LoopbackServer { _ in reply }
             let service = TokenService(loader: PlainLoader())
             let loader = DataLoaderFactory(tokens: try OriginTokens(service, for: [server.url])).makeLoader()
-            let performance = loader.start(Request(url: server.url))
-            let error = await #expect(throws: DataLoadingError.self) { try await performance.response() }
-            for value in [error as Any, error?.underlying as Any, error?.response as Any, performance, performance.state] {
+            let running = loader.start(Request(url: server.url))
+            let error = await #expect(throws: DataLoadingError.self) { try await running.response() }
+            for value in [error as Any, error?.underlying as Any, error?.response as Any, running, running.state] {
                 #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))")
             }
         }
     }
 
-    @Test func `Nothing that a load in flight goes through shows its secrets`() async throws {
+    @Test func `nothing that a load in flight goes through shows its secrets`() async throws {
         let server = try LoopbackServer { _ in .unfinished(Self.never) }
         let transport = URLSessionTransport()
         let refresh = try RefreshTokenLoader(
@@ -91,7 +91,7 @@ struct SecretsTests {
         for task in tasks { task.cancel() }
     }
 
-    @Test func `The other end of the wire shows no token either`() async throws {
+    @Test func `the other end of the wire shows no token either`() async throws {
         let loader = ScriptedLoader()
         let service = TokenService(loader: loader)
         await service.replace(with: AccessToken("SECRET-old", lifetime: .zero, refreshToken: "SECRET-refresh"))
@@ -105,7 +105,7 @@ struct SecretsTests {
         _ = try await caller.value
     }
 
-    @Test func `Nothing that a service gives up shows its token where it is printed`() async throws {
+    @Test func `nothing that a service gives up shows its token where it is printed`() async throws {
         let (discards, continuation) = AsyncStream.makeStream(of: DiscardedGrant.self)
         let service = TokenService(onDiscard: { continuation.yield($0) }) { _ in Self.token }
         await service.replace(with: Self.token)
@@ -119,7 +119,7 @@ struct SecretsTests {
         #expect((salvaged as any Error).localizedDescription == salvaged.description)
     }
 
-    @Test func `Everything can be dumped while requests come and go`() async throws {
+    @Test func `everything can be dumped while requests come and go`() async throws {
         let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         let service = TokenService(loader: PlainLoader())
         let origins = try OriginTokens(service, for: [server.url])
@@ -132,10 +132,10 @@ struct SecretsTests {
             for _ in 1...2 {
                 group.addTask {
                     for _ in 1...200 {
-                        let performance = loader.start(request)
-                        let values: [Any] = [loader, origins, service, performance, performance.states]
+                        let running = loader.start(request)
+                        let values: [Any] = [loader, origins, service, running, running.states]
                         #expect(!everything(in: values).contains("SECRET"))
-                        performance.cancel()
+                        running.cancel()
                         await Task.yield()
                     }
                 }

@@ -10,7 +10,7 @@ import FoundationNetworking
 
 @Suite(.timeLimit(.minutes(10)))
 struct SessionTests {
-    @Test func `The configuration of the given session holds for the loaders`() async throws {
+    @Test func `the configuration of the given session holds for the loaders`() async throws {
         let server = try ResourceServer()
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = ["X-Mark": "theirs"]
@@ -20,8 +20,8 @@ struct SessionTests {
         #expect(server.arrivals.all.first?.token == "access-1")
     }
 
-    /// What the guide says of Linux; if this fails there, `URLSession` has learned to use its cache: rejoice, and correct the guide.
-    @Test func `A cache is used where the session uses one`() async throws {
+    /// What the guide says of Linux; if this fails there, `URLSession` uses its cache now: correct the guide.
+    @Test func `a cache is used where the session uses one`() async throws {
         let server = try ResourceServer { _ in
             ResourceServer.ok("fresh", headers: "Cache-Control: max-age=600\r\nContent-Type: text/plain\r\n")
         }
@@ -37,7 +37,7 @@ struct SessionTests {
         #endif
     }
 
-    @Test func `Descriptions show neither query, headers nor bodies`() throws {
+    @Test func `descriptions show neither query, headers nor bodies`() throws {
         let url = try #require(URL(string: "https://example.com/movies?key=secret"))
         let request = Request(
             url: url, method: .post, headers: ["X": "secret"], query: [URLQueryItem(name: "k", value: "secret")],

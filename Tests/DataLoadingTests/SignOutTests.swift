@@ -19,7 +19,7 @@ struct SignOutTests {
     }
 
     @Test(arguments: [nil, URLSessionConfiguration.default, .ephemeral])
-    func `No cookie of one user goes with the requests of the next`(configuration: URLSessionConfiguration?) async throws {
+    func `no cookie of one user goes with the requests of the next`(configuration: URLSessionConfiguration?) async throws {
         let cookie = "session-\(UUID())"
         let server = try server(cookie: cookie)
         let session = configuration.map { URLSession(configuration: $0) } ?? .shared
@@ -31,7 +31,7 @@ struct SignOutTests {
         }
     }
 
-    @Test func `Cookies are kept where the program says`() async throws {
+    @Test func `cookies are kept where the program says`() async throws {
         let server = try server(cookie: "session")
         let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
         let factory = DataLoaderFactory(cookies: storage, tokens: try OriginTokens(server.tokens, for: [server.url]))
@@ -41,13 +41,13 @@ struct SignOutTests {
         #expect(server.arrivals.all.map { $0.header("Cookie") } == [nil, "session=first", nil])
     }
 
-    @Test func `A request's own cookie is sent`() async throws {
+    @Test func `a request's own cookie is sent`() async throws {
         let server = try ResourceServer()
         _ = try await server.loader().perform(Request(url: server.url, headers: ["Cookie": "mine=1"]))
         #expect(server.arrivals.all.map { $0.header("Cookie") } == ["mine=1"])
     }
 
-    @Test func `A session's own authorization goes to no server`() async throws {
+    @Test func `a session's own authorization goes to no server`() async throws {
         let (mine, other) = (try ResourceServer(), try ResourceServer(needsToken: false))
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = [
@@ -62,7 +62,7 @@ struct SignOutTests {
         for name in ["Proxy-Authorization", "Cookie"] { #expect(arrivals.allSatisfy { $0.header(name) == nil }) }
     }
 
-    @Test func `The session that was given stays as it was`() throws {
+    @Test func `the session that was given stays as it was`() throws {
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = cache

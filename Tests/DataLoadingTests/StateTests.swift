@@ -5,10 +5,10 @@ import Foundation
 import LoopbackServers
 import Testing
 
-/// The names of the states, in the order in which somebody saw them, without repetitions.
-private func names(_ performance: StatefulRequest) async -> [String] {
+/// The names of the states, in the order in which a reader saw them, without repetitions.
+private func names(_ running: StatefulRequest) async -> [String] {
     var names: [String] = []
-    for await state in performance.states {
+    for await state in running.states {
         let name =
             switch state {
             case .pending: "pending"
@@ -23,7 +23,7 @@ private func names(_ performance: StatefulRequest) async -> [String] {
 
 @Suite(.timeLimit(.minutes(10)))
 struct StateTests {
-    @Test func `A performance is pending while it waits for a token, then ongoing, then completed`() async throws {
+    @Test func `a request is pending while it waits for a token, then ongoing, then completed`() async throws {
         let gate = Gate()
         let server = try ResourceServer { _ in
             gate.wait()
@@ -33,8 +33,8 @@ struct StateTests {
         let factory = DataLoaderFactory(
             tokens: try OriginTokens(TokenService(environment: .init(clock: ManualClock()), loader: tokens), for: [server.url]))
         let loader = factory.makeLoader()
-        let performance = loader.start(Request(url: server.url))
-        var states = performance.states.makeAsyncIterator()
+        let running = loader.start(Request(url: server.url))
+        var states = running.states.makeAsyncIterator()
         guard case .pending = await states.next() else {
             Issue.record("it waits for its token")
             return
@@ -46,25 +46,25 @@ struct StateTests {
         }
         #expect(progress.bytesReceived == 0 && progress.bytesToReceive == nil)
         gate.open()
-        #expect(try await performance.response().status == 200)
-        #expect(await names(performance) == ["completed"], "who comes late sees the last state")
+        #expect(try await running.response().status == 200)
+        #expect(await names(running) == ["completed"], "a late reader sees the last state")
     }
 
-    @Test func `Progress counts what was sent and received, as far as lengths are known`() async throws {
+    @Test func `progress counts what was sent and received, as far as lengths are known`() async throws {
         let answer = String(repeating: "y", count: 3_000_000)
         let server = try ResourceServer { _ in ResourceServer.ok(answer) }
         let loader = try server.loader()
         let body = Data(repeating: 0x78, count: 500_000)
-        let performance = loader.start(Request(url: server.url, method: .post, body: .data(body)))
+        let running = loader.start(Request(url: server.url, method: .post, body: .data(body)))
         var seen: [StatefulRequest.Progress] = []
-        for await case .ongoing(let progress) in performance.states { seen.append(progress) }
+        for await case .ongoing(let progress) in running.states { seen.append(progress) }
         let last = try #require(seen.last)
         #expect(last.bytesReceived == 3_000_000 && last.bytesToReceive == 3_000_000)
         #expect(last.bytesSent == 500_000 && last.bytesToSend == 500_000)
         #expect(zip(seen, seen.dropFirst()).allSatisfy { $0.bytesReceived <= $1.bytesReceived && $0.bytesSent <= $1.bytesSent })
     }
 
-    @Test func `Performances of one request have states of their own`() async throws {
+    @Test func `requests of one request have states of their own`() async throws {
         let gate = Gate()
         let server = try ResourceServer { _ in
             gate.wait()
@@ -79,29 +79,29 @@ struct StateTests {
         #expect(await names(second).last == "completed")
     }
 
-    @Test func `Every reader sees the last state, however many read`() async throws {
+    @Test func `every reader sees the last state, however many read`() async throws {
         let server = try ResourceServer()
         let loader = try server.loader()
-        let performance = loader.start(Request(url: server.url))
+        let running = loader.start(Request(url: server.url))
         await withTaskGroup { group in
-            for _ in 1...100 { group.addTask { #expect(await names(performance).last == "completed") } }
+            for _ in 1...100 { group.addTask { #expect(await names(running).last == "completed") } }
         }
-        #expect(await names(performance) == ["completed"], "also who comes afterwards")
+        #expect(await names(running) == ["completed"], "so does a reader who comes afterwards")
     }
 
-    @Test func `A reader that is cancelled stops reading, and the performance goes on`() async throws {
+    @Test func `a reader of states that is cancelled stops reading, and the request goes on`() async throws {
         let gate = Gate()
         let server = try ResourceServer { _ in
             gate.wait()
             return ResourceServer.ok("")
         }
         let loader = try server.loader()
-        let performance = loader.start(Request(url: server.url))
-        let reader = Task { try await performance.response() }
+        let running = loader.start(Request(url: server.url))
+        let reader = Task { try await running.response() }
         _ = await server.requests.first { _ in true }
         reader.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
         gate.open()
-        #expect(try await performance.response().status == 200)
+        #expect(try await running.response().status == 200)
     }
 }

@@ -31,8 +31,8 @@ func perform(_ tokens: TokenService, _ apiURL: URL, _ moviesURL: URL, _ posterUR
         show(Result { try result.get().decoded(as: [Movie].self) })
     }
 
-    let performance = loader.start(Request(url: posterURL))
-    for await state in performance.states {
+    let poster = loader.start(Request(url: posterURL))
+    for await state in poster.states {
         switch state {
         case .pending: showSpinner()
         case .ongoing(let progress):

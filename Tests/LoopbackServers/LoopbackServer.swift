@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A raw TCP server on the loopback interface that says exactly what a test tells it to, right or wrong.
+/// A raw TCP server on the loopback interface that sends exactly what a test tells it to, right or wrong.
 ///
 /// It has a thread for the listener and one for each connection; all end with the server, with the client, or after 10
 /// minutes, which no client's own limit comes near, however busy the machine.

@@ -7,8 +7,8 @@ extension StatefulRequest {
     ///
     /// - Parameters:
     ///   - queue: Where the handler is called.
-    ///   - work: What reports progress, and ends with the answer.
-    ///   - end: What happens when nothing more will.
+    ///   - work: Reports progress, and ends with the answer.
+    ///   - end: Called last.
     func start(
         on queue: DispatchQueue,
         _ work: @escaping @Sendable (@escaping @Sendable (Progress) -> Void) async throws -> Response,
@@ -36,7 +36,7 @@ extension StatefulRequest {
         inside.withLock { $0.change(to: state) }?.forEach { $0.yield() }
     }
 
-    /// Calls the handler, unless the performance was cancelled first.
+    /// Calls the handler, unless the request was cancelled first.
     private func deliver() {
         let (handler, state) = inside.withLock { inside in
             defer { inside.handler = nil }

@@ -1,9 +1,9 @@
 import AccessTokens
 
-/// All that one performance of a request takes: the token, redirects, and one more attempt if the token was refused.
+/// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token.
 ///
-/// A value without state: what changes meanwhile lives in the local variables of ``response(to:reporting:)``.
-struct Performance: Sendable {
+/// A value without state: what changes during a run is in the local variables of ``response(to:reporting:)``.
+struct RequestRunner: Sendable {
     let session: SharedSession
     let tokens: OriginTokens?
 
@@ -20,7 +20,9 @@ struct Performance: Sendable {
             if let next = try message.redirected(by: response) {
                 redirects += 1
                 guard redirects <= Message.maximumRedirects else {
-                    throw DataLoadingError(.redirectRefused, detail: "there were too many", response: response)
+                    throw DataLoadingError(
+                        .redirectRefused, detail: "there were more than \(Message.maximumRedirects) redirects", response: response
+                    )
                 }
                 message = next
                 continue
