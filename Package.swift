@@ -13,8 +13,6 @@ let package = Package(
         .library(name: "AccessTokensTesting", targets: ["AccessTokensTesting"]),
         .library(name: "Interleavings", targets: ["Interleavings"]),
         .library(name: "InterleavingsTesting", targets: ["InterleavingsTesting"]),
-        .executable(name: "race-lab", targets: ["race-lab"]),
-        .executable(name: "movie-screens", targets: ["movie-screens"]),
     ],
     targets: [
         // What several modules share and no user sees: everything in it is `package`.
@@ -37,19 +35,15 @@ let package = Package(
         .executableTarget(
             name: "race-lab",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
-                "Interleavings", "RaceGallery", "TestStage", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "Interleavings", "RaceGallery",
+                "TokenServiceConcurrency",
             ]),
+        // Raw servers on the loopback interface, right or wrong, that test targets and the sample share.
+        .target(name: "LoopbackServers"),
         // The second article's example; of the package it uses what is public, and a server to talk to.
         .executableTarget(
             name: "movie-screens",
             dependencies: ["AccessTokens", "AccessTokensOAuth", "DataLoading", "LoopbackServers", "TokenServiceConcurrency"]),
-        // Raw servers on the loopback interface, right or wrong, that test targets and the sample share.
-        .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
-        // The thread-less executor that test targets and the lab share.
-        .target(
-            name: "TestStage", dependencies: ["AccessTokens", "AccessTokensTesting", "TokenServiceConcurrency"],
-            path: "Tests/TestStage"),
         // Measures what everything above costs; counts allocations by standing in front of malloc.
         .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
         .executableTarget(name: "first-token", dependencies: ["AccessTokens"], path: "Benchmarks/first-token"),
@@ -57,8 +51,8 @@ let package = Package(
         .executableTarget(
             name: "Benchmarks",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AllocationCounter", "Interleavings", "RaceGallery", "TestStage",
-                "first-token", "empty-program",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "AllocationCounter", "Interleavings",
+                "RaceGallery", "first-token", "empty-program",
             ],
             path: "Benchmarks/Benchmarks"),
         .testTarget(name: "TokenServiceConcurrencyTests", dependencies: ["TokenServiceConcurrency"]),
@@ -66,11 +60,11 @@ let package = Package(
             name: "TokenServiceHTTPTests", dependencies: ["LoopbackServers", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .testTarget(
             name: "AccessTokensTests",
-            dependencies: ["AccessTokens", "AccessTokensTesting", "TestStage", "TokenServiceConcurrency"]),
+            dependencies: ["AccessTokens", "AccessTokensTesting", "TokenServiceConcurrency"]),
         .testTarget(
             name: "AccessTokensDispatchTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "RaceGallery", "TestStage",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "RaceGallery",
                 "TokenServiceConcurrency",
             ]),
         // The process that AccessTokensFilesTests kill.
@@ -88,12 +82,12 @@ let package = Package(
             name: "DataLoadingTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
-                "DataLoading", "LoopbackServers", "TestStage", "TokenServiceConcurrency",
+                "DataLoading", "LoopbackServers", "TokenServiceConcurrency",
                 "TokenServiceHTTP",
             ]),
         .testTarget(
             name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"]),
-        .testTarget(name: "AccessTokensTestingTests", dependencies: ["AccessTokensTesting", "TestStage"]),
+        .testTarget(name: "AccessTokensTestingTests", dependencies: ["AccessTokensTesting"]),
         .testTarget(name: "InterleavingsTests", dependencies: ["Interleavings", "TokenServiceConcurrency"]),
         .testTarget(
             name: "InterleavingsTestingTests",
@@ -106,10 +100,10 @@ let package = Package(
             ]),
         .testTarget(
             name: "RaceGalleryTests",
-            dependencies: ["RaceGallery", "AccessTokensTesting", "Interleavings", "TestStage", "TokenServiceConcurrency"]),
+            dependencies: ["RaceGallery", "AccessTokensTesting", "Interleavings", "TokenServiceConcurrency"]),
         .testTarget(
             name: "RaceLabTests",
-            dependencies: ["race-lab", "movie-screens", "AccessTokensTesting", "Interleavings", "RaceGallery", "TestStage"]),
+            dependencies: ["race-lab", "movie-screens", "AccessTokensTesting", "Interleavings", "RaceGallery"]),
         .testTarget(
             name: "DocumentationTests",
             dependencies: [

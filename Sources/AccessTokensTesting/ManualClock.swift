@@ -17,9 +17,9 @@ import TokenServiceConcurrency
 public final class ManualClock: Clock, Sendable {
     private struct State: Sendable {
         var now = Instant(offset: .zero)
-        /// Who sleeps, and until when.
+        /// The tasks that sleep, and until when.
         var sleepers = WaitingLine<Instant, Void>()
-        /// Who waits for sleepers, and for how many.
+        /// The tasks that wait for sleepers, and for how many.
         var watchers = WaitingLine<Int, Void>()
     }
 

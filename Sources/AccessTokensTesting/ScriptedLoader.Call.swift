@@ -7,9 +7,9 @@ extension ScriptedLoader {
     ///
     /// All methods may be called concurrently, from any thread, and return before their effects on the service are seen.
     public final class Call: Sendable {
-        /// Who gets the answers.
+        /// Where the answers go.
         enum Reply: Sendable {
-            /// Nobody: the load has not begun to wait, has its answer, or was let go.
+            /// The load has not begun to wait, has its answer, or was let go.
             case never
             /// An async load: the first answer, then `never`.
             case once(SingleResult<AccessToken>)

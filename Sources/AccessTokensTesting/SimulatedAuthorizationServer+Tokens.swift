@@ -1,7 +1,7 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// The tokens: who has one, who accepts it, and how many there were.
+/// The tokens: how a session begins, which are accepted, and how many there were.
 extension SimulatedAuthorizationServer {
     /// Begins a session, as a person who signs in does, and returns its first token, with a refresh token.
     ///
@@ -40,7 +40,7 @@ extension SimulatedAuthorizationServer {
 
     /// The number of tokens that a later one of the same session revoked before the end of their lifetime.
     ///
-    /// More than the refreshes made ahead of time means that somebody loaded twice.
+    /// More than the refreshes made ahead of time means that a client loaded twice.
     public var tokensRevokedWhileValid: Int { state.withLock { $0.ledger.tokensRevokedWhileValid } }
 
     /// The number of sessions ended because a used refresh token was presented again.

@@ -1,8 +1,8 @@
 import TokenServiceConcurrency
 
-/// Tasks that wait for somebody to call them, in the order of their arrival; a value inside a lock.
+/// Tasks that wait to be called, in the order of their arrival; a value inside a lock.
 ///
-/// Each leaves once: whoever takes a waiter out of the line, under the lock, resumes it, after the lock.
+/// Each leaves once: the code that takes a waiter out of the line, under the lock, resumes it, after the lock.
 struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
     typealias Continuation = CheckedContinuation<Success, any Error>
 
@@ -17,7 +17,7 @@ struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
 
     var count: Int { waiters.count }
 
-    /// Takes out all waiters whose tag is meant, first come first.
+    /// Takes out all waiters whose tag fits, first come first.
     mutating func take(where isMeant: (Tag) -> Bool) -> [Waiter] {
         let taken = waiters.values.filter { isMeant($0.tag) }.sorted { $0.id < $1.id }
         for waiter in taken { waiters[waiter.id] = nil }
@@ -48,12 +48,12 @@ enum Entry<Success: Sendable>: Sendable {
 }
 
 extension Lock {
-    /// Waits in a line until somebody calls, unless `arrive` lets the task pass.
+    /// Waits in a line until the task is taken out, unless `arrive` lets it pass.
     ///
     /// `arrive` runs under the lock, in the same critical section in which the task enters the line. A cancelled task leaves
     /// at once, with `CancellationError`.
     ///
-    /// Cancellation and arrival race. Cancelled first: the flag was set before `onCancel` found nobody in the line, so that
+    /// Cancellation and arrival race. Cancelled first: the flag was set before `onCancel` found no waiter in the line, so that
     /// the arrival, later under the same lock, sees the flag and doesn't enter. Arrived first: `onCancel` takes it out.
     func wait<Tag: Sendable, Success: Sendable>(
         in line: any WritableKeyPath<Value, WaitingLine<Tag, Success>> & Sendable, as tag: Tag,
@@ -80,7 +80,7 @@ extension Lock {
             let waiter = withLock { $0[keyPath: line].leave(id) }
             waiter?.continuation.resume(throwing: CancellationError())
         }
-        // Whoever resumed this task had the lock before. A continuation orders its value after that, too, but not in the
+        // The code that resumed this task had the lock before. A continuation orders its value after that, too, but not in the
         // eyes of Thread Sanitizer (swiftlang/swift#57803).
         withLock { _ in }
         return value

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
-import TestStage
 import Testing
 import TokenServiceConcurrency
 

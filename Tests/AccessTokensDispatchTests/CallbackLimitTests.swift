@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("Guarantees 7 and 13: a call with a limit is answered when that has passed, and only then ahead of others")

@@ -1,5 +1,5 @@
 import AccessTokens
-import TestStage
+import AccessTokensTesting
 import Testing
 
 @testable import AccessTokensDispatch

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("Guarantee 15: no urgent call waits behind a background one")

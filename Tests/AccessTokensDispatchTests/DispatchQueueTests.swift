@@ -2,7 +2,6 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 import Dispatch
-import TestStage
 import Testing
 import TokenServiceConcurrency
 

@@ -3,7 +3,6 @@ import AccessTokensDispatch
 import AccessTokensTesting
 import Dispatch
 import RaceGallery
-import TestStage
 
 /// One step of a case.
 enum Step: Sendable {

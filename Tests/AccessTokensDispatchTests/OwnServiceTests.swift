@@ -3,7 +3,6 @@ import AccessTokensDispatch
 import AccessTokensTesting
 import Dispatch
 import Foundation
-import TestStage
 import Testing
 
 @Suite("A service that the shim makes for itself takes all that a TokenService takes")

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("Guarantees 13 and 14: fences in the order of the calls; both worlds, one state")

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
-import TestStage
 import TokenServiceConcurrency
 
 /// A queue whose blocks run when the test says so, in their order.

@@ -1,6 +1,5 @@
 import AccessTokensTesting
 import Testing
-import TestStage
 
 @Suite(.timeLimit(.minutes(10))) struct ManualClockTests {
     let stage = Stage()
@@ -58,7 +57,7 @@ import TestStage
         #expect(clock.sleeperCount == 1)
     }
 
-    @Test func `who wakes finds the clock at the end of the jump`() {
+    @Test func `a sleeper that wakes finds the clock at the end of the jump`() {
         let sleeper = stage.start { [clock] in
             try await clock.sleep(for: .seconds(1))
             return clock.now.offset
@@ -93,14 +92,14 @@ import TestStage
         #expect(watcher.value != nil)
     }
 
-    @Test func `waiting for sleepers who sleep already returns at once`() {
+    @Test func `waiting for sleepers that sleep already returns at once`() {
         for _ in 1...2 { _ = sleep(.seconds(1)) }
         let (two, three) = (watch(2), watch(3))
         #expect(two.value != nil)
         #expect(!three.isDone)
     }
 
-    @Test func `waiting for sleepers counts only those who sleep now`() {
+    @Test func `waiting for sleepers counts only tasks that sleep now`() {
         let watcher = watch(2)
         for _ in 1...2 {
             let sleeper = sleep(.seconds(1))

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Testing
-import TestStage
 
 @Suite(.timeLimit(.minutes(10))) struct ScriptedLoaderCallbackTests {
     let loader = ScriptedLoader()
@@ -62,7 +61,7 @@ import TestStage
         call.dropHandler()
         #expect(!isAlive())
         #expect(loader.unansweredCount == 0)
-        call.succeed(with: AccessToken("nobody hears this"))
+        call.succeed(with: AccessToken("not delivered"))
     }
 
     @Test func `a handler dies with the loader`() {

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Testing
-import TestStage
 
 @Suite(.timeLimit(.minutes(10))) struct ScriptedLoaderTests {
     let stage = Stage()
@@ -24,7 +23,7 @@ import TestStage
         #expect(loader.loadCount == 2)
     }
 
-    @Test func `a load can fail`() async throws {
+    @Test func `an async load ends with the error that the test gives`() async throws {
         let loader = ScriptedLoader()
         let load = stage.start { try await loader.loadToken(replacing: nil) }
         try await loader.nextCall().fail(with: ScriptedFailure.grantRefused)
@@ -44,7 +43,7 @@ import TestStage
         #expect(load.value == AccessToken("first"))
     }
 
-    @Test func `whoever asks first for a call gets the first load`() async {
+    @Test func `the first task that waits for a call gets the first load`() async {
         let loader = ScriptedLoader()
         let tests = (0..<3).map { _ in stage.start { try await loader.nextCall() } }
         for index in 0..<3 {
@@ -132,7 +131,7 @@ import TestStage
         _ = try await load.value
     }
 
-    @Test(arguments: [true, false]) func `it says what it was told about repeating`(_ isRepeatable: Bool) {
+    @Test(arguments: [true, false]) func `a scripted loader is repeatable if the test says so`(_ isRepeatable: Bool) {
         #expect(ScriptedLoader(isRepeatable: isRepeatable).isRepeatable == isRepeatable)
     }
 

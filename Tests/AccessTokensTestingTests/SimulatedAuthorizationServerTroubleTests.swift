@@ -2,7 +2,6 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 import Testing
-import TestStage
 
 @Suite(.timeLimit(.minutes(10))) struct SimulatedAuthorizationServerTroubleTests {
     let stage = Stage()

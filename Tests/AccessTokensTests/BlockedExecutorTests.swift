@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Dispatch
-import TestStage
 import Testing
 import TokenServiceConcurrency
 

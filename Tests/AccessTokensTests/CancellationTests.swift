@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("Guarantees 7 and 8: a caller leaves alone, loads outlive callers")

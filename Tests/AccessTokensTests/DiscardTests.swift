@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
-import TestStage
 import Testing
 import TokenServiceConcurrency
 
@@ -16,14 +15,14 @@ struct DiscardTests {
         let change = scene.signOut().value
         #expect(change?.discarded.map(\.refreshToken) == ["stored's grant"] && change?.storeFailure == nil)
         #expect(scene.discards == ["stored signedOut"])
-        #expect(store.contents == nil && store.log.entries == ["load", "remove"])
+        #expect(store.contents == nil && store.log == ["load", "remove"])
         #expect(scene.signOut().value?.discarded.isEmpty == true && scene.discards.count == 1)
     }
 
     @Test(arguments: [true, false])
     func `a store that cannot be read is removed or written over all the same`(byReset: Bool) {
         let store = Self.fullStore, scene = Scene(store: store)
-        store.fail("load")
+        store.fail(.load)
         let change = byReset ? scene.signOut().value : scene.signIn(with: .granted("new")).value
         #expect(change?.discarded.isEmpty == true && scene.discards.isEmpty)
         #expect((change?.storeFailure?.code == .storeFailed) == byReset, "what was removed unread can't be revoked")

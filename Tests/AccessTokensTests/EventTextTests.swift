@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
-import TestStage
 import Testing
 
 @Suite("What a line of a log says, and what no foreign text can make it say")
@@ -38,7 +37,7 @@ struct EventTextTests {
 
     @Test func `an event without a load or an error says no more than there is`() throws {
         let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
-        store.fail("remove")
+        store.fail(.remove)
         scene.reset()
         scene.advance(by: .seconds(1))
         #expect(

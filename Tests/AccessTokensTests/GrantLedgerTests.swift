@@ -1,6 +1,5 @@
 import AccessTokensTesting
 import Foundation
-import TestStage
 import Testing
 import TokenServiceConcurrency
 
@@ -97,7 +96,7 @@ struct GrantLedgerTests {
         /// The store's operations fail from now on, or no longer; it can always be read.
         mutating func spoil() {
             hasFailed = true
-            if Bool.random(using: &random) { store?.fail("save", "remove") } else { store?.fail() }
+            if Bool.random(using: &random) { store?.fail(.save, .remove) } else { store?.fail() }
             steps.append("spoil")
         }
 

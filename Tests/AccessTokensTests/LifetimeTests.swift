@@ -1,5 +1,4 @@
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @testable import AccessTokens

@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("Guarantee 17: loads that would wait for each other in a circle end at once, however they started")

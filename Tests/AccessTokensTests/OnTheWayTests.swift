@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 /// What happens to a caller between the steps of a miss: to the actor, back with its place, and until it waits.

@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("Guarantees 1–3: one load, one answer, and a valid token costs nothing")

@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 /// A token of an hour: soft window from 2,640 … 2,730 s, hard expiry at 3,540 s.

@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("Guarantee 11: leeway fits the token")

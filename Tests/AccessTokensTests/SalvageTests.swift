@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
-import TestStage
 import Testing
 
 @Suite("A load that fails after the server has replaced the refresh token")

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
-import TestStage
 
 /// One service with both its ends in the test's hands: callers and time in front, the loader behind.
 ///

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
-import TestStage
 import Testing
 
 @Suite("Guarantees 6, 18 and 19: what the store's events tell, and whom")
@@ -13,7 +12,7 @@ struct StoreEventTests {
         try scene.deliver(.secret("last"))
         let events = scene.service.events()
         if kind != "fails" { store.hold() }
-        if kind != "is late" { store.fail("remove") }
+        if kind != "is late" { store.fail(.remove) }
         let signOut = scene.signOut()
         // The next user is there while the last one's token is still being removed.
         let signIn = scene.signIn(with: AccessToken("next", lifetime: .seconds(60)))
@@ -49,7 +48,7 @@ struct StoreEventTests {
             case "given": _ = scene.signIn(with: .granted("a"))
             default: _ = scene.signIn(with: AccessToken("a", lifetime: .zero))
             }
-            store.fail("save")
+            store.fail(.save)
             if fence == "reset" { scene.reset() } else { scene.replace(with: AccessToken("b", lifetime: .zero)) }
             let events = scene.service.events()
             if hangs { scene.advance(by: .seconds(5)) }
@@ -62,7 +61,7 @@ struct StoreEventTests {
 
     @Test func `loads are counted from 1 and without gaps, whatever the store does between them`() throws {
         let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
-        store.fail("load")
+        store.fail(.load)
         _ = scene.call()
         store.fail()
         _ = scene.call()
@@ -90,7 +89,7 @@ struct StoreEventTests {
         let error = caller.error as? TokenServiceError
         #expect(error?.description.contains("the store is damaged") == true && error?.remedy == .signIn)
         scene.advance(by: .seconds(1_000_000))
-        #expect(scene.call().code == .storeFailed && store.log.entries == ["load"], "asked no more: it would say the same")
+        #expect(scene.call().code == .storeFailed && store.log == ["load"], "asked no more: it would say the same")
         scene.replace(with: .granted("b"))
         #expect(store.contents?.value == "b" && scene.call().value?.value == "b")
         #expect(scene.discards == ["a replaced"], "its grant is good all the same")

@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("What callers and fences wait for when a store is slow, and what they are told")
@@ -26,7 +25,7 @@ struct StoreOutcomeTests {
             #expect(caller.value?.value == name, "at once")
         }
         scene.release(store)
-        #expect(store.log.entries == ["load", "save a", "save d"], "what came between is not written any more")
+        #expect(store.log == ["load", "save a", "save d"], "what came between is not written any more")
         store.hold()
         scene.invalidate(.granted("d"))
         let caller = scene.call()
@@ -53,7 +52,7 @@ struct StoreOutcomeTests {
             let store = ScriptedStore(), scene = Scene(store: store)
             _ = scene.call()
             try scene.deliver(.granted("a"))
-            if isFailing { store.fail("save", "remove") }
+            if isFailing { store.fail(.save, .remove) }
             let change = (byReset ? scene.signOut() : scene.signIn(with: .granted("b"))).value
             #expect(change?.discarded.map(\.refreshToken) == ["a's grant"])
             #expect((change?.storeFailure?.underlying is ScriptedStore.Failure) == isFailing)
@@ -73,7 +72,7 @@ struct StoreOutcomeTests {
             for (fence, end) in zip(fences, ends) { #expect(fence.isDone == (end <= second)) }
         }
         scene.release(store)
-        #expect(store.contents == nil && store.log.entries == ["load", "save a", "load", "remove"])
+        #expect(store.contents == nil && store.log == ["load", "save a", "load", "remove"])
     }
 
     @Test func `callers and a fence behind an operation that has become late wait no longer either`() throws {
@@ -97,10 +96,10 @@ struct StoreOutcomeTests {
         try scene.deliver(.granted("a"))
         let fences = [scene.signOut(), scene.signOut(), scene.signOut()]
         #expect(!fences.contains { $0.isDone })
-        store.fail("remove")
+        store.fail(.remove)
         scene.release(store)
         #expect(fences.allSatisfy { $0.value?.storeFailure?.underlying is ScriptedStore.Failure })
-        #expect(store.log.entries == ["load", "save a", "load", "remove"])
+        #expect(store.log == ["load", "save a", "load", "remove"])
     }
 
     // MARK: A clock that wakes nobody

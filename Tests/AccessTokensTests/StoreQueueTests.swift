@@ -1,4 +1,4 @@
-import TestStage
+import AccessTokensTesting
 import Testing
 import TokenServiceConcurrency
 

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
-import TestStage
 import Testing
 
 @Suite("The store: saved before published, one order, restored at the first miss")
@@ -60,13 +59,13 @@ struct StoreTests {
         let store = ScriptedStore(), scene = Scene(store: store)
         let caller = scene.call()
         #expect(try scene.load().previous == nil)
-        #expect(store.log.entries == ["load"] && !caller.isDone)
+        #expect(store.log == ["load"] && !caller.isDone)
     }
 
     // Museum 29, in its dearest form: a locked keychain taken for a sign-out.
     @Test func `a locked store is not an empty one: a transient error, no load, and another try`() throws {
         let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
-        store.fail("load")
+        store.fail(.load)
         #expect(scene.call().code == .storeFailed)
         #expect(scene.call().code == .storeFailed)
         #expect(scene.loader.loadCount == 0)
@@ -88,7 +87,7 @@ struct StoreTests {
         #expect(caller.code == .storeFailed)
         #expect(caller.error.map { "\($0)" }?.contains("The store did not answer within 5.0 seconds") == true)
         for _ in 0..<3 { #expect(scene.call().code == .storeFailed) }
-        #expect(scene.loader.loadCount == 0 && store.log.entries == ["load"])
+        #expect(scene.loader.loadCount == 0 && store.log == ["load"])
         store.release()
         scene.stage.run()
         #expect(scene.call().value?.value == "a", "late, but not lost")
@@ -108,7 +107,7 @@ struct StoreTests {
         store.release()
         scene.stage.run()
         #expect(signOut.value?.discarded.first?.value == "a" || !hasBegun)
-        #expect(store.contents == nil && store.log.entries.last == "remove")
+        #expect(store.contents == nil && store.log.last == "remove")
         #expect(scene.service.cachedToken == nil)
     }
 
@@ -120,7 +119,7 @@ struct StoreTests {
         scene.reset()
         store.release()
         scene.stage.run()
-        #expect(store.log.entries == ["load", "save a", "load", "remove"])
+        #expect(store.log == ["load", "save a", "load", "remove"])
     }
 
     @Test(arguments: [true, false])
@@ -130,7 +129,7 @@ struct StoreTests {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()
         try scene.deliver(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
-        if hangs { store.hold() } else { store.fail("remove") }
+        if hangs { store.hold() } else { store.fail(.remove) }
         let signOut = scene.stage.start { [service = scene.service] in await service.reset() }
         scene.advance(by: .seconds(5))
         #expect(signOut.value?.storeFailure?.code == .storeFailed)
@@ -145,7 +144,7 @@ struct StoreTests {
         let store = ScriptedStore(), scene = Scene(store: store)
         let events = scene.service.events()
         let caller = scene.call()
-        if hangs { store.hold() } else { store.fail("save") }
+        if hangs { store.hold() } else { store.fail(.save) }
         try scene.deliver(.hour("a"))
         if hangs { scene.advance(by: .seconds(5)) }
         #expect(caller.value?.value == "a")
@@ -173,14 +172,14 @@ struct StoreTests {
     @Test(arguments: [true, false])
     func `after a sign-out or a sign-in the store is not asked for what was before`(byReset: Bool) throws {
         let store = ScriptedStore(Self.stored("old", age: 0)), scene = Scene(store: store)
-        store.fail("remove", "save")
+        store.fail(.remove, .save)
         if byReset { scene.reset() } else { scene.replace(with: AccessToken("x", lifetime: .seconds(1))) }
         scene.advance(by: .seconds(1))
         let caller = scene.call()
         try scene.deliver(.hour("new"))
         #expect(caller.value?.value == "new")
         // It is read once all the same, for what is to be revoked.
-        #expect(store.log.entries == ["load", byReset ? "remove" : "save x", "save new"])
+        #expect(store.log == ["load", byReset ? "remove" : "save x", "save new"])
     }
 
     @Test func `an expired replacement is saved as the grant it is`() throws {
@@ -202,7 +201,7 @@ struct StoreTests {
         #expect(scene.loader.loadCount == 0, "nobody waits any longer, so nothing is loaded")
         let next = scene.call()
         try scene.deliver(.hour("a"))
-        #expect(next.value?.value == "a" && store.log.entries == ["load", "save a"])
+        #expect(next.value?.value == "a" && store.log == ["load", "save a"])
     }
 
     @Test func `in memory: what one service leaves the next one finds`() throws {
@@ -280,7 +279,7 @@ struct StoreTests {
         _ = scene.call()
         scene.advance(by: .seconds(5))
         let events = scene.service.events()
-        if fails { store.fail("load") }
+        if fails { store.fail(.load) }
         store.release()
         scene.stage.run()
         #expect(scene.service.cachedToken?.value == (fails ? nil : "a"))
@@ -302,7 +301,7 @@ struct StoreTests {
 
     @Test func `a failing removal, and a failing save that no caller waits for, are events`() {
         let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
-        store.fail("save", "remove")
+        store.fail(.save, .remove)
         scene.replace(with: AccessToken("x", lifetime: .zero))
         scene.reset()
         #expect(scene.told(by: events).map(\.name) == [.replaced, .loadStarted, .storeFailed, .reset, .storeFailed])

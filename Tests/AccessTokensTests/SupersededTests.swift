@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 /// A repeatable loader whose first load has taken too long, and whose second one runs: both may bring a grant.
@@ -71,7 +70,7 @@ struct SupersededTests {
         scene.succeed(young, with: .granted("young"))
         scene.release(store)
         #expect(caller.value?.value == "young" && store.contents?.value == "young")
-        #expect(store.log.entries == ["load", "save salvaged", "save young"])
+        #expect(store.log == ["load", "save salvaged", "save young"])
         #expect(scene.discards == ["salvaged superseded", "older superseded"])
     }
 

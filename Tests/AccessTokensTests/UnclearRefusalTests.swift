@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @Suite("Refusals that do not say whether they mean the grant or the client")

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
-import TestStage
 import Testing
 
 /// What a task that prefers a busy executor does to the others; on the pool, with a stage whose jobs never run by themselves.

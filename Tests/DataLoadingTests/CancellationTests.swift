@@ -4,7 +4,6 @@ import DataLoading
 import Dispatch
 import Foundation
 import LoopbackServers
-import TestStage
 import Testing
 
 /// Something that a handler holds, and that tells when it is let go.

@@ -57,6 +57,13 @@ struct DesignTests {
         #expect(!arrows.contains("DataLoading --> AccessTokensOAuth"))
     }
 
+    @Test func `products are libraries, and no program links a module from Tests`() throws {
+        let manifest = try text("Package.swift")
+        #expect(!manifest.contains(".executable(name:"))
+        let modules = manifest.matches(of: /\.target\([^)]*?path: "Tests\//)
+        #expect(modules.isEmpty)
+    }
+
     @Test func `every module and executable stands in the house`() throws {
         let lines = try text("Docs/Design.md").components(separatedBy: "\n")
         let folders = try FileManager.default.contentsOfDirectory(atPath: LinkTests.root.appending(path: "Sources").path)

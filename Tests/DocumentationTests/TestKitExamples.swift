@@ -2,15 +2,44 @@ import AccessTokens
 import AccessTokensTesting
 import Testing
 
-@Suite("The test kit's examples")
-struct TestKitExamples {
+// The Swift blocks of the test kit's landing page, as they stand there, run.
+
+@Suite struct `The test kit's examples` {
     @Test func `a scripted load answers`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
         let service = TokenService(environment: .init(clock: clock), loader: loader)
+
         async let token = service.retrieveToken()
         let call = try await loader.nextCall()  // the load has begun
         call.succeed(with: AccessToken("first", lifetime: .seconds(3600)))
         #expect(try await token.value == "first")
+    }
+
+    @Test func `on a stage a caller waits for a slow store, and for its limit`() async throws {
+        let stage = Stage()
+        let clock = ManualClock()
+        let loader = ScriptedLoader()
+        let store = ScriptedStore()
+        let service = TokenService(
+            store: store, environment: .driven(by: stage, clock: clock), loader: loader)
+
+        let caller = stage.start { try await service.retrieveToken() }
+        let call = try await loader.nextCall()  // the store was empty
+        store.hold()  // the disk is slow
+        call.succeed(with: AccessToken("first", lifetime: .seconds(3600)))
+        stage.run()
+        #expect(!caller.isDone)  // a token is saved before any caller receives it
+
+        store.release()
+        stage.run()
+        #expect(caller.value?.value == "first")
+        #expect(store.log == ["load", "save first"])
+
+        clock.advance(by: .seconds(3600))  // the token expires
+        let late = stage.start { try await service.retrieveToken(within: .seconds(5)) }
+        clock.advance(by: .seconds(5))  // its limit passes, and the server is silent
+        stage.run()
+        #expect((late.error as? TokenServiceError)?.code == .deadlineExceeded)
     }
 }

@@ -98,7 +98,7 @@ extension CallbackProgram {
                 guard let ended = call.ended else { continue }
                 let isLate = call.limit.map { ended.time - call.began >= $0 } ?? false
                 if isPunctual, let limit = call.limit {
-                    try simulation.require(ended.time - call.began <= max(limit, .zero), "nobody waits beyond its limit")
+                    try simulation.require(ended.time - call.began <= max(limit, .zero), "no call waits beyond its limit")
                 }
                 if !isLate {
                     try simulation.require(ended.moment > moment, "in the order of the calls")

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [TimeModel.whenIdle, .anytime])
-    func `keep order, limits and fences, each once`(time: TimeModel) async throws {
+    func `callbacks from several threads keep order, limits and fences, and each is called once`(time: TimeModel) async throws {
         try await explore(.mixed(schedules: 1_000), time: time, granularity: .accesses) { simulation in
             let program = CallbackProgram(simulation, isConcurrent: simulation.choose("concurrent queue", 2) == 1)
             let threads = (1...(1 + simulation.choose("threads", 3))).map { number in

@@ -60,7 +60,7 @@ private final class Crowd: Sendable {
         }
         let fails = simulation.choose("load \(number) fails", 4) == 3
         try await simulation.clock.sleep(for: .seconds(1))
-        if fails { throw Refusal(remedy: .retry) }
+        if fails { throw LoadFailure(remedy: .retry) }
         return AccessToken("\(number)", lifetime: Self.lifetime)
     }
 
@@ -125,7 +125,7 @@ private final class Crowd: Sendable {
         try crowd.history.requireLinearizable()
     }
 
-    @Test func `the token service serves one after another`() async throws {
+    @Test func `what TokenService's callers see could have happened one after another`() async throws {
         try await Interleavings.explore(.mixed(schedules: 2_000)) { simulation in
             try await Self.explore(simulation) { crowd in
                 Ours(
@@ -136,7 +136,7 @@ private final class Crowd: Sendable {
         }
     }
 
-    @Test func `the naive actor does not`() async throws {
+    @Test func `what the naive actor's callers see could not have happened one after another`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await Interleavings.explore(.mixed(schedules: 2_000)) { simulation in
                 try await Self.explore(simulation) { crowd in

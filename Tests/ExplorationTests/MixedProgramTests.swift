@@ -6,7 +6,7 @@ import Testing
 ///
 /// `INTERLEAVINGS_SCHEDULES` sets how many schedules run in each time model, `INTERLEAVINGS_SEED` where they begin.
 @Suite(.exploring()) struct `Mixed programs under mixed schedules` {
-    @Test(arguments: [TimeModel.whenIdle, .anytime]) func `break no guarantee`(time: TimeModel) async throws {
+    @Test(arguments: [TimeModel.whenIdle, .anytime]) func `mixed programs break no guarantee`(time: TimeModel) async throws {
         let summary = try await explore(.mixed(schedules: 500), time: time) { simulation in
             try await MixedScenario.run(simulation, isPunctual: time == .whenIdle)
         }

@@ -4,7 +4,7 @@ import Foundation
 import Interleavings
 import TokenServiceConcurrency
 
-/// A program of two to six callers of both kinds and whoever disturbs them, made of choices of the schedule.
+/// A program of two to six callers of both kinds and tasks that disturb them, made of choices of the schedule.
 struct MixedScenario: Sendable {
     let world: World
     let service: TokenService

@@ -49,7 +49,7 @@ struct OneTokenAtATime: SequentialSpecification {
             // A token that is good is not replaced with another one behind its callers' backs.
             guard isEmpty(state, expired), token > state.lastLoad, !state.rejected.contains(token) else { return [] }
             return [State(cached: token, lastLoad: token, rejected: state.rejected)]
-        // Nobody gets an error while there is a token.
+        // No caller gets an error while there is a token.
         case .failure(let expired): return isEmpty(state, expired) ? [state] : []
         case .reset: return state.isJustReset ? [state] : []
         case .cancelled: return [state]

@@ -27,14 +27,14 @@ struct Rules {
         case .failure(let error as TokenServiceError): return violation(by: error, to: question, ended)
         case .failure(is CancellationError):
             return question.cancelledAt == nil ? "guarantee 7: ended as if cancelled" : nil
-        case .failure(let error): return "an error of nobody: \(error)"
+        case .failure(let error): return "an error that the service does not throw: \(error)"
         }
     }
 
     private func violation(by token: AccessToken, to question: Facts.Question, _ ended: Int) -> String? {
         let loads = facts.loads.filter { $0.token == token }
         let replacements = facts.fences.filter { $0.token == token }
-        guard !loads.isEmpty || !replacements.isEmpty else { return "a token that nobody issued" }
+        guard !loads.isEmpty || !replacements.isEmpty else { return "a token that was never issued" }
         // It was there before the answer.
         let births = loads.compactMap(\.ended) + replacements.map(\.began)
         guard births.contains(where: { $0 <= ended }) else { return "a token before it was issued" }
@@ -59,16 +59,16 @@ struct Rules {
             }
             return isCause ? nil : "guarantee 6: a reset error without a reset"
         case .deadlineExceeded:
-            guard let limit = question.limit else { return "guarantee 7: somebody else's deadline" }
+            guard let limit = question.limit else { return "guarantee 7: another caller's deadline" }
             let isDue = question.endedAt - question.beganAt >= limit
             let isOnTime = question.endedAt - question.beganAt == limit
             return isDue && (isOnTime || !isPunctual) ? nil : "guarantee 7: a deadline at the wrong time"
         case .loadTimedOut:
             let isCause = facts.loads.contains { isLate($0, at: question.endedAt) } || !isPunctual && question.endedAt >= timeout
-            return isCause ? nil : "guarantee 9: a time-out of no load"
+            return isCause ? nil : "guarantee 9: a time-out without a late load"
         case .loadFailed:
             let isCause = facts.loads.contains { $0.hasFailed && ($0.ended ?? .max) < ended }
-            return isCause ? nil : "guarantee 4: a failure of no load"
+            return isCause ? nil : "guarantee 4: a failure without a failed load"
         case .tooManyInvalidations:
             return facts.invalidations.count >= 5 ? nil : "guarantee 5: too few invalidations to be too many"
         case .tokenExpiredOnArrival:

@@ -19,7 +19,7 @@ final class World: Sendable {
     /// What becomes of the next load.
     private func nextLatency(_ number: Int) -> Duration {
         if isMended.withLock({ $0 }) { return .zero }
-        // In time, late, and so late that nobody waits any longer: 30 seconds are the limit.
+        // In time, late, and so late that no caller waits any longer: 30 seconds are the limit.
         return simulation.choose(
             "latency of load \(number)", among: [.zero, .seconds(1), .seconds(29), .seconds(40), .seconds(500)])
             ?? .zero
@@ -31,8 +31,8 @@ final class World: Sendable {
         case 0, 1: .success(AccessToken("token \(number)", lifetime: .seconds(3600)))
         case 2: .success(AccessToken("token \(number)", lifetime: nil))
         case 3: .success(AccessToken("token \(number)", lifetime: .seconds(60)))
-        case 4: .failure(Refusal(remedy: .retry))
-        default: .failure(Refusal(remedy: simulation.choose("remedy", among: [.signIn, .clientRegistration]) ?? .signIn))
+        case 4: .failure(LoadFailure(remedy: .retry))
+        default: .failure(LoadFailure(remedy: simulation.choose("remedy", among: [.signIn, .clientRegistration]) ?? .signIn))
         }
     }
 
@@ -71,7 +71,7 @@ final class World: Sendable {
 }
 
 /// Why a load fails.
-struct Refusal: TokenLoadFailure {
+struct LoadFailure: TokenLoadFailure {
     let remedy: TokenServiceError.Remedy
 }
 

@@ -6,14 +6,14 @@ import Testing
 /// The articles' question, counted: callers ask at once, and every schedule is tried.
 @Suite struct `The contrast` {
     struct Row: Sendable {
-        let design: Contender
+        let design: Design
         let callers: Int
         /// How many delays a schedule may have; `nil`: all schedules.
         var delays: Int?
         let schedules: Int
         let failures: Int
 
-        init(_ design: Contender, callers: Int, delays: Int? = nil, _ schedules: Int, failing failures: Int) {
+        init(_ design: Design, callers: Int, delays: Int? = nil, _ schedules: Int, failing failures: Int) {
             (self.design, self.callers, self.delays) = (design, callers, delays)
             (self.schedules, self.failures) = (schedules, failures)
         }
@@ -43,17 +43,17 @@ import Testing
         Row(.enqueueing, callers: 2, 72_552, failing: 69_822), Row(.tokenService, callers: 2, 18_528, failing: 0),
     ]
 
-    @Test(arguments: rows) func `counts the schedules, and those that fail`(_ row: Row) async throws {
+    @Test(arguments: rows) func `a design fails in as many schedules as Docs/Contrast.md says`(_ row: Row) async throws {
         try await check(row)
     }
 
     @Test(.enabled(if: ProcessInfo.processInfo.environment["EVERY_SCHEDULE"] != nil), arguments: longRows)
-    func `counts them also where there are many`(_ row: Row) async throws {
+    func `a design with many schedules fails in as many as Docs/Contrast.md says`(_ row: Row) async throws {
         try await check(row)
     }
 
     private func check(_ row: Row) async throws {
-        let summary = try await row.design.explore(.rush, callers: row.callers, .exhaustive(delays: row.delays))
+        let summary = try await Trial.rush.explore(row.design, callers: row.callers, .exhaustive(delays: row.delays))
         #expect(summary.isComplete)
         #if DEBUG
         #expect(summary.schedules == row.schedules)
@@ -64,7 +64,7 @@ import Testing
         #endif
     }
 
-    @Test func `is what the documentation says`() throws {
+    @Test func `Docs/Contrast.md has a row for each design and number of callers`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let page = try String(contentsOf: root.appending(path: "Docs/Contrast.md"), encoding: .utf8)
         for row in Self.rows + Self.longRows {
@@ -76,13 +76,15 @@ import Testing
 
     @Test(
         arguments: [
-            (Contender.unpredictable, Trial.all), (.enqueueing, Trial.all), (.threadSafe, [.signOut, .release, .silence]),
+            (Design.unpredictable, Trial.all), (.enqueueing, Trial.all), (.threadSafe, [.signOut, .release, .silence]),
             (.reentrant, [.rush, .signOut, .silence]), (.callbackShim, []), (.tokenService, []),
         ])
-    func `finds each design's flaws in the trials that concern them`(_ design: Contender, _ trials: [Trial]) async throws {
+    func `each design fails in the trials that concern its flaws, and in no other`(_ design: Design, _ trials: [Trial])
+        async throws
+    {
         var failing: [String] = []
         for trial in Trial.all {
-            let summary = try await design.explore(trial, callers: 3, .exhaustive(delays: 2))
+            let summary = try await trial.explore(design, callers: 3, .exhaustive(delays: 2))
             #expect(summary.isComplete)
             if summary.failures > 0 { failing.append(trial.name) }
         }
@@ -90,9 +92,10 @@ import Testing
     }
 
     /// Between a load's beginning and its end.
-    @Test(arguments: [(Contender.threadSafe, true), (.reentrant, true), (.callbackShim, false), (.tokenService, false)])
-    func `tries a sign-out at the moments of one caller's load`(_ design: Contender, isUndone: Bool) async throws {
-        let summary = try await design.explore(.signOut, callers: 1, .exhaustive(delays: 3))
+    @Test(arguments: [(Design.threadSafe, true), (.reentrant, true), (.callbackShim, false), (.tokenService, false)])
+    func `a sign-out during one caller's load is undone by the broken designs only`(_ design: Design, isUndone: Bool) async throws
+    {
+        let summary = try await Trial.signOut.explore(design, callers: 1, .exhaustive(delays: 3))
         #expect(summary.isComplete)
         #expect((summary.failures > 0) == isUndone)
     }

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import RaceGallery
-import TestStage
 import Testing
 
 /// The second stage, used as it must be: one call after the other.
@@ -17,7 +16,7 @@ import Testing
         service?.retrieveToken { [answers] in answers.append($0) }
     }
 
-    @Test func `starts one load for all callers and answers them in the order of their calls`() async throws {
+    @Test func `stage 2 starts one load for all callers and answers them in the order of their calls`() async throws {
         let service = EnqueueingTokenService(loader: loader, clock: clock)
         let order = Log<Int>()
         for caller in 1...5 { service.retrieveToken { _ in order.append(caller) } }
@@ -26,7 +25,7 @@ import Testing
         #expect(loader.loadCount == 1)
     }
 
-    @Test func `shares a failure with those who waited, and keeps it for nobody`() async throws {
+    @Test func `stage 2 shares a failure with all waiting callers, and does not keep it`() async throws {
         let service = EnqueueingTokenService(loader: loader, clock: clock)
         ask(service)
         ask(service)
@@ -36,7 +35,7 @@ import Testing
         #expect(answers.tokens == ["temporarily unavailable", "temporarily unavailable", "a"])
     }
 
-    @Test func `flaw: released during a load, it answers nobody`() async throws {
+    @Test func `flaw of stage 2: released during a load, it answers no caller`() async throws {
         var service: EnqueueingTokenService? = EnqueueingTokenService(loader: loader, clock: clock)
         ask(service)
         service = nil
@@ -44,7 +43,7 @@ import Testing
         #expect(answers.tokens.isEmpty)
     }
 
-    @Test func `flaw: a sign-out during a load is undone by the load's result`() async throws {
+    @Test func `flaw of stage 2: a sign-out during a load is undone by the load's result`() async throws {
         let service = EnqueueingTokenService(loader: loader, clock: clock)
         ask(service)
         service.signOut()

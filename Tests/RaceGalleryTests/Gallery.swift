@@ -2,7 +2,6 @@ import AccessTokens
 import AccessTokensTesting
 import Dispatch
 import RaceGallery
-import TestStage
 
 /// One caller's answer.
 typealias Answer = Result<AccessToken, any Error>

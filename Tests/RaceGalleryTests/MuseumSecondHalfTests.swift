@@ -2,7 +2,6 @@ import AccessTokens
 import AccessTokensTesting
 import Interleavings
 import RaceGallery
-import TestStage
 import Testing
 
 @Suite("The museum, 16 to 29")

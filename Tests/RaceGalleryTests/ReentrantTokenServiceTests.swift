@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import RaceGallery
-import TestStage
 import Testing
 
 @Suite struct `The naive actor` {
@@ -9,7 +8,7 @@ import Testing
     let loader = ScriptedLoader()
     let stage = Stage()
 
-    @Test func `hands over a valid token without a load, until its lifetime has passed`() async throws {
+    @Test func `the naive actor hands over a valid token without a load, until its lifetime has passed`() async throws {
         let service = ReentrantTokenService(loader: loader, clock: clock)
         let first = stage.start { try await service.retrieveToken() }
         try await loader.nextCall().succeed(with: AccessToken("a", lifetime: .seconds(60)))
@@ -22,7 +21,7 @@ import Testing
         #expect(loader.loadCount == 2)
     }
 
-    @Test func `keeps no failure`() async throws {
+    @Test func `the naive actor keeps no failure`() async throws {
         let service = ReentrantTokenService(loader: loader, clock: clock)
         let first = stage.start { try await service.retrieveToken() }
         try await loader.nextCall().fail(with: ScriptedFailure.transient)
@@ -35,14 +34,14 @@ import Testing
     }
 
     // Museum 1: two loads: check, suspend, set (aws-sdk-swift's cached resolver; spring-security#14123: 20 fetches).
-    @Test func `flaw: while one caller awaits its load, the next one enters and loads as well`() {
+    @Test func `flaw of the naive actor: while one caller awaits its load, the next one enters and loads as well`() {
         let service = ReentrantTokenService(loader: loader, clock: clock)
         let callers = (1...20).map { _ in stage.start { try await service.retrieveToken() } }
         #expect(loader.loadCount == 20)
         #expect(callers.allSatisfy { !$0.isDone })
     }
 
-    @Test func `flaw: the last answer is kept, be it the older token`() async throws {
+    @Test func `flaw of the naive actor: the last answer is kept, even if it is the older token`() async throws {
         let service = ReentrantTokenService(loader: loader, clock: clock)
         let callers = (1...2).map { _ in stage.start { try await service.retrieveToken() } }
         let (first, second) = (try await loader.nextCall(), try await loader.nextCall())
@@ -56,7 +55,7 @@ import Testing
     }
 
     // Museum 7: sign-out during a load is undone by its result (supabase-swift#1371, Alamofire, Auth0.swift).
-    @Test func `flaw: a sign-out during a load is undone by the load's result`() async throws {
+    @Test func `flaw of the naive actor: a sign-out during a load is undone by the load's result`() async throws {
         let service = ReentrantTokenService(loader: loader, clock: clock)
         _ = stage.start { try await service.retrieveToken() }
         _ = stage.start { await service.signOut() }

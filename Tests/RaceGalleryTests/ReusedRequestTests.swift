@@ -1,5 +1,5 @@
 import RaceGallery
-import TestStage
+import AccessTokensTesting
 import Testing
 
 @Suite struct `A reused request` {
@@ -16,7 +16,7 @@ import Testing
         stage.run()
     }
 
-    @Test func `is right for one performance after the other`() {
+    @Test func `a reused request is right for one performance after the other`() {
         #expect(request.state == .pending)
         for text in ["a", "b"] {
             let performance = perform()
@@ -26,7 +26,8 @@ import Testing
         }
     }
 
-    @Test func `flaw: it is completed while the second performance goes on, which gets the first one's answer`() {
+    @Test
+    func `flaw of a reused request: it is completed while its second performance goes on, which gets the first one's answer`() {
         let (_, second) = (perform(), perform())
         answer(with: "first")
         #expect(request.state == .completed("first") && !second.isDone)
@@ -34,21 +35,21 @@ import Testing
         #expect(second.value == "first")
     }
 
-    @Test func `flaw: the answer that comes first is everybody's, whosever it is`() {
+    @Test func `flaw of a reused request: both performances get the answer that comes first`() {
         let (first, second) = (perform(), perform())
         answer(1, with: "second")
         answer(with: "first")
         #expect(first.value == "second" && second.value == "second")
     }
 
-    @Test func `flaw: cancelling it for one owner cancels it for the other`() {
+    @Test func `flaw of a reused request: cancelling it for one owner cancels it for the other`() {
         let other = perform()
         request.cancel()
         answer(with: "theirs")
         #expect(other.isDone && other.value == .some(nil))
     }
 
-    @Test func `flaw: performing it again undoes a cancellation`() {
+    @Test func `flaw of a reused request: performing it again undoes a cancellation`() {
         let cancelled = perform()
         request.cancel()
         _ = perform()

@@ -1,4 +1,3 @@
-import TestStage
 import TokenServiceConcurrency
 
 /// A server whose answers the test gives, in any order.

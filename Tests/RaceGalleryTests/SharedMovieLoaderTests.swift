@@ -1,5 +1,5 @@
 import RaceGallery
-import TestStage
+import AccessTokensTesting
 import Testing
 
 @Suite struct `One loader for all screens` {
@@ -20,7 +20,7 @@ import Testing
         stage.run()
     }
 
-    @Test func `is right for a single screen`() {
+    @Test func `one loader for all screens is right for a single screen`() {
         let screen = load("comedy")
         answer(with: "Playtime")
         #expect(screen.value != nil && loader.movies == "Playtime")
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [(0, "Alien"), (1, "Playtime")])
-    func `flaw: both screens show what came last`(first: Int, shown: String) {
+    func `flaw of one loader for all screens: both screens show what came last`(first: Int, shown: String) {
         let titles = ["Playtime", "Alien"]
         let (comedy, horror) = (load("comedy"), load("horror"))
         answer(first, with: titles[first])
@@ -39,7 +39,7 @@ import Testing
         #expect(comedy.value != nil && horror.value != nil && loader.movies == shown)
     }
 
-    @Test func `flaw: a screen that closes cancels the other's requests`() {
+    @Test func `flaw of one loader for all screens: a screen that closes cancels the other's requests`() {
         let (comedy, horror) = (load("comedy"), load("horror"))
         loader.cancelAll()
         answer(with: "Playtime")

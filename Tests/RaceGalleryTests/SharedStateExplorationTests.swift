@@ -20,7 +20,7 @@ import Testing
                 let fetch = Self.fetch(simulation)
                 simulation.spawn("screen") {
                     let answer = try await request.perform(with: fetch)
-                    try simulation.require(answer != nil, "nobody ended this screen's performance")
+                    try simulation.require(answer != nil, "this screen's performance goes on")
                 }
                 simulation.spawn("closed screen") {
                     let performance = simulation.spawn("its performance") { try await request.perform(with: fetch) }
@@ -31,10 +31,10 @@ import Testing
                 try await simulation.settle()
             }
         }
-        #expect("\(failure.underlying)" == "nobody ended this screen's performance")
+        #expect("\(failure.underlying)" == "this screen's performance goes on")
     }
 
-    @Test func `a loader for all screens: one shows what another one asked for`() async throws {
+    @Test func `a loader for all screens: one screen shows what another one asked for`() async throws {
         let failure = try await #require(throws: ScheduleFailure.self) {
             try await explore { simulation in
                 let loader = SharedMovieLoader(fetch: Self.fetch(simulation))
@@ -51,23 +51,23 @@ import Testing
         #expect("\(failure.underlying)" == "a screen shows its own movies")
     }
 
-    @Test func `a loader for all screens: one that closes ends the other's requests`() async throws {
+    @Test func `a loader for all screens: a screen that closes ends the other's requests`() async throws {
         let failure = try await #require(throws: ScheduleFailure.self) {
             try await explore { simulation in
                 let loader = SharedMovieLoader(fetch: Self.fetch(simulation))
                 simulation.spawn("screen") {
                     do { try await loader.loadMovies(of: "comedies") } catch {
-                        try simulation.require(false, "nobody closed this screen")
+                        try simulation.require(false, "this screen stays open")
                     }
                 }
                 simulation.spawn("closed screen") { loader.cancelAll() }
                 try await simulation.settle()
             }
         }
-        #expect("\(failure.underlying)" == "nobody closed this screen")
+        #expect("\(failure.underlying)" == "this screen stays open")
     }
 
-    @Test func `a state for each performance, a loader for each screen: all get their own`() async throws {
+    @Test func `a request for each performance: every screen shows its own movies`() async throws {
         try await explore(.exhaustive(preemptions: 2, limit: 2_000)) { simulation in
             for genre in ["comedies", "westerns"] {
                 simulation.spawn(genre) {

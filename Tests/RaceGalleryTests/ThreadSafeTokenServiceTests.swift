@@ -2,13 +2,12 @@ import AccessTokens
 import AccessTokensTesting
 import Dispatch
 import RaceGallery
-import TestStage
 import Testing
 
 @Suite struct `Stage 3, thread-safe` {
     var stage = ThirdStage()
 
-    @Test func `starts one load for callers on many threads`() async throws {
+    @Test func `stage 3 starts one load for callers on many threads`() async throws {
         DispatchQueue.concurrentPerform(iterations: 100) { [stage] _ in stage.ask() }
         let call = try await stage.nextCall()
         stage.answer(call, with: AccessToken("a"))
@@ -16,7 +15,7 @@ import Testing
         #expect(stage.loader.loadCount == 1)
     }
 
-    @Test func `calls the handlers on its queue, in the order of the calls`() async throws {
+    @Test func `stage 3 calls the handlers on its queue, in the order of the calls`() async throws {
         let order = Log<Int>()
         for caller in 1...5 {
             stage.service?.retrieveToken { [queue = stage.queue] _ in
@@ -29,7 +28,7 @@ import Testing
         #expect(order.entries == [1, 2, 3, 4, 5])
     }
 
-    @Test mutating func `flaw 1: released during a load, it answers nobody`() async throws {
+    @Test mutating func `flaw 1 of stage 3: released during a load, it answers no caller`() async throws {
         stage.ask()
         stage.service = nil
         let call = try await stage.nextCall()
@@ -37,7 +36,7 @@ import Testing
         #expect(stage.answers.tokens.isEmpty)
     }
 
-    @Test func `flaw 2: a loader that never answers blocks all later callers`() async throws {
+    @Test func `flaw 2 of stage 3: a loader that never answers blocks all later callers`() async throws {
         stage.ask()
         stage.clock.advance(by: .seconds(24 * 3600))
         stage.ask()
@@ -45,7 +44,7 @@ import Testing
         #expect(stage.loader.loadCount == 1)
     }
 
-    @Test func `flaw 3: a loader that answers twice overwrites the token with whatever came second`() async throws {
+    @Test func `flaw 3 of stage 3: a loader that answers twice overwrites the token with its second answer`() async throws {
         stage.ask()
         let call = try await stage.nextCall()
         stage.answer(call, with: AccessToken("first"))
@@ -54,7 +53,9 @@ import Testing
         #expect(stage.answers.tokens == ["first", "second"])
     }
 
-    @Test func `flaw 4: a token that the server refuses is handed out again, since nobody can say so`() throws {
+    @Test func `flaw 4 of stage 3: a token that the server refuses is handed out again, since no call tells of the refusal`()
+        throws
+    {
         let server = SimulatedAuthorizationServer(clock: stage.clock)
         let service = ThreadSafeTokenService(loader: server.callbackLoader, queue: stage.queue, clock: stage.clock)
         for _ in 1...2 {
@@ -67,7 +68,7 @@ import Testing
         #expect(stage.answers.tokens == ["access-1", "access-1"])
     }
 
-    @Test func `flaw 5: a sign-out during a load is undone by the load's result`() async throws {
+    @Test func `flaw 5 of stage 3: a sign-out during a load is undone by the load's result`() async throws {
         stage.ask()
         stage.service?.signOut()
         let call = try await stage.nextCall()
@@ -76,7 +77,7 @@ import Testing
         #expect(stage.answers.tokens == ["from before", "from before"])
     }
 
-    @Test func `flaw 6: a token is handed out in its last moment`() async throws {
+    @Test func `flaw 6 of stage 3: a token is handed out in its last moment`() async throws {
         stage.ask()
         let call = try await stage.nextCall()
         stage.answer(call, with: AccessToken("a", lifetime: .seconds(60)))
@@ -85,7 +86,7 @@ import Testing
         #expect(stage.answers.tokens == ["a", "a"])
     }
 
-    @Test func `flaw 7: a hit waits for the queue`() async throws {
+    @Test func `flaw 7 of stage 3: a hit waits for the queue`() async throws {
         stage.ask()
         let call = try await stage.nextCall()
         stage.answer(call, with: AccessToken("a"))
@@ -97,7 +98,7 @@ import Testing
         #expect(stage.answers.tokens == ["a", "a"])
     }
 
-    @Test func `flaw 7: at expiry everybody waits for the load`() async throws {
+    @Test func `flaw 7 of stage 3: at expiry all callers wait for the load`() async throws {
         stage.ask()
         let call = try await stage.nextCall()
         stage.answer(call, with: AccessToken("a", lifetime: .seconds(60)))

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import RaceGallery
-import TestStage
 import Testing
 
 /// The first stage is used by one test at a time, one call after the other, and so are its loader's answers.
@@ -14,7 +13,7 @@ import Testing
         service?.retrieveToken { [answers] in answers.append($0) }
     }
 
-    @Test func `hands over a valid token without a load, on the caller's own stack`() async throws {
+    @Test func `stage 1 hands over a valid token without a load, on the caller's own stack`() async throws {
         let service = UnpredictableTokenService(loader: loader, clock: clock)
         ask(service)
         try await loader.nextCall().succeed(with: AccessToken("a", lifetime: .seconds(60)))
@@ -25,14 +24,14 @@ import Testing
         #expect(loader.loadCount == 2)
     }
 
-    @Test func `flaw: two calls before the first load ends start two loads`() {
+    @Test func `flaw of stage 1: two calls before the first load ends start two loads`() {
         let service = UnpredictableTokenService(loader: loader, clock: clock)
         ask(service)
         ask(service)
         #expect(loader.loadCount == 2)
     }
 
-    @Test func `flaw: the server has revoked the token that the first of two callers holds`() {
+    @Test func `flaw of stage 1: the server has revoked the token that the first of two callers holds`() {
         let stage = Stage()
         let server = SimulatedAuthorizationServer(clock: clock, latency: .seconds(1), executor: stage)
         let service = UnpredictableTokenService(loader: server.callbackLoader, clock: clock)
@@ -44,7 +43,7 @@ import Testing
         #expect(answers.entries.map { (try? $0.get()).map(server.accepts) } == [false, true])
     }
 
-    @Test func `flaw: answers come in the order of the loads' ends, and the last is kept`() async throws {
+    @Test func `flaw of stage 1: answers come in the order in which the loads end, and the last is kept`() async throws {
         let service = UnpredictableTokenService(loader: loader, clock: clock)
         ask(service)
         ask(service)
@@ -55,7 +54,7 @@ import Testing
         #expect(answers.tokens == ["second", "first", "first"])
     }
 
-    @Test func `flaw: a loader that answers twice answers its caller twice`() async throws {
+    @Test func `flaw of stage 1: a loader that answers twice answers its caller twice`() async throws {
         let service = UnpredictableTokenService(loader: loader, clock: clock)
         ask(service)
         let call = try await loader.nextCall()
@@ -64,7 +63,7 @@ import Testing
         #expect(answers.tokens == ["a", "b"])
     }
 
-    @Test func `flaw: a sign-out during a load is undone by the load's result`() async throws {
+    @Test func `flaw of stage 1: a sign-out during a load is undone by the load's result`() async throws {
         let service = UnpredictableTokenService(loader: loader, clock: clock)
         ask(service)
         service.signOut()
@@ -73,7 +72,7 @@ import Testing
         #expect(answers.tokens == ["from before", "from before"])
     }
 
-    @Test func `keeps no failure, and answers even after its release`() async throws {
+    @Test func `stage 1 keeps no failure, and answers even after its release`() async throws {
         var service: UnpredictableTokenService? = UnpredictableTokenService(loader: loader, clock: clock)
         ask(service)
         try await loader.nextCall().fail(with: ScriptedFailure.transient)

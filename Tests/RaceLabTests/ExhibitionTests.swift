@@ -9,10 +9,12 @@ import Testing
 @Suite struct `The exhibition` {
     @Test(
         arguments: [
-            ("stage 1", "everybody asks at once"), ("stage 2", "everybody asks at once"),
-            ("stage 3", "somebody signs out meanwhile"), ("naive actor", "everybody asks at once"),
+            ("stage 1", "all callers ask at once"), ("stage 2", "all callers ask at once"),
+            ("stage 3", "a user signs out meanwhile"), ("naive actor", "all callers ask at once"),
         ])
-    func `shows a failing schedule of a broken design, and how to replay it`(_ name: String, trial: String) async throws {
+    func `--show draws a failing schedule of a broken design, and says how to replay it`(_ name: String, trial: String)
+        async throws
+    {
         let text = try await Exhibition(of: try #require(Design.all.first { $0.name == name })).description
         #expect(text.hasPrefix("\(name) fails in "))
         #expect(text.contains("where \(trial):"))
@@ -21,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [Design.callbackShim, .tokenService].map(\.name))
-    func `says of a design that never fails how many schedules there were`(_ name: String) async throws {
+    func `--show says of a design that never fails how many schedules there were`(_ name: String) async throws {
         let design = try #require(Design.all.first { $0.name == name })
         let schedules = try await Contrast(of: design).schedules
         let text = try await Exhibition(of: design).description
@@ -30,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: Design.all.map(\.name))
-    func `fits a terminal of 80 columns, and shows no function's type`(_ name: String) async throws {
+    func `--show fits a terminal of 80 columns, and shows no function's type`(_ name: String) async throws {
         let text = try await Exhibition(of: try #require(Design.all.first { $0.name == name })).description
         #expect(text.tooLong == [])
         #expect(!text.contains("Function"))
@@ -38,7 +40,7 @@ import Testing
 
     #if DEBUG
     // Another build takes other steps.
-    @Test func `is what the guide shows`() async throws {
+    @Test func `the guide shows what --show prints`() async throws {
         let guide = try String(contentsOf: root.appending(path: "Docs/Guides.docc/AvoidingRaces.md"), encoding: .utf8)
         for design in [Design.enqueueing, .threadSafe, .reentrant] {
             let text = try await Exhibition(of: design).description
@@ -52,10 +54,10 @@ import Testing
     }
     #endif
 
-    @Test func `draws the schedule with the fewest delays`() async throws {
+    @Test func `--show draws the schedule with the fewest delays`() async throws {
         let design = Design.enqueueing
         // First come, first served: nothing fails. One delay is enough.
-        #expect(try await design.contender.explore(.rush, callers: 2, .exhaustive(delays: 0)).failures == 0)
+        #expect(try await Trial.rush.explore(design, callers: 2, .exhaustive(delays: 0)).failures == 0)
         let text = try await Exhibition(of: design).description
         let schedule = try #require(text.firstMatch(of: /\.replay\("([0-9.]+)"\)/)).1
         #expect(schedule.split(separator: ".").reduce(0) { $0 + (Int($1) ?? 0) } == 1)

@@ -3,7 +3,7 @@ import Testing
 @testable import race_lab
 
 @Suite struct `Latency histogram` {
-    @Test func `finds percentiles within three per cent, and the longest latency exactly`() throws {
+    @Test func `a histogram finds percentiles within three per cent, and the longest latency exactly`() throws {
         var histogram = LatencyHistogram()
         for microsecond in (1...1000).shuffled() { histogram.record(.microseconds(microsecond)) }
         for share in [0.01, 0.5, 0.9, 0.99] {
@@ -14,7 +14,7 @@ import Testing
         #expect(histogram.longest == .microseconds(1000))
     }
 
-    @Test func `has no percentile without answers`() {
+    @Test func `a histogram without answers has no percentile`() {
         #expect(LatencyHistogram().percentile(0.5) == nil)
     }
 
@@ -22,7 +22,7 @@ import Testing
         Duration.seconds(-1), .zero, .nanoseconds(63), .nanoseconds(64), .nanoseconds(127), .nanoseconds(128),
         .seconds(1 << 33), .seconds(Int64.max),
     ])
-    func `takes any latency`(_ latency: Duration) {
+    func `a histogram takes negative and huge latencies`(_ latency: Duration) {
         var histogram = LatencyHistogram()
         histogram.record(latency)
         #expect(histogram.count == 1)

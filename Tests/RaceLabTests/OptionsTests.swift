@@ -4,7 +4,7 @@ import Testing
 @testable import race_lab
 
 @Suite struct `Command line` {
-    @Test func `asks for the simulation unless told otherwise`() throws {
+    @Test func `the command line asks for the simulation unless told otherwise`() throws {
         let options = try Options(parsing: [])
         #expect(options.callers == 100)
         #expect(options.server == nil)
@@ -12,13 +12,15 @@ import Testing
     }
 
     @Test(arguments: [["--callers", "7", "--json"], ["--json", "--callers=7"], ["--callers", "9", "--json", "--callers", "7"]])
-    func `takes values after a space or an equals sign, in any order, the last one counting`(_ arguments: [String]) throws {
+    func `options take values after a space or an equals sign, in any order, and the last one counts`(_ arguments: [String])
+        throws
+    {
         let options = try Options(parsing: arguments)
         #expect(options.callers == 7)
         #expect(options.isJSON)
     }
 
-    @Test func `asks for a real server`() throws {
+    @Test func `the command line asks for a real server`() throws {
         let options = try Options(parsing: [
             "--token-url", "https://a.example/token?x=y", "--client-id", "me", "--scope", "a b", "--expiries", "5",
             "--store", "a/token file",
@@ -37,12 +39,12 @@ import Testing
         arguments: [
             ("stage 2", "stage 2"), ("Stage 2*", "stage 2"), ("NAIVE actor", "naive actor"), ("tokenservice", "TokenService"),
         ])
-    func `takes a design's name in any case, with the table's asterisk or without`(_ name: String, design: String) throws {
+    func `--show takes a design's name in any case, with the table's asterisk or without`(_ name: String, design: String) throws {
         #expect(try Options(parsing: ["--show", name]).show == design)
     }
 
     @Test(arguments: ["stage", "stage 4", "Service", "*"])
-    func `lists the designs when there is none of that name`(_ name: String) {
+    func `--show lists the designs when there is none of that name`(_ name: String) {
         let message =
             "--show expects the name of a design, one of 'stage 1', 'stage 2', 'stage 3', 'naive actor', "
             + "'AccessTokenService', 'TokenService'"
@@ -50,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [("basic", false), ("client_secret_basic", false), ("post", true), ("client_secret_post", true)])
-    func `puts the secret where the server wants it`(_ method: String, isPosted: Bool) throws {
+    func `--authentication puts the secret where the server wants it`(_ method: String, isPosted: Bool) throws {
         let options = try Options(parsing: [
             "--token-url", "https://a.example/", "--client-id", "me", "--authentication", method,
         ])
@@ -58,13 +60,13 @@ import Testing
     }
 
     @Test(arguments: ["0", "-1", "10001", "99999999999999999999", "ten", "1.5", "0x10", " 7", "1e3"])
-    func `refuses numbers out of range and names the argument and the range`(_ number: String) {
+    func `--callers refuses numbers out of range and names the range`(_ number: String) {
         #expect(throws: UsageError("--callers expects a whole number from 1 to 10000")) {
             try Options(parsing: ["--callers", number])
         }
     }
 
-    @Test(arguments: [1, 10_000]) func `takes the first and the last number of the range`(_ number: Int) throws {
+    @Test(arguments: [1, 10_000]) func `--callers takes the first and the last number of its range`(_ number: Int) throws {
         #expect(try Options(parsing: ["--callers", "\(number)"]).callers == number)
     }
 
@@ -96,7 +98,7 @@ import Testing
                 "--token-url expects a URL such as https://login.example.org/token"
             ),
         ])
-    func `names the argument that is wrong and what is expected`(_ arguments: [String], _ message: String) {
+    func `an error names the argument that is wrong and what is expected`(_ arguments: [String], _ message: String) {
         #expect(throws: UsageError(message)) { try Options(parsing: arguments) }
     }
 
@@ -108,12 +110,12 @@ import Testing
             ["--callers", "hunter2"], ["--show", "hunter2"], ["--token-url", "hunter2", "--client-id", "me"],
             ["--token-url", "https://a.example/", "--client-id", "me", "--authentication", "hunter2"],
         ])
-    func `takes no secret, and repeats none`(_ arguments: [String]) throws {
+    func `no error repeats a secret that was given as an argument`(_ arguments: [String]) throws {
         let error = try #require(throws: UsageError.self) { try Options(parsing: arguments) }
         #expect(!error.description.contains("hunter2"))
     }
 
-    @Test func `explains itself in a terminal of 80 columns`() throws {
+    @Test func `the help fits a terminal of 80 columns`() throws {
         #expect(try Options(parsing: ["--help"]).wantsHelp)
         #expect(try Options(parsing: ["-h"]).wantsHelp)
         #expect(Help.text.tooLong == [])

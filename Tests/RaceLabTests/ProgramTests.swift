@@ -30,7 +30,7 @@ import Testing
 
     #if os(Linux)
     @Test(arguments: ["race-lab", "movie-screens"])
-    func `fail when nothing can be written`(_ program: String) async throws {
+    func `race-lab and movie-screens fail when nothing can be written`(_ program: String) async throws {
         for file in ["> /dev/full", ">&-"] {
             let (status, notes) = try await run(#""$0" --help \#(file)"#, program)
             #expect(status == 1)
@@ -41,7 +41,9 @@ import Testing
     #endif
 
     @Test(arguments: ["race-lab", "movie-screens"])
-    func `explain themselves in 80 columns, and repeat no stray argument`(_ program: String) async throws {
+    func `race-lab and movie-screens explain themselves in 80 columns, and repeat no stray argument`(_ program: String)
+        async throws
+    {
         let help = try await run(#""$0" --help >&2"#, program)
         #expect(help.status == 0)
         #expect(help.notes.hasPrefix("\(program) ") && help.notes.tooLong == [], "\(help.notes)")
@@ -51,7 +53,7 @@ import Testing
         #expect(stray.notes.tooLong == [])
     }
 
-    @Test func `tell an error in lines that fit, whatever lines it has`() {
+    @Test func `race-lab tells an error in lines of its own, whatever lines the error has`() {
         let note = RaceLab.note(of: "The server said:\n" + String(repeating: "something ", count: 30))
         #expect(note.hasPrefix("race-lab: The server said: something something"))
         #expect(note.tooLong == [])

@@ -16,7 +16,7 @@ private struct FullStore: TokenStore {
 @Suite struct `A seeded store` {
     private let newer = StoredToken(AccessToken("a", lifetime: .seconds(5), refreshToken: "newer"), received: Date())
 
-    @Test func `has an expired token with the refresh token, which it does not write down`() async throws {
+    @Test func `a seeded store has an expired token with the refresh token, which it does not write down`() async throws {
         let base = InMemoryTokenStore()
         let token = try #require(try await SeededStore(base: base, refreshToken: "seed").load()).token
         #expect(token.refreshToken == "seed")
@@ -24,16 +24,16 @@ private struct FullStore: TokenStore {
         #expect(base.contents == nil)
     }
 
-    @Test func `is empty without a refresh token`() async throws {
+    @Test func `a seeded store is empty without a refresh token`() async throws {
         #expect(try await SeededStore(base: InMemoryTokenStore(), refreshToken: nil).load() == nil)
     }
 
-    @Test func `has what was stored before, whatever the refresh token`() async throws {
+    @Test func `a seeded store prefers what was stored before to the refresh token`() async throws {
         let store = SeededStore(base: InMemoryTokenStore(newer), refreshToken: "seed")
         #expect(try await store.load() == newer)
     }
 
-    @Test func `keeps what is saved in place of the refresh token`() async throws {
+    @Test func `a seeded store keeps what is saved in place of the refresh token`() async throws {
         let base = InMemoryTokenStore()
         let store = SeededStore(base: base, refreshToken: "seed")
         try await store.save(newer)
@@ -43,19 +43,19 @@ private struct FullStore: TokenStore {
         #expect(base.contents == nil)
     }
 
-    @Test func `is ready when something is stored, and leaves it as it is`() async throws {
+    @Test func `a seeded store with a token is ready, and leaves the token as it is`() async throws {
         let base = InMemoryTokenStore(newer)
         #expect(try await SeededStore(base: base, refreshToken: "seed").prepare())
         #expect(base.contents == newer)
     }
 
-    @Test func `is ready with a refresh token, and still empty`() async throws {
+    @Test func `a seeded store with a refresh token is ready, and still empty`() async throws {
         let base = InMemoryTokenStore()
         #expect(try await !SeededStore(base: base, refreshToken: "seed").prepare())
         #expect(base.contents == nil)
     }
 
-    @Test func `is not ready without any refresh token, and says what is missing`() async throws {
+    @Test func `a seeded store without any refresh token is not ready, and says what is missing`() async throws {
         let empty = SeededStore(base: InMemoryTokenStore(), refreshToken: nil)
         let nothing = await #expect(throws: UsageError.self) { try await empty.prepare() }
         #expect(nothing?.description.contains("export REFRESH_TOKEN") == true)
@@ -65,7 +65,7 @@ private struct FullStore: TokenStore {
         #expect(wrong?.description.contains("has no refresh token") == true)
     }
 
-    @Test func `is not ready where nothing can be written`() async throws {
+    @Test func `a seeded store is not ready where nothing can be written`() async throws {
         let store = SeededStore(base: FullStore(), refreshToken: "seed")
         await #expect(throws: FullStore.Failure.self) { try await store.prepare() }
     }

@@ -18,7 +18,7 @@ import Testing
         let designs: [Row]
     }
 
-    @Test func `names its figures as the table does`() async throws {
+    @Test func `the lab's JSON names its figures as the table does`() async throws {
         let report = try await SimulationReport(callers: 1)
         let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any]
         let keys = Set(try #require((json?["designs"] as? [[String: Any]])?.first).keys)
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `holds the same figures as the table`() async throws {
+    @Test func `the lab's JSON holds the same figures as the table`() async throws {
         let report = try await SimulationReport(callers: 3)
         let json = try JSONDecoder().decode(Report.self, from: JSONEncoder().encode(report))
         #expect(json.callers == 3)

@@ -3,7 +3,7 @@ import Testing
 @testable import race_lab
 
 @Suite struct `Tables and text` {
-    @Test func `line up under headings of different heights`() {
+    @Test func `columns line up under headings of different heights`() {
         let table = Table(
             headings: [["name"], ["a", "long", "one"], ["b"]], rows: [["x", "1", "23456"], ["longer", "22", "3"]])
         #expect(
@@ -17,7 +17,7 @@ import Testing
             ])
     }
 
-    @Test func `wrap between words and keep the space of a column`() {
+    @Test func `lines wrap between words and keep the space of a column`() {
         #expect("name  one two three".wrapped(to: 12, indent: 6) == "name  one\n      two\n      three")
         #expect("unbreakable".wrapped(to: 4, indent: 2) == "unbreakable")
         #expect("   1 s  two".wrapped(to: 8, indent: 8) == "   1 s \n        two")
@@ -29,7 +29,7 @@ import Testing
             (.microseconds(44), "44 µs"), (.milliseconds(1_500), "1.5 s"), (.seconds(119), "119 s"),
             (.seconds(3600), "60 min"), (.seconds(7_920), "2.2 h"),
         ])
-    func `show durations with a unit that suits them`(_ duration: Duration, _ text: String) {
+    func `durations have a unit that suits them`(_ duration: Duration, _ text: String) {
         #expect(duration.short == text)
     }
 }

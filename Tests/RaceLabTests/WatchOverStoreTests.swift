@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
-import TestStage
 import Testing
 
 @testable import race_lab
@@ -21,7 +20,7 @@ private struct FailingStore: TokenStore {
 }
 
 @Suite struct `Watch over a run with a store` {
-    @Test func `counts the token that the store had, and tells when a new one is not saved`() async throws {
+    @Test func `a run counts the token that the store had, and tells when a new one is not saved`() async throws {
         let clock = ManualClock()
         let stage = Stage()
         let loader = ScriptedLoader(isRepeatable: true)
@@ -44,8 +43,8 @@ private struct FailingStore: TokenStore {
         #expect(try await next() == "load 1 and the store: the disk is full")
         #expect(try await next() == "load 1 succeeded: 1 caller waited for it")
         #expect(watch.isOver && watch.error == nil)
-        let nobody = Tally(callers: 1)
-        let summary = RealSummary(elapsed: .seconds(9), watch: watch, asyncCallers: nobody, callbackCallers: nobody)
+        let noCalls = Tally(callers: 1)
+        let summary = RealSummary(elapsed: .seconds(9), watch: watch, asyncCallers: noCalls, callbackCallers: noCalls)
         #expect(summary.error == "The last token was not saved: the disk is full")
     }
 }

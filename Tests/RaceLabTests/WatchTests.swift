@@ -1,6 +1,5 @@
 import AccessTokens
 import AccessTokensTesting
-import TestStage
 import Testing
 
 @testable import race_lab
@@ -31,7 +30,7 @@ import Testing
         stage.run()
     }
 
-    @Test func `tells each event in a line, and ends when enough tokens were replaced`() async throws {
+    @Test func `a run tells each event in a line, and ends when enough tokens were replaced`() async throws {
         var watch = Watch(expiries: 1)
         ask()
         ask()
@@ -56,7 +55,7 @@ import Testing
         #expect([watch.loads, watch.failedLoads, watch.tokens] == [3, 1, 2])
     }
 
-    @Test func `ends when there is no first token`() async throws {
+    @Test func `a run ends when there is no first token`() async throws {
         var watch = Watch(expiries: 3)
         ask()
         _ = try await next(in: &watch)
@@ -66,7 +65,7 @@ import Testing
         #expect(watch.error?.contains("temporarily unavailable") == true)
     }
 
-    @Test func `ends at a failure that time cannot mend, but not at one that it can`() async throws {
+    @Test func `a run ends at a failure that time cannot mend, but not at one that it can`() async throws {
         var watch = Watch(expiries: 3)
         let failures: [ScriptedFailure?] = [nil, .transient, .clientRefused]
         for (failure, isOver) in zip(failures, [false, false, true]) {
@@ -81,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `counts one time as one`() {
+    @Test func `a forecast says 1 time takes, and 3 times take`() {
         func forecast(_ seconds: Int) -> String {
             Watch.forecast(lifetime: .seconds(5), refreshIn: nil, expiries: 1, seconds: seconds)
         }
@@ -89,7 +88,7 @@ import Testing
         #expect(forecast(2).contains("; 1 time would take 3.3 s: "))
     }
 
-    @Test func `is printed in lines that fit a terminal of 80 columns, with the time in front`() {
+    @Test func `an event's line fits a terminal of 80 columns, with the time in front`() {
         let text = "load 1 failed, the current token stays: " + String(repeating: "a server's words ", count: 20)
         let lines = Follower.line(text, at: .milliseconds(1_234)).split(separator: "\n")
         #expect(lines[0].hasPrefix("   1.234 s  load 1 failed,"))
@@ -108,7 +107,7 @@ import Testing
             ),
             (nil, "The server names no lifetime, so no token expires: the run ends after 60 s (--seconds)."),
         ] as [(Duration?, String)])
-    func `foretells how long the run takes`(_ lifetime: Duration?, _ text: String) {
+    func `a forecast says how long the run takes, or why it ends early`(_ lifetime: Duration?, _ text: String) {
         #expect(Watch.forecast(lifetime: lifetime, refreshIn: nil, expiries: 3, seconds: 60) == text)
     }
 }

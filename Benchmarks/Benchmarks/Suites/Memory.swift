@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import Dispatch
 import RaceGallery
-import TestStage
+import AccessTokensTesting
 
 extension Suite {
     /// What one more caller or handler that waits keeps allocated.

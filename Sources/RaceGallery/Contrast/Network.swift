@@ -1,46 +1,44 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
-import Interleavings
 
-/// The way to the server: a request is decided as it is made, its answer takes as long as the schedule says.
+/// The way to the server: a load is decided as it begins, its answer takes as long as the surroundings say.
 final class Network: AccessTokenLoader {
     /// What is wrong with it.
     enum Trouble: Sendable {
         case none
-        /// The first answer takes an hour, which nobody waits for.
+        /// The first answer takes an hour, much longer than any limit.
         case firstAnswerIsLate
         /// Each answer comes twice.
         case answersTwice
     }
 
     let server: SimulatedAuthorizationServer
-    private let simulation: Simulation
+    private let surroundings: any Surroundings
     private let trouble: Trouble
-    /// Answers under way, in any order.
-    private let answers: VirtualQueue
 
-    init(_ simulation: Simulation, trouble: Trouble) {
-        self.simulation = simulation
+    init(_ surroundings: any Surroundings, tokenLifetime: Duration, trouble: Trouble) {
+        self.surroundings = surroundings
         self.trouble = trouble
-        server = SimulatedAuthorizationServer(clock: simulation.clock, executor: simulation.taskExecutor)
-        answers = simulation.concurrentQueue("network")
+        server = SimulatedAuthorizationServer(
+            clock: surroundings.clock, tokenLifetime: tokenLifetime, executor: surroundings.executor)
     }
 
     /// Client credentials may be asked for again.
     var isRepeatable: Bool { true }
 
     func load(then handler: @escaping Handler) {
-        let isLate = trouble == .firstAnswerIsLate && server.loadsStarted == 0
-        server.latency = isLate ? .seconds(3600) : .zero
-        server.callbackLoader.load { [simulation, answers, trouble] result in
-            answers.async {
-                simulation.log("the answer comes: \(result.name)")
+        let number = server.loadsStarted
+        let isLate = trouble == .firstAnswerIsLate && number == 0
+        server.latency = isLate ? .seconds(3600) : surroundings.latency(ofLoad: number)
+        server.callbackLoader.load { [surroundings, trouble] result in
+            surroundings.deliver {
+                surroundings.log("the answer comes: \(result.name)")
                 handler(result)
                 if trouble == .answersTwice { handler(result) }
             }
         }
-        simulation.log("load \(server.loadsStarted) begins")
+        surroundings.log("load \(server.loadsStarted) begins")
     }
 }
 

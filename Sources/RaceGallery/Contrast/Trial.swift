@@ -1,56 +1,123 @@
-import Interleavings
+package import Interleavings
 
-/// What happens to a service in the contrast, and what must hold then, whatever the schedule.
-public struct Trial: Sendable {
+/// What happens to a design in the contrast, and what must hold then, in any order.
+package struct Trial: Sendable {
     /// What happens, as a clause.
-    public let name: String
-    var trouble = Network.Trouble.none
-    let run: @Sendable (Bench) async throws -> Void
+    package let name: String
+    private let trouble: Network.Trouble
+    private let script: @Sendable (Run) async throws -> Void
+    private let requirements: @Sendable (Run) -> String?
 
+    private init(
+        _ name: String, trouble: Network.Trouble = .none, script: @escaping @Sendable (Run) async throws -> Void,
+        requirements: @escaping @Sendable (Run) -> String?
+    ) {
+        self.name = name
+        self.trouble = trouble
+        self.script = script
+        self.requirements = requirements
+    }
+
+    /// Runs it with a design under one schedule after the other.
+    ///
+    /// - Parameters:
+    ///   - design: The design that it happens to.
+    ///   - callers: How many callers ask.
+    ///   - strategy: Which schedules.
+    /// - Returns: How many schedules there were, how many failed, and the first failure.
+    package func explore(
+        _ design: Design, callers: Int, _ strategy: Strategy = .exhaustive()
+    ) async throws -> ExplorationSummary {
+        try await Interleavings.explore(strategy, granularity: design.granularity, countsFailures: true) { simulation in
+            let run = Run(design, in: EveryOrder(simulation), trouble: trouble, callers: callers)
+            try await script(run)
+            let violation = requirements(run)
+            try simulation.require(violation == nil, violation ?? "")
+        }
+    }
+
+    /// Runs it with a design once, in the usual order, and counts.
+    ///
+    /// - Parameters:
+    ///   - design: The design that it happens to.
+    ///   - callers: How many callers ask.
+    ///   - latecomers: How many callers ask at the end, where the trial has such callers.
+    ///   - count: What to count of the run.
+    package func count<Figures>(
+        _ design: Design, callers: Int, latecomers: Int = 1, _ count: (Run) -> Figures
+    ) async throws -> Figures {
+        let order = UsualOrder()
+        let run = Run(design, in: order, trouble: trouble, callers: callers, latecomers: latecomers)
+        try await script(run)
+        defer { order.end() }
+        return count(run)
+    }
+}
+
+extension Trial {
     /// All of them; the first is the articles' question.
-    public static let all = [rush, signOut, release, silence, echo]
+    package static let all = [rush, signOut, release, silence, echo]
 
     /// One load, one answer for each, in order, with a token that the server accepts.
-    public static let rush = Trial(name: "everybody asks at once") { bench in
-        bench.everybodyAsks()
-        try await bench.simulation.settle()
-        try bench.requireOneLoad()
-        try bench.requireAnswers()
-        try bench.requireAcceptedTokens()
+    package static let rush = Trial("all callers ask at once") { run in
+        run.askAll()
+        try await run.surroundings.settle()
+    } requirements: {
+        $0.secondLoad ?? $0.wrongAnswer ?? $0.refusedToken
     }
 
-    /// Who asks after the sign-out gets nothing from before it.
-    public static let signOut = Trial(name: "somebody signs out meanwhile") { bench in
-        bench.everybodyAsks()
-        bench.signOut()
-        try await bench.simulation.settle()
-        bench.ask("later caller")
-        try await bench.simulation.settle()
-        try bench.requireAnswers()
-        try bench.requireNewToken()
+    /// A caller that asks after the sign-out gets nothing from before it.
+    package static let signOut = Trial("a user signs out meanwhile") { run in
+        run.askAll()
+        run.signOut()
+        try await run.surroundings.settle()
+        run.askLate()
+        try await run.surroundings.settle()
+    } requirements: {
+        $0.wrongAnswer ?? $0.oldToken
     }
 
-    /// The owner lets the service go; whoever has asked is answered.
-    public static let release = Trial(name: "the service is released meanwhile") { bench in
-        bench.everybodyAsks()
-        bench.release()
-        try await bench.simulation.settle()
-        try bench.requireAnswers()
+    /// The owner lets the service go; all callers are answered.
+    package static let release = Trial("the service is released meanwhile") { run in
+        run.askAll()
+        run.release()
+        try await run.surroundings.settle()
+    } requirements: {
+        $0.wrongAnswer
     }
 
-    /// The first load gets no answer; everybody is told so or served, and so is who comes a minute later.
-    public static let silence = Trial(name: "the first load gets no answer", trouble: .firstAnswerIsLate) { bench in
-        bench.everybodyAsks()
-        try await bench.simulation.clock.sleep(for: .seconds(60))
-        bench.ask("later caller")
-        try await bench.simulation.settleNow()
-        try bench.requireAnswers()
+    /// The first load gets no answer; its callers, and those a minute later, get a token or an error.
+    package static let silence = Trial("the first load gets no answer", trouble: .firstAnswerIsLate) { run in
+        run.askAll()
+        try await run.surroundings.pass(.seconds(60))
+        run.askLate()
+        try await run.surroundings.settleForNow()
+    } requirements: {
+        $0.wrongAnswer
     }
 
     /// The loader calls its handler twice.
-    public static let echo = Trial(name: "the loader answers twice", trouble: .answersTwice) { bench in
-        bench.everybodyAsks()
-        try await bench.simulation.settle()
-        try bench.requireAnswers()
+    package static let echo = Trial("the loader answers twice", trouble: .answersTwice) { run in
+        run.askAll()
+        try await run.surroundings.settle()
+    } requirements: {
+        $0.wrongAnswer
+    }
+
+    /// Returns how many callers have to wait for the network while one token follows another, in the usual order.
+    ///
+    /// All ask once a minute for eleven minutes, of a server whose tokens live for ten.
+    package static func waitingAtExpiry(_ design: Design, callers: Int) -> Int {
+        let order = UsualOrder()
+        let run = Run(design, in: order, tokenLifetime: .seconds(600), callers: callers)
+        run.ask("first caller")
+        order.pass(.seconds(30))
+        var waiting = 0
+        for _ in 1...11 {
+            run.askAll()
+            waiting += run.unanswered
+            order.pass(.seconds(60))
+        }
+        return waiting
     }
 }

@@ -23,11 +23,11 @@ enum Console {
 
     /// Writes a line about the run.
     static func note(_ line: String) {
-        // Nobody is left to be told that standard error cannot be written to.
+        // A failure of standard error can be told nowhere.
         try? write(line + "\n", to: .standardError)
     }
 
-    /// Shows what happens now, in place of what happened before; nothing if nobody watches.
+    /// Shows what happens now, in place of what happened before; nothing if standard error is no terminal.
     static func progress(_ text: String) {
         guard isatty(STDERR_FILENO) == 1 else { return }
         // To the line's start, erase it, write.

@@ -30,7 +30,7 @@ enum Credentials: Equatable {
         case client = "CLIENT_SECRET"
         case refreshToken = "REFRESH_TOKEN"
 
-        /// What the name of an option has in it that somebody tries instead.
+        /// A part of the name of an option that may be tried instead.
         var optionPart: String { self == .client ? "secret" : "refresh" }
 
         var advice: String {

@@ -1,7 +1,7 @@
 /// What `--help` prints.
 enum Help {
     static let text = """
-        race-lab shows what happens when everybody needs an access token at once.
+        race-lab shows what happens when many callers need an access token at once.
 
         race-lab [--callers N] [--json]
             Runs six designs of a token service, from the articles' first to

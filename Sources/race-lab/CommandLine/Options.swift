@@ -1,4 +1,5 @@
 import Foundation
+import RaceGallery
 
 /// What the command line asks for.
 struct Options: Equatable {

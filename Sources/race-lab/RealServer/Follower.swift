@@ -18,7 +18,7 @@ final class Follower: Sendable {
 
     var result: Watch { watch.withLock { $0 } }
 
-    /// What happens from now on is no part of the run.
+    /// Ignores what happens from now on.
     func stop() {
         isDone.withLock { $0 = true }
     }

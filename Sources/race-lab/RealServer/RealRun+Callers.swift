@@ -21,7 +21,7 @@ extension RealRun {
                 asyncTally.withLock { $0.answered(after: latency, isFirst: isFirst) }
                 isFirst = false
             } catch {
-                // What fails because the run ends is no failure.
+                // A call that fails because the run ends does not count.
                 if !isOver.withLock({ $0 }) { asyncTally.withLock { $0.failed() } }
             }
             try? await Task.sleep(for: pause)

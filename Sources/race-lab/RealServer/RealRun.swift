@@ -63,7 +63,7 @@ final class RealRun: Sendable {
 
     /// Runs, and with a grant to keep waits until everything that the service had begun has ended, saves above all.
     ///
-    /// - Parameter make: Makes the run, which nobody else may hold: the service ends when it is released.
+    /// - Parameter make: Makes the run, which must have no other owner: the service ends when it is released.
     static func measure(
         expiries: Int, print: @escaping @Sendable (String) -> Void, of make: () async throws -> RealRun
     ) async rethrows -> RealSummary {

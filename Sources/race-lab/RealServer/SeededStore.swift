@@ -11,7 +11,7 @@ struct SeededStore: TokenStore {
     /// Returns what is stored, or an expired token that has the refresh token.
     @concurrent func load() async throws -> StoredToken? {
         if let stored = try await base.load() { return stored }
-        // Its age is of no account.
+        // It has expired, so its age does not matter.
         return refreshToken.map { StoredToken(AccessToken("", lifetime: .zero, refreshToken: $0), received: Date()) }
     }
 

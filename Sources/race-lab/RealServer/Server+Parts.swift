@@ -32,7 +32,7 @@ extension Options.Server {
     func store(seed: String?) async throws -> SeededStore {
         guard let path = store else {
             Console.note(
-                "race-lab: without --store the run ends with a refresh token that nobody has, if the server replaces them")
+                "race-lab: without --store the new refresh token is lost at the end, if the server replaces refresh tokens")
             return SeededStore(base: InMemoryTokenStore(), refreshToken: seed)
         }
         let store = SeededStore(base: FileTokenStore(path: path), refreshToken: seed)

@@ -25,7 +25,7 @@ struct Watch: Sendable {
 
     /// Takes in an event and returns its line.
     mutating func note(_ event: TokenEvent) -> String {
-        // Asking the store counts as the service's first load: that is none here.
+        // To the service, asking the store is its first load; it is not counted here.
         if firstLoad == nil, [.loadStarted, .refreshStarted].contains(event.name) { firstLoad = event.load }
         let load = event.load.map { "load \($0 - (firstLoad ?? 1) + 1) " } ?? ""
         switch event.name {
@@ -40,12 +40,12 @@ struct Watch: Sendable {
             error = nil
             if unsaved?.load != event.load { unsaved = nil }
             isOver = tokens > expiries
-            return load + "succeeded: \(event.callers == 0 ? "nobody" : counted(event.callers, "caller")) waited for it"
+            return load + "succeeded: \(event.callers == 0 ? "no caller" : counted(event.callers, "caller")) waited for it"
         case .loadFailed:
             note(failure: event.error)
             // Without a first token there is nothing to see; what time cannot mend needs no more time.
             isOver = tokens == 0 || (event.error.map { $0.remedy != .retry } ?? false)
-            // At the end the reason is told by whoever reports it.
+            // At the end of a run the summary tells the reason.
             return load + "failed, \(counted(event.callers, "caller")) got the reason\(isOver ? "" : ": \(error ?? "")")"
         case .refreshFailed:
             note(failure: event.error)

@@ -10,15 +10,14 @@ struct Contrast {
 
     let trials: [(trial: Trial, summary: ExplorationSummary)]
 
-    /// Runs a design through all trials.
+    /// Runs all trials with a design.
     ///
     /// - Parameter report: Told what happens next, for a person who waits.
     init(of design: Design, callers: Int = Self.callers, report: (_ trial: String) -> Void = { _ in }) async throws {
         var trials: [(Trial, ExplorationSummary)] = []
         for trial in Trial.all {
             report(trial.name)
-            trials.append(
-                (trial, try await design.contender.explore(trial, callers: callers, .exhaustive(delays: Self.delays))))
+            trials.append((trial, try await trial.explore(design, callers: callers, .exhaustive(delays: Self.delays))))
         }
         self.trials = trials
     }

@@ -25,7 +25,7 @@ struct Exhibition: CustomStringConvertible {
     private static func shortest(of design: Design, in contrast: Contrast) async throws -> (Trial, ScheduleFailure)? {
         for trial in contrast.trials.filter({ $0.summary.failures > 0 }).map(\.trial) {
             for delays in 0...Contrast.delays {
-                let summary = try await design.contender.explore(trial, callers: callers, .exhaustive(delays: delays))
+                let summary = try await trial.explore(design, callers: callers, .exhaustive(delays: delays))
                 if let failure = summary.firstFailure { return (trial, failure) }
             }
         }

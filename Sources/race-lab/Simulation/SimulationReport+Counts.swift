@@ -23,7 +23,7 @@ extension SimulationReport {
             name: "answers twice", meaning: "callers answered twice, because the loader called its handler twice"
         ) { "\($0.answersTwice)" },
         Count(
-            name: "answers out of order", meaning: "callers answered after somebody who called later"
+            name: "answers out of order", meaning: "callers answered after one who called later"
         ) { "\($0.answersOutOfOrder)" },
         Count(
             name: "sign-out holds", meaning: "a load under way at the sign-out gives the next caller no token"

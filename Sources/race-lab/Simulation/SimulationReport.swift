@@ -1,24 +1,18 @@
-import Dispatch
+import RaceGallery
 
 /// What the simulated mode prints: the table, a sentence for each design, and what the rows count.
 struct SimulationReport: Encodable, CustomStringConvertible {
     let callers: Int
     let designs: [Findings]
 
-    /// Runs every design through every scenario, one after the other, and then under the explorer.
+    /// Runs every trial with every design, once in the usual order and then under the explorer.
     init(callers: Int, report: @escaping @Sendable (_ progress: String) -> Void = { _ in }) async throws {
         self.callers = callers
-        var designs = await withCheckedContinuation { continuation in
-            // On a thread of its own: the stage runs tasks there, and the queue is waited for.
-            DispatchQueue(label: "race-lab").async {
-                let designs = Design.all.map { design in
-                    Findings(of: design, callers: callers) { report("\(design.name): \($0)") }
-                }
-                continuation.resume(returning: designs)
-            }
-        }
-        for (index, design) in Design.all.enumerated() {
-            designs[index].add(try await Contrast(of: design) { report("\(design.name): \($0), in every order") })
+        var designs: [Findings] = []
+        for design in Design.all {
+            var findings = try await Findings(of: design, callers: callers) { report("\(design.name): \($0)") }
+            findings.add(try await Contrast(of: design) { report("\(design.name): \($0), in every order") })
+            designs.append(findings)
         }
         self.designs = designs
     }

@@ -1,36 +1,36 @@
-public import AccessTokens
+package import AccessTokens
 
 /// The naive actor: check, await, set. It looks like the answer to the articles' question, and is not.
 ///
-/// What it gets right: no data race, whoever calls from wherever; a valid token is handed over without a load; a failure is
-/// not kept; it lives until its callers are answered.
+/// What it gets right: no data race, from any thread; a valid token is handed over without a load; a failure is not kept; it
+/// lives until its callers are answered.
 ///
 /// What is wrong with it:
 /// - an actor is **re-entrant**: while one caller awaits its load, the next one enters, finds no token and loads as well.
-///   As many loads as callers, as in ``UnpredictableTokenService``, and the last answer is kept, be it a revoked token;
+///   As many loads as callers, as in ``UnpredictableTokenService``, and the last answer is kept, even a revoked token;
 /// - a sign-out during a load is undone by the load's result;
-/// - a loader that never answers loses its caller; no time limit; no leeway; everybody waits at expiry.
-public actor ReentrantTokenService {
+/// - a loader that never answers loses its caller; no time limit; no leeway; all callers wait at expiry.
+package actor ReentrantTokenService {
     private let loader: any TokenLoader
     private var token: KeptToken
 
     /// Creates a service without a token.
     ///
     /// - Parameters:
-    ///   - loader: What gets a new token.
-    ///   - clock: What the token's validity is judged by.
-    public init(loader: some TokenLoader, clock: some Clock<Duration> = ContinuousClock()) {
+    ///   - loader: The source of new tokens.
+    ///   - clock: The clock by which the token's validity is judged.
+    package init(loader: some TokenLoader, clock: some Clock<Duration> = ContinuousClock()) {
         self.loader = loader
         token = KeptToken(clock: clock)
     }
 
     /// Returns the cached token, or loads one for this caller alone.
-    public func retrieveToken() async throws -> AccessToken {
+    package func retrieveToken() async throws -> AccessToken {
         // Check …
         if let token = token.valid { return token }
         // … await: here every other caller enters, and finds what this one found …
         let loaded = try await loader.loadToken(replacing: nil)
-        // … set: over whatever happened meanwhile.
+        // … set: over what happened meanwhile.
         token.keep(loaded)
         return loaded
     }
@@ -38,7 +38,7 @@ public actor ReentrantTokenService {
     /// Forgets the token: the sign-out that one would write first.
     ///
     /// A load that is under way will undo it.
-    public func signOut() {
+    package func signOut() {
         token.keep(nil)
     }
 }

@@ -1,5 +1,3 @@
-package import AccessTokensTesting
-
 /// A manual clock with a fault, or with a spy in its reading.
 package struct OddClock: Clock {
     package enum Fault: Sendable {

@@ -5,12 +5,12 @@ import TokenServiceConcurrency
 /// What it gets right: a single screen gets its movies, and its end cancels what it still loads.
 ///
 /// What is wrong with it, with two screens:
-/// - the movies it holds are **those that came last**, whichever screen asked for them;
+/// - the movies it holds are **those that came last**, for any screen;
 /// - a screen that closes cancels the other's requests too.
 ///
 /// The state has a lock, so that the trap is a race of events and not of memory. What is right: a loader for each screen,
 /// made by a factory that shares the dependencies (`MovieLoaderFactory` in `movie-screens`).
-public final class SharedMovieLoader: Sendable {
+package final class SharedMovieLoader: Sendable {
     private struct State: Sendable {
         var movies = ""
         /// Counts the cancellations: what began before the last one does not count.
@@ -23,26 +23,26 @@ public final class SharedMovieLoader: Sendable {
     /// Creates the loader that all screens are to use.
     ///
     /// - Parameter fetch: What asks the server.
-    public init(fetch: @escaping @Sendable @concurrent (_ genre: String) async throws -> String) {
+    package init(fetch: @escaping @Sendable @concurrent (_ genre: String) async throws -> String) {
         self.fetch = fetch
     }
 
     /// The movies that a screen shows.
-    public var movies: String { state.withLock { $0.movies } }
+    package var movies: String { state.withLock { $0.movies } }
 
     /// Loads the movies of a genre, to be found in ``movies``.
     ///
-    /// - Throws: `CancellationError` if somebody cancelled meanwhile, or what the server throws.
-    public func loadMovies(of genre: String) async throws {
+    /// - Throws: `CancellationError` if a screen cancelled meanwhile, or what the server throws.
+    package func loadMovies(of genre: String) async throws {
         let before = state.withLock { $0.cancellations }
         let answer = try await fetch(genre)
         try state.withLock { state in
-            // The race: the one who cancelled, and the one who loaded since, may be other screens.
+            // The race: other screens may have cancelled, or loaded since.
             guard state.cancellations == before else { throw CancellationError() }
             state.movies = answer
         }
     }
 
     /// Cancels all requests: what a screen's `deinit` does, which knows of no other screen.
-    public func cancelAll() { state.withLock { $0.cancellations += 1 } }
+    package func cancelAll() { state.withLock { $0.cancellations += 1 } }
 }

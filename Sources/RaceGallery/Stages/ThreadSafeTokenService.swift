@@ -1,6 +1,6 @@
-public import AccessTokens
-public import AccessTokensDispatch
-public import Dispatch
+package import AccessTokens
+package import AccessTokensDispatch
+package import Dispatch
 
 /// The articles' third and last stage: everything happens on one serial queue.
 ///
@@ -9,8 +9,8 @@ public import Dispatch
 ///
 /// What is still wrong with it; each number stands again where the flaw sits:
 /// 1. Released during a load, it calls no handler, ever.
-/// 2. A loader that never answers blocks every later caller for ever.
-/// 3. A loader that answers twice overwrites the token with whatever came second.
+/// 2. A loader that never answers blocks every later caller.
+/// 3. A loader that answers twice overwrites the token with its second answer.
 /// 4. There is no giving up on a call, no time limit, no way to say that the server refused the token; sign-out was added
 ///    for the gallery.
 /// 5. A sign-out during a load is undone by the load's result.
@@ -19,9 +19,9 @@ public import Dispatch
 ///
 /// `@unchecked Sendable`: `token` and `pendingHandlers` are touched on the queue only, which must be serial; the language
 /// knows no isolation by a `DispatchQueue`.
-public final class ThreadSafeTokenService: @unchecked Sendable {
+package final class ThreadSafeTokenService: @unchecked Sendable {
     /// What a call ends with.
-    public typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
+    package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
     typealias Enqueue = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 
     private let loader: any AccessTokenLoader
@@ -32,10 +32,10 @@ public final class ThreadSafeTokenService: @unchecked Sendable {
     /// Creates a service without a token.
     ///
     /// - Parameters:
-    ///   - loader: What gets a new token; it may answer on any thread.
+    ///   - loader: The source of new tokens; it may answer on any thread.
     ///   - queue: Where everything happens and handlers are called; a serial one.
-    ///   - clock: What the token's validity is judged by.
-    public convenience init(
+    ///   - clock: The clock by which the token's validity is judged.
+    package convenience init(
         loader: some AccessTokenLoader, queue: DispatchQueue = .init(label: "AccessToken"),
         clock: some Clock<Duration> = ContinuousClock()
     ) {
@@ -50,13 +50,13 @@ public final class ThreadSafeTokenService: @unchecked Sendable {
     }
 
     /// Hands over the cached token, or that of the load which all callers share, on the queue.
-    public func retrieveToken(then handler: @escaping Handler) {
+    package func retrieveToken(then handler: @escaping Handler) {
         // 1: weakly, here and below. 7: also for a token that is there.
         enqueue { [weak self] in self?.retrieve(handler) }
     }
 
-    /// Forgets the token: the sign-out that a user of the articles would write, who have none.
-    public func signOut() {
+    /// Forgets the token: the sign-out that a reader of the articles would write; they have none.
+    package func signOut() {
         // 5: a load that is under way is not told.
         enqueue { [weak self] in self?.token.keep(nil) }
     }
@@ -65,7 +65,7 @@ public final class ThreadSafeTokenService: @unchecked Sendable {
         // 6: no leeway. 7: no refresh ahead of expiry. 4: no question whether the server still accepts it.
         if let token = token.valid { return handler(.success(token)) }
         pendingHandlers.append(handler)
-        // 2: as long as a handler waits, nobody starts another load.
+        // 2: as long as a handler waits, no other load starts.
         guard pendingHandlers.count == 1 else { return }
         loader.load { [weak self, enqueue] result in
             enqueue { self?.handle(result) }
@@ -73,7 +73,7 @@ public final class ThreadSafeTokenService: @unchecked Sendable {
     }
 
     private func handle(_ result: Result<AccessToken, any Error>) {
-        // 3: whichever answer this is.
+        // 3: the first answer or a later one.
         token.keep(try? result.get())
         let handlers = pendingHandlers
         pendingHandlers = []

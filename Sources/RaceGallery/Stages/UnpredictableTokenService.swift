@@ -1,5 +1,5 @@
-public import AccessTokens
-public import AccessTokensDispatch
+package import AccessTokens
+package import AccessTokensDispatch
 import Interleavings
 
 /// The articles' first stage: a cached token, or a load for each caller that finds none.
@@ -9,14 +9,14 @@ import Interleavings
 ///
 /// What is wrong with it:
 /// - two calls before the first load ends start **two loads**; a server that keeps one token valid revokes the first token
-///   while its caller holds it, and whichever answer comes last is kept, which may be the revoked one;
+///   while its caller holds it, and the answer that comes last is kept, which may be the revoked one;
 /// - answers come in the order of the loads' ends, not in that of the calls, and sometimes on the caller's own stack;
 /// - a loader that answers twice calls its caller's handler twice; one that never answers loses its caller;
 /// - a sign-out during a load is undone by the load's result;
 /// - two threads at once: undefined. For one thread only, its loader's answers included.
-public final class UnpredictableTokenService {
+package final class UnpredictableTokenService {
     /// What a call ends with.
-    public typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
+    package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
     private let loader: any AccessTokenLoader
     @Interleaved private var token: KeptToken
@@ -24,28 +24,28 @@ public final class UnpredictableTokenService {
     /// Creates a service without a token.
     ///
     /// - Parameters:
-    ///   - loader: What gets a new token; it must answer on the thread on which the service is used.
-    ///   - clock: What the token's validity is judged by.
-    public init(loader: some AccessTokenLoader, clock: some Clock<Duration> = ContinuousClock()) {
+    ///   - loader: The source of new tokens; it must answer on the thread on which the service is used.
+    ///   - clock: The clock by which the token's validity is judged.
+    package init(loader: some AccessTokenLoader, clock: some Clock<Duration> = ContinuousClock()) {
         self.loader = loader
         _token = Interleaved(wrappedValue: KeptToken(clock: clock), "token")
     }
 
     /// Hands over the cached token at once, or loads one for this caller alone.
-    public func retrieveToken(then handler: @escaping Handler) {
+    package func retrieveToken(then handler: @escaping Handler) {
         if let token = token.valid { return handler(.success(token)) }
         // The race: until this load ends, nothing tells the next caller that it has begun.
-        let service = Confined(self)
+        let service = UncheckedWeakBox(self)
         loader.load { result in
             service.object?.token.keep(try? result.get())
             handler(result)
         }
     }
 
-    /// Forgets the token: the sign-out that a user of the articles would write, who have none.
+    /// Forgets the token: the sign-out that a reader of the articles would write; they have none.
     ///
     /// A load that is under way will undo it.
-    public func signOut() {
+    package func signOut() {
         token.keep(nil)
     }
 }

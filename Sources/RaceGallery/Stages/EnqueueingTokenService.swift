@@ -1,20 +1,20 @@
-public import AccessTokens
-public import AccessTokensDispatch
+package import AccessTokens
+package import AccessTokensDispatch
 import Interleavings
 
 /// The articles' second stage: handlers wait in an array for one load.
 ///
-/// What it gets right: one load however many callers; answers in the order of the calls; a failure reaches all who waited
-/// and is not kept.
+/// What it gets right: one load however many callers; answers in the order of the calls; a failure reaches all waiting
+/// callers and is not kept.
 ///
 /// What is wrong with it:
 /// - **it is not thread-safe**: two threads tear the array, and both may find their handler alone in it. What happens then
-///   is undefined, so nobody may run it on more than one thread, its loader's answers included;
+///   is undefined, so it may run on one thread only, its loader's answers included;
 /// - a cached token is handed over on the caller's own stack;
 /// - and all that is wrong with ``ThreadSafeTokenService``, which only adds the queue.
-public final class EnqueueingTokenService {
+package final class EnqueueingTokenService {
     /// What a call ends with.
-    public typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
+    package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
     private let loader: any AccessTokenLoader
     @Interleaved private var token: KeptToken
@@ -23,27 +23,27 @@ public final class EnqueueingTokenService {
     /// Creates a service without a token.
     ///
     /// - Parameters:
-    ///   - loader: What gets a new token; it must answer on the thread on which the service is used.
-    ///   - clock: What the token's validity is judged by.
-    public init(loader: some AccessTokenLoader, clock: some Clock<Duration> = ContinuousClock()) {
+    ///   - loader: The source of new tokens; it must answer on the thread on which the service is used.
+    ///   - clock: The clock by which the token's validity is judged.
+    package init(loader: some AccessTokenLoader, clock: some Clock<Duration> = ContinuousClock()) {
         self.loader = loader
         _token = Interleaved(wrappedValue: KeptToken(clock: clock), "token")
     }
 
     /// Hands over the cached token at once, or that of the load which all callers share.
-    public func retrieveToken(then handler: @escaping Handler) {
+    package func retrieveToken(then handler: @escaping Handler) {
         if let token = token.valid { return handler(.success(token)) }
         pendingHandlers.append(handler)
         guard pendingHandlers.count == 1 else { return }
-        let service = Confined(self)
+        let service = UncheckedWeakBox(self)
         // Weakly: once the service is released, the handlers are gone with it, uncalled.
         loader.load { service.object?.handle($0) }
     }
 
-    /// Forgets the token: the sign-out that a user of the articles would write, who have none.
+    /// Forgets the token: the sign-out that a reader of the articles would write; they have none.
     ///
     /// A load that is under way will undo it.
-    public func signOut() {
+    package func signOut() {
         token.keep(nil)
     }
 

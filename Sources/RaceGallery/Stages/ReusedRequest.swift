@@ -2,43 +2,43 @@ import TokenServiceConcurrency
 
 /// The second article's first trap: a request, as a class, that carries the state of its performance.
 ///
-/// What it gets right: one performance at a time is followed by whoever holds the request.
+/// What it gets right: everything that holds the request can follow one performance at a time.
 ///
 /// What is wrong with it, since nothing keeps a caller from performing the same request again:
-/// - two performances **share one state**: it is called completed as soon as one of them is, and whichever answer comes
-///   first is everybody's;
+/// - two performances **share one state**: it is called completed as soon as one of them is, and both get the answer that
+///   comes first;
 /// - cancelling it for one owner cancels it for the other, and performing it again undoes a cancellation.
 ///
 /// The state has a lock, so that the trap is a race of events and not of memory. What is right: a request that is a value,
 /// and a state that each performance makes of it (`Request` and `StatefulRequest` in `DataLoading`).
-public final class ReusedRequest: Sendable {
-    /// How far the performance is: which one is not said.
-    public enum State: Sendable, Equatable {
-        /// Nobody has performed it.
+package final class ReusedRequest: Sendable {
+    /// How far the performance is; it does not say which one.
+    package enum State: Sendable, Equatable {
+        /// It has not been performed.
         case pending
-        /// Somebody performs it.
+        /// A performance is under way.
         case ongoing
-        /// Somebody's performance has ended, with its answer or with `nil` when it was cancelled.
+        /// A performance has ended, with its answer or with `nil` when it was cancelled.
         case completed(String?)
     }
 
     /// What is asked for.
-    public let path: String
+    package let path: String
     private let shared = Lock(State.pending)
 
-    /// Creates a request that nobody has performed.
-    public init(path: String) { self.path = path }
+    /// Creates a request that has not been performed.
+    package init(path: String) { self.path = path }
 
     /// The state of some performance.
-    public var state: State { shared.withLock { $0 } }
+    package var state: State { shared.withLock { $0 } }
 
-    /// Ends the performance, whosever it is: its answer will not count.
-    public func cancel() { shared.withLock { $0 = .completed(nil) } }
+    /// Ends the performance, also another owner's: its answer will not count.
+    package func cancel() { shared.withLock { $0 = .completed(nil) } }
 
     /// Performs the request and returns what its state then says.
     ///
     /// - Parameter fetch: What asks the server.
-    public func perform(
+    package func perform(
         with fetch: @Sendable @concurrent (_ path: String) async throws -> String
     ) async throws -> String? {
         shared.withLock { $0 = .ongoing }

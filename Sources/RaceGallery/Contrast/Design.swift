@@ -1,0 +1,112 @@
+import AccessTokens
+import AccessTokensDispatch
+package import Interleavings
+
+/// One way to write a token service; the sources are those that run for real, what surrounds them is simulated.
+package struct Design: Sendable {
+    /// A service made for one run, which lives as long as this value.
+    struct Service: Sendable {
+        /// Calls it, and comes back when the call does: for a handler that may be long before its answer.
+        let ask: @Sendable (_ handler: @escaping Handler) async -> Void
+        let signOut: @Sendable () async -> Void
+    }
+
+    /// What a call ends with.
+    typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
+
+    /// Its name, in any table.
+    package let name: String
+    /// Whether callers may use it from several threads; what the others do there is undefined.
+    package let isThreadSafe: Bool
+    /// Why its numbers are what they are; tests compare the sentence with the numbers.
+    package let reason: String
+    let make: @Sendable (_ surroundings: any Surroundings, _ network: Network) -> Service
+
+    init(
+        _ name: String, isThreadSafe: Bool = true, reason: String,
+        make: @escaping @Sendable (_ surroundings: any Surroundings, _ network: Network) -> Service
+    ) {
+        self.name = name
+        self.isThreadSafe = isThreadSafe
+        self.reason = reason
+        self.make = make
+    }
+
+    /// Where it may be interrupted: a design without any protection at each access to what it shares.
+    package var granularity: Granularity { isThreadSafe ? .jobs : .accesses }
+
+    /// All designs, from the articles' first to ours.
+    package static let all = [unpredictable, enqueueing, threadSafe, reentrant, callbackShim, tokenService]
+}
+
+extension Design {
+    /// The articles' first stage.
+    package static let unpredictable = Design(
+        "stage 1", isThreadSafe: false,
+        reason: "Each caller without a token starts a load, so each new token revokes the one before it, in its caller's hands."
+    ) { surroundings, network in
+        let service = UncheckedBox(UnpredictableTokenService(loader: network, clock: surroundings.clock))
+        return Service(ask: { service.object.retrieveToken(then: $0) }, signOut: { service.object.signOut() })
+    }
+
+    /// The articles' second stage.
+    package static let enqueueing = Design(
+        "stage 2", isThreadSafe: false,
+        reason: "One load serves all, but they wait in an object that others may release, for a loader that must answer."
+    ) { surroundings, network in
+        let service = UncheckedBox(EnqueueingTokenService(loader: network, clock: surroundings.clock))
+        return Service(ask: { service.object.retrieveToken(then: $0) }, signOut: { service.object.signOut() })
+    }
+
+    /// The articles' third stage, its queue simulated.
+    package static let threadSafe = Design(
+        "stage 3",
+        reason: "Stage 2 behind a queue: safe on all threads, with the same lost answers, undone sign-out and waiting."
+    ) { surroundings, network in
+        let service = ThreadSafeTokenService(
+            loader: network, clock: surroundings.clock, enqueue: surroundings.serialQueue("queue"))
+        return Service(ask: { service.retrieveToken(then: $0) }, signOut: { service.signOut() })
+    }
+
+    /// The naive actor.
+    package static let reentrant = Design(
+        "naive actor",
+        reason: "While one caller awaits its load the actor lets the next one in, which finds no token: stage 1 again."
+    ) { surroundings, network in
+        let service = ReentrantTokenService(loader: CallbackTokenLoader(network), clock: surroundings.clock)
+        return Service(
+            ask: { handler in
+                do { handler(.success(try await service.retrieveToken())) } catch { handler(.failure(error)) }
+            },
+            signOut: { await service.signOut() })
+    }
+
+    /// The articles' API over `TokenService`, its queue simulated.
+    package static let callbackShim = Design(
+        "AccessTokenService",
+        reason: "The articles' API over TokenService: handlers wait in one line, in order, and every load has a limit."
+    ) { surroundings, network in
+        let enqueue = surroundings.serialQueue("queue")
+        let service = AccessTokenService(service: tokenService(surroundings, network)) { enqueue($0) }
+        return Service(ask: { service.retrieveToken(then: $0) }, signOut: { service.reset() })
+    }
+
+    /// The service of this package.
+    package static let tokenService = Design(
+        "TokenService",
+        reason: "One load, one answer each; sign-out is a fence; the next token is loaded before this one expires."
+    ) { surroundings, network in
+        let service = tokenService(surroundings, network)
+        return Service(
+            ask: { handler in
+                do { handler(.success(try await service.retrieveToken())) } catch { handler(.failure(error)) }
+            },
+            signOut: { _ = await service.reset() })
+    }
+
+    private static func tokenService(_ surroundings: any Surroundings, _ network: Network) -> TokenService {
+        TokenService(
+            environment: .driven(by: surroundings.executor, clock: surroundings.clock, seed: 1),
+            loader: CallbackTokenLoader(network))
+    }
+}

@@ -1,0 +1,106 @@
+import AccessTokens
+import AccessTokensTesting
+import Interleavings
+
+/// What surrounds a design while a trial runs: time, a pool, a queue, and the way to the server; all of it simulated.
+///
+/// ``EveryOrder`` is for the explorer, which tries the orders one after the other. ``UsualOrder`` has one order, first come,
+/// first served, and room for thousands of callers.
+protocol Surroundings: Sendable {
+    var clock: any Clock<Duration> { get }
+    var executor: any TaskExecutor { get }
+
+    /// Makes a serial queue, and returns what enqueues a block there.
+    func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void
+    /// Starts a task.
+    func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void)
+    /// Notes what happened, for a diagram.
+    func log(_ event: @autoclosure () -> String)
+
+    /// How long the server takes to answer a load, by its number from 0.
+    func latency(ofLoad number: Int) -> Duration
+    /// Brings an answer from the server.
+    func deliver(_ answer: @escaping @Sendable () -> Void)
+
+    /// Waits until nothing is left to do.
+    func settle() async throws
+    /// Waits until every answer is there that takes no longer than usual.
+    func settleForNow() async throws
+    /// Lets time pass.
+    func pass(_ duration: Duration) async throws
+}
+
+/// The surroundings of one execution under the explorer: the schedule says when an answer comes and who goes on.
+struct EveryOrder: Surroundings {
+    let simulation: Simulation
+    /// Answers under way, in any order.
+    private let answers: VirtualQueue
+
+    init(_ simulation: Simulation) {
+        self.simulation = simulation
+        answers = simulation.concurrentQueue("network")
+    }
+
+    var clock: any Clock<Duration> { simulation.clock }
+    var executor: any TaskExecutor { simulation.taskExecutor }
+
+    func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void {
+        let queue = simulation.serialQueue(label)
+        return { queue.async($0) }
+    }
+
+    func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void) { simulation.spawn(name, body) }
+    func log(_ event: @autoclosure () -> String) { simulation.log(event()) }
+    func latency(ofLoad number: Int) -> Duration { .zero }
+    func deliver(_ answer: @escaping @Sendable () -> Void) { answers.async(answer) }
+    func settle() async throws { try await simulation.settle() }
+    func settleForNow() async throws { try await simulation.settleNow() }
+    func pass(_ duration: Duration) async throws { try await simulation.clock.sleep(for: duration) }
+}
+
+/// Surroundings in which all that can run does so in the order in which it became runnable, the same in every run.
+///
+/// Time moves only when nothing can go on. So all callers ask before the first answer is there: the worst order for a design
+/// that loads for each caller. Stages 1 and 2 could not run otherwise: what they do on several threads is undefined.
+struct UsualOrder: Surroundings {
+    private let manualClock = ManualClock()
+    private let stage = Stage()
+
+    /// All latencies are multiples of this.
+    private static let step = Duration.milliseconds(40)
+    /// The first request is the slowest, since it finds no connection yet; a later one may be answered first.
+    private static let latencies = [3, 1, 2]
+    /// The longest time from a request to its answer.
+    private static let slowest = step * 3
+
+    var clock: any Clock<Duration> { manualClock }
+    var executor: any TaskExecutor { stage }
+
+    func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void {
+        // The stage runs tasks in the order in which they were started, one at a time.
+        { [stage] block in Task.detached(executorPreference: stage) { block() } }
+    }
+
+    func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void) { stage.start(body) }
+    func log(_ event: @autoclosure () -> String) {}
+    func latency(ofLoad number: Int) -> Duration { Self.step * Self.latencies[number % Self.latencies.count] }
+    func deliver(_ answer: @escaping @Sendable () -> Void) { answer() }
+    func settle() { pass(Self.slowest) }
+    func settleForNow() { pass(Self.slowest) }
+
+    /// Lets everything come to its end that is still under way.
+    func end() {
+        manualClock.advance(by: .seconds(24 * 3600))
+        stage.run()
+    }
+
+    func pass(_ duration: Duration) {
+        // Short enough to keep the order of the network's answers, and of the limits of calls and loads.
+        let step = duration > .seconds(1) ? .seconds(1) : Self.step
+        let end = manualClock.now.advanced(by: duration)
+        while manualClock.now < end {
+            manualClock.advance(by: step)
+            stage.run()
+        }
+    }
+}

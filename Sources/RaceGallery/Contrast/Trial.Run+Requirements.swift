@@ -1,0 +1,77 @@
+import AccessTokens
+import AccessTokensTesting
+
+/// What a trial may require of a run; `nil`: the run is as it should be.
+extension Trial.Run {
+    /// More than one load.
+    var secondLoad: String? {
+        let loads = network.server.loadsStarted
+        return loads == 1 ? nil : "\(loads) loads, where one is enough"
+    }
+
+    /// A caller without an answer, with several, or answered before one whose call had returned when it asked.
+    var wrongAnswer: String? {
+        let record = record
+        for caller in record.callers {
+            guard let place = caller.place else { return "\(caller.name) is never answered" }
+            if caller.answers.count > 1 { return "\(caller.name) is answered \(caller.answers.count) times" }
+            let hasOvertaken = record.returned.prefix(caller.earlier).contains { earlier in
+                record.callers[earlier].place.map { $0 > place } ?? true
+            }
+            if hasOvertaken { return "\(caller.name) is answered before an earlier caller" }
+        }
+        return nil
+    }
+
+    /// A caller without a token that the server accepts.
+    var refusedToken: String? {
+        for caller in record.callers {
+            let token = try? caller.answers.first?.get()
+            let isAccepted = token.map(network.server.accepts) ?? false
+            if !isAccepted { return "\(caller.name) holds no token that the server accepts" }
+        }
+        return nil
+    }
+
+    /// The last caller's token, if it was issued before the sign-out began.
+    var oldToken: String? {
+        let record = record
+        // The server numbers its tokens.
+        let old = (0..<record.issuedBeforeSignOut).map { "access-\($0 + 1)" }
+        let isOld = (try? record.callers.last?.answers.first?.get()).map { old.contains($0.value) } ?? false
+        return isOld ? "the later caller gets a token from before the sign-out" : nil
+    }
+}
+
+/// What the lab counts of a run.
+extension Trial.Run {
+    /// How many loads there were.
+    package var loads: Int { network.server.loadsStarted }
+
+    /// How many tokens that callers hold the server accepts no longer.
+    package var tokensRevokedInUse: Int {
+        var seen: Set<String> = []
+        let tokens = record.callers.flatMap(\.answers).compactMap { try? $0.get() }
+        return tokens.count { seen.insert($0.value).inserted && !network.server.accepts($0) }
+    }
+
+    /// How many callers were never answered.
+    package var unanswered: Int { record.callers.count { $0.answers.isEmpty } }
+
+    /// How many callers were answered more than once.
+    package var answeredTwice: Int { record.callers.count { $0.answers.count > 1 } }
+
+    /// How many answers came after that of a later caller.
+    package var overtaken: Int {
+        var latest = -1
+        return record.answered.count { caller in
+            latest = max(latest, caller)
+            return caller < latest
+        }
+    }
+
+    /// Whether the last caller got a token, and one from after the sign-out.
+    package var signOutHolds: Bool {
+        (try? record.callers.last?.answers.first?.get()) != nil && oldToken == nil
+    }
+}
