@@ -3,15 +3,15 @@ import Interleavings
 /// The museum as a page of Markdown: a table of the bugs and the schedules that show them, then a diagram of each bug.
 ///
 /// It is made by running the exhibits. `Docs/Museum.md` is the table alone; the documentation site has the whole page.
-public enum MuseumPage {
-    /// A broken service and what its exploration found; `nil` where the bug cannot be made under the explorer.
+package enum MuseumPage {
+    /// A broken service and what its exploration found; `nil`: nothing.
     typealias Finding = (exhibit: Exhibit, failure: ScheduleFailure?)
 
     /// Runs the exhibits' broken services one after another and writes the page.
     ///
     /// - Parameter exhibits: The exhibits on the page.
     /// - Throws: `CancellationError` if the calling task is cancelled.
-    public static func text(of exhibits: [Exhibit] = Exhibit.all) async throws -> String {
+    package static func text(of exhibits: [Exhibit] = Exhibit.all) async throws -> String {
         var findings: [Finding] = []
         for exhibit in exhibits { findings.append((exhibit, try await failure(of: exhibit))) }
         // Nothing between the table and the heading: what stands before the heading is a file.
@@ -20,12 +20,13 @@ public enum MuseumPage {
     }
 
     /// The heading that ends the part of the page in `Docs/Museum.md`.
-    static let diagramsHeading = "## The diagrams"
+    package static let diagramsHeading = "## The diagrams"
 
     private static func failure(of exhibit: Exhibit) async throws -> ScheduleFailure? {
-        guard let broken = exhibit.broken else { return nil }
         do {
-            return try await explore(exhibit.strategy, time: exhibit.time, granularity: exhibit.granularity, broken).firstFailure
+            return try await explore(
+                exhibit.strategy, time: exhibit.time, granularity: exhibit.granularity, exhibit.broken
+            ).firstFailure
         } catch let failure as ScheduleFailure {
             return failure
         }
@@ -44,9 +45,9 @@ public enum MuseumPage {
 
         Races that shipped, each as a small broken service and the schedule that shows its bug.
 
-        The services and their scenarios are in `Sources/RaceGallery/Museum`; a comment tells how the bug happens and where it
-        sits in the code. The same scenario on `TokenService`, or on its shim for callbacks, passes under every schedule that the
-        tests try.
+        Each has a file in `Sources/RaceGallery/Museum`, with the scenario and the service, whose comment tells how the bug
+        happens and where it sits in the code. The same scenario on `TokenService`, or on its shim for callbacks, passes under
+        every schedule that the tests try.
 
         `swift run race-lab --museum` prints this table and a diagram of each bug, and the documentation site has both. Do not
         edit `Docs/Museum.md`: `swift run race-lab --museum | sed '/^\(diagramsHeading)/,$d' > Docs/Museum.md` writes it, and a

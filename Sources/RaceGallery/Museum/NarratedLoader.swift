@@ -1,33 +1,49 @@
 import AccessTokens
 import AccessTokensDispatch
+import AccessTokensTesting
 import Interleavings
 import TokenServiceConcurrency
 
-/// A loader whose requests are seen in the diagram, each as one of its own unless they are too many.
+/// A loader whose loads are seen in the diagram: numbered from 1, each as a task of its own.
+///
+/// A load that was cancelled before does not begin: as with `URLSession`, the server hears nothing of it.
 final class NarratedLoader: TokenLoader {
+    /// What a load gets from the server, and how long that takes.
+    typealias Exchange = @Sendable (_ number: Int, _ previous: AccessToken?) async throws -> AccessToken
+
+    let isRepeatable: Bool
     private let simulation: Simulation
-    private let loader: any TokenLoader
     private let isNumbered: Bool
+    private let exchange: Exchange
     private let count = Lock(0)
 
-    init(_ simulation: Simulation, _ loader: any TokenLoader, isNumbered: Bool) {
+    /// - Parameter isNumbered: Whether each load has a column of the diagram; `false` where they are too many.
+    init(
+        _ simulation: Simulation, isRepeatable: Bool = false, isNumbered: Bool = true, exchange: @escaping Exchange
+    ) {
+        self.isRepeatable = isRepeatable
         self.simulation = simulation
-        self.loader = loader
         self.isNumbered = isNumbered
+        self.exchange = exchange
     }
 
-    var isRepeatable: Bool { loader.isRepeatable }
+    /// How many loads have begun.
+    var begun: Int { count.withLock { $0 } }
 
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+        guard !Task.isCancelled else {
+            simulation.log("is cancelled before its load begins")
+            throw CancellationError()
+        }
         let number = count.withLock { count in
             count += 1
             return count
         }
-        // By the load: a flight that inherits its first caller's name is not that caller.
+        // By the load, not by the caller that started it, whose task-locals a broken service may pass on to it.
         let name = isNumbered ? "load \(number)" : "load"
-        simulation.log("asks the server", by: name)
+        simulation.log("begins", by: name)
         do {
-            let token = try await loader.loadToken(replacing: previous)
+            let token = try await exchange(number, previous)
             simulation.log("brings \(token.value)", by: name)
             return token
         } catch {
@@ -43,20 +59,38 @@ struct NarratedCallbackLoader: AccessTokenLoader {
     let loader: any AccessTokenLoader
 
     func load(then handler: @escaping Handler) {
-        simulation.log("asks the server", by: "load 1")
+        simulation.log("begins", by: "load 1")
         loader.load { result in
-            simulation.log("answers", by: "load 1")
+            simulation.log("ends", by: "load 1")
             handler(result)
         }
     }
 }
 
 extension Simulation {
-    func narrated(_ loader: some TokenLoader, isNumbered: Bool = true) -> NarratedLoader {
-        NarratedLoader(self, loader, isNumbered: isNumbered)
+    /// A loader whose answers are decided when a load begins, and arrive a second later.
+    func loader(
+        isRepeatable: Bool = false,
+        answer: @escaping NarratedLoader.Exchange = { number, _ in AccessToken("token \(number)", lifetime: .seconds(3600)) }
+    ) -> NarratedLoader {
+        NarratedLoader(self, isRepeatable: isRepeatable) { [clock] number, previous in
+            let decision: Result<AccessToken, any Error>
+            do { decision = .success(try await answer(number, previous)) } catch { decision = .failure(error) }
+            try await clock.sleep(for: .seconds(1))
+            return try decision.get()
+        }
     }
 
-    func narrated(callbacks loader: some AccessTokenLoader) -> NarratedCallbackLoader {
-        NarratedCallbackLoader(simulation: self, loader: loader)
+    /// A simulated server's loader.
+    func loader(of server: SimulatedAuthorizationServer, isNumbered: Bool = true) -> NarratedLoader {
+        let loader = server.loader
+        return NarratedLoader(self, isRepeatable: loader.isRepeatable, isNumbered: isNumbered) { _, previous in
+            try await loader.loadToken(replacing: previous)
+        }
+    }
+
+    /// A simulated server's loader for callbacks.
+    func callbackLoader(of server: SimulatedAuthorizationServer) -> NarratedCallbackLoader {
+        NarratedCallbackLoader(simulation: self, loader: server.callbackLoader)
     }
 }

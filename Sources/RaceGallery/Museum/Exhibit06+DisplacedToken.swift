@@ -1,0 +1,77 @@
+import AccessTokens
+import AccessTokensTesting
+import Interleavings
+
+/// Publishes the outcome of the latest load, whatever it is; a load ahead of expiry runs in the background.
+///
+/// The token is good for another ten minutes when caller 1 starts its refresh. The server is down, the refresh fails, and
+/// its failure is published in place of the token. Caller 2 gets an error although there was a valid token.
+///
+/// The bug sits where `outcome` is set without a look at what it displaces.
+actor DisplacingRefreshService {
+    private let loader: any TokenLoader
+    private let clock: VirtualClock
+    private let executor: any TaskExecutor
+    private var outcome: Result<AccessToken, any Error>
+    private var refreshFrom: VirtualClock.Instant
+    private var isRefreshing = false
+
+    private static let refreshAfter = Duration.seconds(45 * 60)
+    private static let pauseAfterFailure = Duration.seconds(120)
+
+    init(_ token: AccessToken, loader: some TokenLoader, clock: VirtualClock, executor: any TaskExecutor) {
+        self.loader = loader
+        self.clock = clock
+        self.executor = executor
+        outcome = .success(token)
+        refreshFrom = clock.now.advanced(by: Self.refreshAfter)
+    }
+
+    func retrieveToken() throws -> AccessToken {
+        if clock.now >= refreshFrom, !isRefreshing {
+            isRefreshing = true
+            Task(executorPreference: executor) { await self.refresh() }
+        }
+        return try outcome.get()
+    }
+
+    private func refresh() async {
+        do {
+            outcome = .success(try await loader.loadToken(replacing: nil))
+            refreshFrom = clock.now.advanced(by: Self.refreshAfter)
+        } catch {
+            outcome = .failure(error)
+            refreshFrom = clock.now.advanced(by: Self.pauseAfterFailure)
+        }
+        isRefreshing = false
+    }
+}
+
+extension Exhibit {
+    static let displacedToken = Exhibit(
+        6, "A refresh ahead that fails displaces a token that is still valid",
+        source: "google-cloud-rust#5809; soto-core [R]",
+        broken: { simulation in
+            let service = DisplacingRefreshService(
+                .signedIn, loader: failing(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+            try await callersDuringAnOutage(simulation) { try await service.retrieveToken() }
+        },
+        mended: { simulation in
+            let service = simulation.service(loader: failing(simulation))
+            await service.replace(with: .signedIn)
+            try await callersDuringAnOutage(simulation) { try await service.retrieveToken() }
+        })
+
+    private static func failing(_ simulation: Simulation) -> NarratedLoader {
+        simulation.loader { _, _ in throw ScriptedFailure.transient }
+    }
+
+    private static func callersDuringAnOutage(_ simulation: Simulation, _ retrieve: @escaping Retrieve) async throws {
+        try await simulation.clock.sleep(for: .seconds(50 * 60))
+        simulation.log("the server is down, the token still valid for ten minutes")
+        _ = await simulation.callers(1...1, retrieve)[0].result
+        try await simulation.clock.sleep(for: .seconds(1))
+        let second = await simulation.callers(2...2, retrieve)[0].result
+        try simulation.require((try? second.get()) != nil, "a valid token is handed out, whatever becomes of its refresh")
+    }
+}

@@ -1,0 +1,82 @@
+import AccessTokens
+import Interleavings
+
+/// Shares one load among its callers, cancels it when the user signs out, and clears `flight` when the load ends.
+///
+/// A load is under way. The user signs out: the load is cancelled, `flight` is free, and caller 2 starts a load of the new
+/// session. Meanwhile the cancelled one ends and cleans up, and what it clears is its successor. Caller 3 finds no load
+/// and starts one beside caller 2's.
+///
+/// The bug sits in the `defer`: compare before clearing.
+actor EvictingCleanupService {
+    private let loader: any TokenLoader
+    private let executor: any TaskExecutor
+    private var token: KeptToken
+    private var flight: Task<AccessToken, any Error>?
+
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: any TaskExecutor) {
+        self.loader = loader
+        self.executor = executor
+        token = KeptToken(clock: clock)
+    }
+
+    func retrieveToken() async throws -> AccessToken {
+        if let token = token.valid { return token }
+        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
+        self.flight = flight
+        return try await flight.value
+    }
+
+    func signOut() {
+        token.keep(nil)
+        flight?.cancel()
+        flight = nil
+    }
+
+    private func load() async throws -> AccessToken {
+        defer { flight = nil }
+        try Task.checkCancellation()
+        let loaded = try await loader.loadToken(replacing: nil)
+        // A sign-out has cancelled this task, so nothing from before is kept.
+        try Task.checkCancellation()
+        token.keep(loaded)
+        return loaded
+    }
+}
+
+extension Exhibit {
+    static let evictedSuccessor = Exhibit(
+        9, "A finished flight's clean-up evicts its successor, and the next caller loads beside it",
+        source: "Firebase [R]; Duende [S]; golang/go#31420",
+        broken: { simulation in
+            let loader = simulation.loader()
+            let service = EvictingCleanupService(
+                loader: loader, clock: simulation.clock, executor: simulation.taskExecutor)
+            try await callersAfterASignOut(simulation, loader, { try await service.retrieveToken() }) {
+                await service.signOut()
+            }
+        },
+        mended: { simulation in
+            let loader = simulation.loader()
+            let service = simulation.service(loader: loader)
+            try await callersAfterASignOut(simulation, loader, { try await service.retrieveToken() }) {
+                _ = await service.reset()
+            }
+        })
+
+    private static func callersAfterASignOut(
+        _ simulation: Simulation, _ loader: NarratedLoader, _ retrieve: @escaping Retrieve,
+        signOut: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        simulation.callers(1...1, retrieve)
+        let user = simulation.spawn("user") {
+            try await simulation.clock.sleep(for: .milliseconds(500))
+            try await signOut()
+            simulation.log("has signed out")
+        }
+        try await user.value
+        let begun = loader.begun
+        for caller in simulation.callers(2...3, retrieve) { _ = await caller.result }
+        try simulation.require(loader.begun - begun <= 1, "after a sign-out one load, however many callers")
+    }
+}

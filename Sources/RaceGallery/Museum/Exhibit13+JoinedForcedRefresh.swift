@@ -1,0 +1,88 @@
+import AccessTokens
+import Interleavings
+import TokenServiceConcurrency
+
+/// Shares one load among its callers, and has a way to force one though the cached token is valid.
+///
+/// A load is under way, decided by what the user had consented to. Meanwhile the user consents to more, and the app forces
+/// a refresh to get a token that says so. There is a load to join: the forced refresh ends with the older load's token,
+/// which knows nothing of the consent, and that one is cached.
+///
+/// The bug sits where a forced call joins the load.
+actor JoiningForcedRefreshService {
+    private let loader: any TokenLoader
+    private let executor: any TaskExecutor
+    private var token: KeptToken
+    private var flight: Task<AccessToken, any Error>?
+
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: any TaskExecutor) {
+        self.loader = loader
+        self.executor = executor
+        token = KeptToken(clock: clock)
+    }
+
+    func retrieveToken(forcingRefresh isForced: Bool = false) async throws -> AccessToken {
+        if !isForced, let token = token.valid { return token }
+        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
+        self.flight = flight
+        return try await flight.value
+    }
+
+    private func load() async throws -> AccessToken {
+        defer { flight = nil }
+        let loaded = try await loader.loadToken(replacing: nil)
+        token.keep(loaded)
+        return loaded
+    }
+}
+
+extension Exhibit {
+    /// What forces a refresh on `TokenService` is the new grant itself: an expired token that carries it.
+    static let joinedForcedRefresh = Exhibit(
+        13, "A forced refresh joins the older, ordinary load, and gets what that was asked for",
+        source: "okta-mobile-swift [R]; MeetingBar PR#974",
+        broken: { simulation in
+            let consent = Consent()
+            let service = JoiningForcedRefreshService(
+                loader: consent.loader(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+            try await consentDuringALoad(simulation, consent, { try await service.retrieveToken() }) {
+                try await service.retrieveToken(forcingRefresh: true)
+            }
+        },
+        mended: { simulation in
+            let consent = Consent()
+            let service = simulation.service(loader: consent.loader(simulation))
+            try await consentDuringALoad(simulation, consent, { try await service.retrieveToken() }) {
+                await service.replace(with: AccessToken("", lifetime: .zero, refreshToken: "extended grant"))
+                return try await service.retrieveToken()
+            }
+        })
+
+    /// What the user has consented to, which decides what a load's token is good for.
+    private final class Consent: Sendable {
+        private let scope = Lock("mail")
+
+        func extend() { scope.withLock { $0 = "mail+calendar" } }
+
+        func loader(_ simulation: Simulation) -> NarratedLoader {
+            simulation.loader { [self] number, _ in
+                let scope = scope.withLock { $0 }
+                return AccessToken("token \(number) for \(scope)", lifetime: .seconds(3600), scope: scope)
+            }
+        }
+    }
+
+    private static func consentDuringALoad(
+        _ simulation: Simulation, _ consent: Consent, _ retrieve: @escaping Retrieve, force: @escaping Retrieve
+    ) async throws {
+        simulation.callers(1...1, retrieve)
+        simulation.spawn("user") {
+            consent.extend()
+            simulation.log("consents to calendar")
+            guard let token = try? await force() else { return simulation.log("gets no token") }
+            simulation.log("gets \(token.value)")
+            try simulation.require(token.scope == "mail+calendar", "a forced refresh brings what was not there before it")
+        }
+        try await simulation.settle()
+    }
+}

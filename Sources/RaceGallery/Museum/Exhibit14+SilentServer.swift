@@ -1,0 +1,76 @@
+import AccessTokens
+import Interleavings
+
+/// Shares one load among its callers, and gives it as long as it takes.
+///
+/// Caller 1 starts a load that the server never answers, on a connection that stays open. Every later caller finds a load
+/// under way and waits for it, for as long.
+///
+/// The bug sits in what is not here: a limit for the load.
+actor UnlimitedLoadService {
+    private let loader: any TokenLoader
+    private let executor: any TaskExecutor
+    private var token: KeptToken
+    private var flight: Task<AccessToken, any Error>?
+
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: any TaskExecutor) {
+        self.loader = loader
+        self.executor = executor
+        token = KeptToken(clock: clock)
+    }
+
+    func retrieveToken() async throws -> AccessToken {
+        if let token = token.valid { return token }
+        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
+        self.flight = flight
+        return try await flight.value
+    }
+
+    private func load() async throws -> AccessToken {
+        defer { flight = nil }
+        let loaded = try await loader.loadToken(replacing: nil)
+        token.keep(loaded)
+        return loaded
+    }
+}
+
+extension Exhibit {
+    static let silentServer = Exhibit(
+        14, "A loader that never answers blocks all later callers",
+        source: "MeetingBar PR#951; KTOR-5879",
+        broken: { simulation in
+            let service = UnlimitedLoadService(
+                loader: loaderOfASilentServer(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+            try await callersOfASilentServer(simulation, secondAfter: .seconds(300)) { try await service.retrieveToken() }
+        },
+        mended: { simulation in
+            let service = simulation.service(loader: loaderOfASilentServer(simulation))
+            try await callersOfASilentServer(simulation, secondAfter: .seconds(300)) { try await service.retrieveToken() }
+        })
+
+    /// A server that never answers the first load: not within a day.
+    static func loaderOfASilentServer(_ simulation: Simulation) -> NarratedLoader {
+        simulation.loader(isRepeatable: true) { number, _ in
+            if number == 1 { try await simulation.clock.sleep(for: .seconds(24 * 3600)) }
+            return AccessToken("token \(number)", lifetime: .seconds(3600))
+        }
+    }
+
+    /// Two callers, the second some time after the first; each must be answered, with a token or an error.
+    static func callersOfASilentServer(
+        _ simulation: Simulation, secondAfter delay: Duration, _ retrieve: @escaping Retrieve
+    ) async throws {
+        let callers = [Duration.zero, delay].enumerated().map { index, delay in
+            simulation.spawn("caller \(index + 1)") {
+                try await simulation.clock.sleep(for: delay)
+                let start = simulation.clock.now
+                _ = try? await simulation.ask(retrieve)
+                return start.duration(to: simulation.clock.now)
+            }
+        }
+        for caller in callers {
+            try simulation.require(
+                try await caller.value <= .seconds(60), "no caller waits for more than a minute, though the server is silent")
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import AccessTokens
+import AccessTokensTesting
+import Interleavings
+import TokenServiceConcurrency
+
+/// Shares one load among its callers, the load's own task included.
+///
+/// All requests of the app go through one client, which asks the service for a token and adds it. So do the loader's: to
+/// learn where the token endpoint is, it asks for the server's metadata through that client, which asks the service, which
+/// joins the running load: this one. The load waits for itself, and every caller waits for the load.
+///
+/// The bug sits in joining `load` without asking whose task asks. It hides as long as the metadata is cached.
+actor SelfAwaitingService {
+    private let loader: any TokenLoader
+    private let executor: any TaskExecutor
+    private var token: KeptToken
+    private var load: Task<AccessToken, any Error>?
+
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: any TaskExecutor) {
+        self.loader = loader
+        self.executor = executor
+        token = KeptToken(clock: clock)
+    }
+
+    func retrieveToken() async throws -> AccessToken {
+        if let token = token.valid { return token }
+        // The load itself may be asking.
+        if let load { return try await load.value }
+        let load = Task(executorPreference: executor) { [loader] in try await loader.loadToken(replacing: nil) }
+        self.load = load
+        defer { self.load = nil }
+        let loaded = try await load.value
+        token.keep(loaded)
+        return loaded
+    }
+}
+
+extension Exhibit {
+    static let selfAwaitingLoad = Exhibit(
+        20, "The loader's own request asks the service for a token: deadlock", source: "vellum PR#22311; GTMAppAuth [S]",
+        broken: { simulation in
+            try await aLoaderWithTheAppsClient(simulation) { loader in
+                let service = SelfAwaitingService(
+                    loader: loader, clock: simulation.clock, executor: simulation.taskExecutor)
+                return { try await service.retrieveToken() }
+            }
+        },
+        mended: { simulation in
+            try await aLoaderWithTheAppsClient(simulation) { loader in
+                let service = simulation.service(loader: loader)
+                return { try await service.retrieveToken() }
+            }
+        })
+
+    /// Each caller gets a token, or an error that says why not.
+    private static func aLoaderWithTheAppsClient(
+        _ simulation: Simulation, _ makeService: (any TokenLoader) -> Retrieve
+    ) async throws {
+        // The service has the loader, which has the client, which has the service.
+        let client = Client()
+        defer { client.retrieve.withLock { $0 = nil } }
+        let retrieve = makeService(discoveringLoader(simulation, client: client))
+        client.retrieve.withLock { $0 = retrieve }
+        simulation.callers(1...2, retrieve)
+        try await simulation.settle()
+        let seconds = simulation.clock.now.offset / .seconds(1)
+        try simulation.require(seconds < 30, "a load that waits for itself is told so at once, not by a time limit")
+    }
+
+    /// What all requests of the app go through.
+    private final class Client: Sendable {
+        let retrieve = Lock<Retrieve?>(nil)
+    }
+
+    /// A loader that first asks, with the app's client, where the token endpoint is.
+    private static func discoveringLoader(_ simulation: Simulation, client: Client) -> NarratedLoader {
+        let loader = simulation.server().loader
+        return NarratedLoader(simulation, isRepeatable: loader.isRepeatable) { _, previous in
+            let isKnown = simulation.choose("whether the endpoint is cached", among: [true, false])
+            if isKnown == false, let retrieve = client.retrieve.withLock({ $0 }) {
+                simulation.log("the client wants a token for the loader's own request")
+                _ = try await retrieve()
+            }
+            return try await loader.loadToken(replacing: previous)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import AccessTokens
+import AccessTokensTesting
+import Interleavings
+
+/// Takes a token for good until a minute before its end.
+///
+/// One day a server gives tokens that live for half a minute. Each is past its leeway when it arrives, and every caller
+/// loads another. So did gcloud-rust#6678. In gotrue-swift PR#55 the leeway's sign was inverted instead, and tokens were used
+/// for a minute beyond their end.
+///
+/// The bug sits in `isGood`, in a constant that knows nothing of the token.
+actor OversizedLeewayService {
+    private static let leeway = Duration.seconds(60)
+
+    private let loader: any TokenLoader
+    private let executor: any TaskExecutor
+    private let elapsed: @Sendable () -> Duration
+    private var kept: (token: AccessToken, expiry: Duration)?
+    private var load: Task<AccessToken, any Error>?
+
+    init<C: Clock<Duration>>(loader: some TokenLoader, clock: C, executor: any TaskExecutor) {
+        self.loader = loader
+        self.executor = executor
+        let start = clock.now
+        elapsed = { start.duration(to: clock.now) }
+    }
+
+    private var isGood: Bool {
+        // The leeway should be a share of the lifetime.
+        kept.map { elapsed() < $0.expiry - Self.leeway } ?? false
+    }
+
+    func retrieveToken() async throws -> AccessToken {
+        if let kept, isGood { return kept.token }
+        if let load { return try await load.value }
+        let start = elapsed()
+        let load = Task(executorPreference: executor) { [loader] in try await loader.loadToken(replacing: nil) }
+        self.load = load
+        defer { self.load = nil }
+        let token = try await load.value
+        kept = (token, start + (token.lifetime ?? .seconds(3600)))
+        return token
+    }
+}
+
+extension Exhibit {
+    static let oversizedLeeway = Exhibit(
+        21, "Leeway sign inverted; leeway longer than the lifetime: busy loop",
+        source: "gotrue-swift PR#55; gcloud-rust#6678",
+        broken: { simulation in
+            try await aServerWithShortTokens(simulation) { loader in
+                let service = OversizedLeewayService(
+                    loader: loader, clock: simulation.clock, executor: simulation.taskExecutor)
+                return { try await service.retrieveToken() }
+            }
+        },
+        mended: { simulation in
+            try await aServerWithShortTokens(simulation) { loader in
+                let service = simulation.service(loader: loader)
+                return { try await service.retrieveToken() }
+            }
+        })
+
+    /// Two callers need a token for three requests each, a second apart.
+    private static func aServerWithShortTokens(
+        _ simulation: Simulation, _ makeService: (any TokenLoader) -> Retrieve
+    ) async throws {
+        let seconds = simulation.choose("the lifetime of tokens in seconds", among: [3600, 300, 60, 30]) ?? 30
+        let server = simulation.server(lifetime: .seconds(seconds))
+        let retrieve = makeService(simulation.loader(of: server))
+        for name in ["caller 1", "caller 2"] {
+            simulation.spawn(name) {
+                for request in 1...3 {
+                    try await simulation.ask(retrieve, saying: "asks for request \(request)")
+                    try await simulation.clock.sleep(for: .seconds(1))
+                }
+            }
+        }
+        try await simulation.settle()
+        try simulation.require(
+            server.loadsStarted == 1, "a token that lives for \(seconds) s serves six requests in a few seconds: one load")
+    }
+}

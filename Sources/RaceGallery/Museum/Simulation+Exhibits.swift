@@ -1,0 +1,68 @@
+import AccessTokens
+import AccessTokensTesting
+import Interleavings
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the museum's scenarios have in common: a server, a service and callers that live in the simulation altogether.
+extension Simulation {
+    /// A server whose answers take a second.
+    func server(
+        lifetime: Duration? = .seconds(3600), latency: Duration = .seconds(1), keepsOneTokenValid: Bool = true,
+        rotates: Bool = false
+    ) -> SimulatedAuthorizationServer {
+        SimulatedAuthorizationServer(
+            clock: clock, tokenLifetime: lifetime, latency: latency, keepsOneTokenValid: keepsOneTokenValid,
+            rotatesRefreshTokens: rotates, executor: taskExecutor)
+    }
+
+    /// The service that has none of the museum's bugs.
+    func service(
+        policy: RefreshPolicy = RefreshPolicy(), store: (any TokenStore)? = nil, executor: (any TaskExecutor)? = nil,
+        wallClock: @escaping @Sendable () -> Date = { Date(timeIntervalSince1970: 0) }, loader: some TokenLoader
+    ) -> TokenService {
+        TokenService(
+            policy: policy, store: store,
+            environment: .driven(by: executor ?? taskExecutor, clock: clock, wallClock: wallClock, seed: 1),
+            loader: loader)
+    }
+
+    /// A caller's part: it asks, and the diagram shows what it gets.
+    @discardableResult
+    func ask(_ retrieve: Exhibit.Retrieve, saying reason: String = "asks for a token") async throws -> AccessToken {
+        log(reason)
+        do {
+            let token = try await retrieve()
+            log("gets \(token.value)")
+            return token
+        } catch {
+            log("gets an error: \(error)")
+            throw error
+        }
+    }
+
+    /// Callers who ask all at once.
+    @discardableResult
+    func callers(_ numbers: ClosedRange<Int>, _ retrieve: @escaping Exhibit.Retrieve) -> [Task<AccessToken, any Error>] {
+        numbers.map { number in spawn("caller \(number)") { [self] in try await ask(retrieve) } }
+    }
+}
+
+extension AccessToken {
+    /// The token that a service has from the beginning, where its first load is of no interest.
+    static let signedIn = AccessToken("token 0", lifetime: .seconds(3600), refreshToken: "grant 0")
+}
+
+extension Task where Failure == any Error {
+    /// Whether the task ended because it, or the load that it waited for, was cancelled.
+    var wasCancelled: Bool {
+        get async {
+            guard case .failure(let error) = await result else { return false }
+            return error is CancellationError || (error as? TokenServiceError)?.underlying is CancellationError
+        }
+    }
+}

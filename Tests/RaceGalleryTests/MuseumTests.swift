@@ -1,0 +1,109 @@
+import AccessTokens
+import AccessTokensTesting
+import Interleavings
+import RaceGallery
+import Testing
+
+@Suite struct `The museum` {
+    /// The promise that each broken service breaks, by the exhibit's number; for a deadlock, what waits for what.
+    static let promises = [
+        1: "one load, however many callers",
+        2: "one refresh ahead, however many callers notice that it is due",
+        3: "a caller that stays is not cancelled",
+        4: "callers that stay, or come later, are not cancelled",
+        5: "after a failure the server is asked again",
+        6: "a valid token is handed out, whatever becomes of its refresh",
+        7: "after a sign-out no caller gets a token of the session before",
+        8: "after Ben has signed in no caller gets a token of Anna's",
+        9: "after a sign-out one load, however many callers",
+        10: "one refused token costs one load, however late its refusals come",
+        11: "no refresh token is used twice: the server ends the session",
+        12: "a refused token that comes again is an error, not a reason to ask again",
+        13: "a forced refresh brings what was not there before it",
+        14: "no caller waits for more than a minute, though the server is silent",
+        15: "no caller waits for more than a minute, though the server is silent",
+        16: "a caller is answered once",
+        17: "a caller that has the token finds it when it asks again: one load, not 2",
+        18: "a handler is called, also if its service was released",
+        19: "the session survives a caller that leaves: no refresh token is sent twice",
+        20: "Deadlock: nothing can run and no timer is pending, but these have not ended: 'caller 1', 'caller 2'.",
+        21: "serves six requests in a few seconds: one load",
+        22: "a minute after an outage, however long, there is a token",
+        23: "an expired token stays expired, whatever the wall clock says",
+        24: "a refused token is never handed out again",
+        25: "the token handed out is the one whose expiry was read, not an expired one",
+        26: "a token asked for to write may be used for that",
+        27: "waits for the lock 'model'. 'screen 2' waits for the lock 'service'.",
+        28: "'thread 1' waits for the lock 'loaded'. 'thread 2' waits for the lock 'loaded'.",
+        29: "a request that fails on its way does not end the session",
+    ]
+
+    /// The exhibits whose broken service stops altogether, instead of breaking a promise.
+    static let deadlocks: Set = [20, 27, 28]
+
+    /// The exhibits whose promise is about time: when time moves at any step, the load's limit may pass at any step.
+    static let timed: Set = [5, 14, 15, 17, 19, 20, 21, 22, 24, 25, 29]
+
+    #if DEBUG
+    static let strategies = [Strategy.mixed(schedules: 400), .exhaustive(preemptions: 2, limit: 300)]
+    #else
+    static let strategies = [Strategy.mixed(schedules: 1_000), .exhaustive(preemptions: 2, limit: 5_000)]
+    #endif
+
+    @Test func `the museum has the numbers 1 to 29, each with a lesson, a source and a promise`() {
+        #expect(Exhibit.all.map(\.number) == Array(1...29))
+        #expect(Exhibit.all.allSatisfy { !$0.lesson.isEmpty && !$0.source.isEmpty && Self.promises[$0.number] != nil })
+    }
+
+    @Test(arguments: Exhibit.all)
+    func `an exhibit's broken service breaks its promise within the strategy, and its schedule replays`(
+        _ exhibit: Exhibit
+    ) async throws {
+        let promise = try #require(Self.promises[exhibit.number])
+        func failure(under strategy: Strategy) async throws -> ScheduleFailure {
+            try await #require(throws: ScheduleFailure.self) {
+                try await explore(strategy, time: exhibit.time, granularity: exhibit.granularity, exhibit.broken)
+            }
+        }
+        let first = try await failure(under: exhibit.strategy)
+        let again = try await failure(under: .replay(first.schedule))
+        for failure in [first, again] {
+            let problem = try #require(failure.underlying as? ExplorationProblem)
+            #expect(problem.code == (Self.deadlocks.contains(exhibit.number) ? .deadlock : .requirement))
+            #expect(problem.description.contains(promise))
+        }
+        #expect(first.trace == again.trace)
+    }
+
+    @Test(arguments: Exhibit.all)
+    func `TokenService keeps an exhibit's promise where the broken service breaks it`(_ exhibit: Exhibit) async throws {
+        for strategy in Self.strategies {
+            try await explore(strategy, time: exhibit.time, granularity: exhibit.granularity, exhibit.mended)
+        }
+    }
+
+    /// As on a machine so loaded that any timer may come before work that was ready long ago.
+    @Test(arguments: Exhibit.all.filter { !timed.contains($0.number) })
+    func `TokenService keeps an exhibit's promise also when time moves at any step`(_ exhibit: Exhibit) async throws {
+        for strategy in Self.strategies {
+            for time in [TimeModel.anytime, .whenIdle] where time != exhibit.time {
+                try await explore(strategy, time: time, granularity: exhibit.granularity, exhibit.mended)
+            }
+        }
+    }
+
+    // Museum 26: the load's key ignores scope or resource: callers get the wrong token (Duende foss#360).
+    @Test func `museum 26: two services for two scopes share no load, though both run at once`() async throws {
+        let stage = Stage(), clock = ManualClock()
+        let callers = ["read", "write"].map { scope in
+            let loader = ScriptedLoader()
+            let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)
+            return (scope, loader, stage.start { try await service.retrieveToken() })
+        }
+        for (scope, loader, _) in callers.reversed() {
+            try await loader.nextCall().succeed(with: AccessToken(scope, scope: scope))
+            stage.run()
+        }
+        #expect(callers.allSatisfy { scope, loader, caller in caller.value?.scope == scope && loader.loadCount == 1 })
+    }
+}
