@@ -55,67 +55,80 @@ let package = Package(
                 "RaceGallery", "first-token", "empty-program",
             ],
             path: "Benchmarks/Benchmarks"),
-        .testTarget(name: "TokenServiceConcurrencyTests", dependencies: ["TokenServiceConcurrency"]),
         .testTarget(
-            name: "TokenServiceHTTPTests", dependencies: ["LoopbackServers", "TokenServiceConcurrency", "TokenServiceHTTP"]),
+            name: "TokenServiceConcurrencyTests", dependencies: ["TokenServiceConcurrency"],
+            path: "Tests/Units/TokenServiceConcurrencyTests"),
+        .testTarget(
+            name: "TokenServiceHTTPTests", dependencies: ["LoopbackServers", "TokenServiceConcurrency", "TokenServiceHTTP"],
+            path: "Tests/Units/TokenServiceHTTPTests"),
         .testTarget(
             name: "AccessTokensTests",
-            dependencies: ["AccessTokens", "AccessTokensTesting", "TokenServiceConcurrency"]),
+            dependencies: ["AccessTokens", "AccessTokensTesting", "TokenServiceConcurrency"],
+            path: "Tests/Units/AccessTokensTests"),
         .testTarget(
             name: "AccessTokensDispatchTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "RaceGallery",
                 "TokenServiceConcurrency",
-            ]),
+            ], path: "Tests/Units/AccessTokensDispatchTests"),
         // The process that AccessTokensFilesTests kill.
         .executableTarget(
-            name: "token-file-rotator", dependencies: ["AccessTokens", "AccessTokensFiles"], path: "Tests/token-file-rotator"),
+            name: "token-file-rotator", dependencies: ["AccessTokens", "AccessTokensFiles"],
+            path: "Tests/System/token-file-rotator"),
         .testTarget(
             name: "AccessTokensFilesTests",
-            dependencies: ["AccessTokens", "AccessTokensFiles", "token-file-rotator", "TokenServiceConcurrency"]),
+            dependencies: ["AccessTokens", "AccessTokensFiles", "token-file-rotator", "TokenServiceConcurrency"],
+            path: "Tests/Units/AccessTokensFilesTests"),
         .testTarget(
             name: "AccessTokensOAuthTests",
             dependencies: [
                 "AccessTokens", "AccessTokensOAuth", "AccessTokensTesting", "LoopbackServers", "TokenServiceConcurrency",
-            ]),
+            ], path: "Tests/Units/AccessTokensOAuthTests"),
         .testTarget(
             name: "DataLoadingTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
                 "DataLoading", "LoopbackServers", "TokenServiceConcurrency",
                 "TokenServiceHTTP",
-            ]),
+            ], path: "Tests/Units/DataLoadingTests"),
         .testTarget(
-            name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"]),
-        .testTarget(name: "AccessTokensTestingTests", dependencies: ["AccessTokensTesting"]),
-        .testTarget(name: "InterleavingsTests", dependencies: ["Interleavings", "TokenServiceConcurrency"]),
+            name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"],
+            path: "Tests/Units/MovieScreensTests"),
+        .testTarget(
+            name: "AccessTokensTestingTests", dependencies: ["AccessTokensTesting"], path: "Tests/Units/AccessTokensTestingTests"),
+        .testTarget(
+            name: "InterleavingsTests", dependencies: ["Interleavings", "TokenServiceConcurrency"],
+            path: "Tests/Units/InterleavingsTests"),
         .testTarget(
             name: "InterleavingsTestingTests",
-            dependencies: ["Interleavings", "InterleavingsTesting", "TokenServiceConcurrency"]),
+            dependencies: ["Interleavings", "InterleavingsTesting", "TokenServiceConcurrency"],
+            path: "Tests/Units/InterleavingsTestingTests"),
         .testTarget(
             name: "ExplorationTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "Interleavings", "InterleavingsTesting", "RaceGallery",
                 "TokenServiceConcurrency",
-            ]),
+            ], path: "Tests/Exploration/ExplorationTests"),
         .testTarget(
             name: "RaceGalleryTests",
-            dependencies: ["RaceGallery", "AccessTokensTesting", "Interleavings", "TokenServiceConcurrency"]),
+            dependencies: ["RaceGallery", "AccessTokensTesting", "Interleavings", "TokenServiceConcurrency"],
+            path: "Tests/Exploration/RaceGalleryTests"),
         .testTarget(
             name: "RaceLabTests",
-            dependencies: ["race-lab", "movie-screens", "AccessTokensTesting", "Interleavings", "RaceGallery"]),
+            dependencies: ["race-lab", "movie-screens", "AccessTokensTesting", "Interleavings", "RaceGallery"],
+            path: "Tests/Units/RaceLabTests"),
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
                 "DataLoading", "Interleavings", "InterleavingsTesting", "TokenServiceConcurrency",
-            ]),
+            ], path: "Tests/Documents/DocumentationTests"),
         .testTarget(
             name: "RealServerTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensOAuth", "AccessTokensTesting", "DataLoading",
                 "TokenServiceConcurrency",
-            ],
+            ], path: "Tests/System/RealServerTests",
             exclude: ["start-glewlwyd"]),
     ],
     swiftLanguageModes: [.v6]

@@ -8,7 +8,7 @@ import Testing
     @Test func `Docs/Museum.md has the table that the exhibits give now; if not, the page itself says how to renew it`()
         async throws
     {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let page = try String(contentsOf: root.appending(path: "Docs/Museum.md"), encoding: .utf8)
         let text = try await MuseumPage.text()
         let table = try #require(text.split(separator: "\n\(MuseumPage.diagramsHeading)\n").first)

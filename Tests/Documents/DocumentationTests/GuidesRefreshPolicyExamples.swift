@@ -7,8 +7,7 @@ import Testing
 // Every Swift block, every figure and every picture of the guide to `RefreshPolicy`.
 
 @Suite struct `The guide to RefreshPolicy` {
-    private static let catalog = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Docs/Guides.docc")
+    private static let catalog = LinkTests.root.appending(path: "Docs/Guides.docc")
 
     private let policy = RefreshPolicy()
 

@@ -3,8 +3,7 @@ import Testing
 
 @Suite("The guides tell the truth")
 struct GuideTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    private static let root = LinkTests.root
 
     /// The pages of every documentation catalog, by their paths in the package.
     static let pages = ["Sources", "Docs"].flatMap { folder in
@@ -15,7 +14,7 @@ struct GuideTests {
 
     /// What is compiled beside this file, each file condensed.
     private static func examples() throws -> [String] {
-        let folder = root.appending(path: "Tests/DocumentationTests")
+        let folder = root.appending(path: "Tests/Documents/DocumentationTests")
         return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "swift" }
             .map { condensed(try String(contentsOf: $0, encoding: .utf8)) }
@@ -33,7 +32,7 @@ struct GuideTests {
         let examples = try Self.examples()
         for match in text.matches(of: /(?s)```swift\n(.*?)```/) {
             let block = Self.condensed(String(match.1))
-            #expect(examples.contains { $0.contains(block) }, "in no file of Tests/DocumentationTests:\n\(block)")
+            #expect(examples.contains { $0.contains(block) }, "in no file of Tests/Documents/DocumentationTests:\n\(block)")
         }
     }
 

@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `Docs/Contrast.md has a row for each design and number of callers`() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let page = try String(contentsOf: root.appending(path: "Docs/Contrast.md"), encoding: .utf8)
         for row in Self.rows + Self.longRows {
             let bound = row.delays.map { "at most \($0) delays" } ?? "all"

@@ -69,7 +69,7 @@ import Testing
     }
 
     private static func page() throws -> String {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = LinkTests.root
         return try String(contentsOf: root.appending(path: "Docs/Guides.docc/TestingYourCode.md"), encoding: .utf8)
     }
 

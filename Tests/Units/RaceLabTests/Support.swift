@@ -1,7 +1,7 @@
 import Foundation
 
 /// Where the package is.
-let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
 
 extension String {
     /// The lines that a terminal of 80 columns breaks.

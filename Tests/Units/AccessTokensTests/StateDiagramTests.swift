@@ -11,8 +11,8 @@ import FoundationXML
 ///
 /// After a change of the machine, `STATE_DIAGRAM=renew swift test --filter StateDiagramTests` writes both anew; look at them.
 @Suite struct StateDiagramTests {
-    private static let docs = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Docs")
+    private static let docs = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }.appending(
+        path: "Docs")
 
     @Test func `the page and the picture show the machine as it is`() async throws {
         let diagram = await StateDiagram.walked

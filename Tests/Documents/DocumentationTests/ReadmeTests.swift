@@ -3,8 +3,7 @@ import Testing
 
 @Suite("The README tells the truth")
 struct ReadmeTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    private static let root = LinkTests.root
 
     private func lines(of path: String) throws -> [String] {
         try String(contentsOf: Self.root.appending(path: path), encoding: .utf8).components(separatedBy: "\n")
@@ -32,7 +31,7 @@ struct ReadmeTests {
     }
 
     @Test func `every Swift block is code that compiles`() throws {
-        let code = condensed(try lines(of: "Tests/DocumentationTests/ReadmeExamples.swift")).joined(separator: "\n")
+        let code = condensed(try lines(of: "Tests/Documents/DocumentationTests/ReadmeExamples.swift")).joined(separator: "\n")
         let blocks = swiftBlocks(of: try lines(of: "README.md")).filter { !($0.first ?? "").hasPrefix(".package") }
         #expect(blocks.count == 7)
         for block in blocks {
@@ -60,7 +59,8 @@ struct ReadmeTests {
     }
 
     @Test func `every Swift block of the guide to DataLoading is code that compiles`() throws {
-        let code = condensed(try lines(of: "Tests/DocumentationTests/DataLoadingExamples.swift")).joined(separator: "\n")
+        let code = condensed(try lines(of: "Tests/Documents/DocumentationTests/DataLoadingExamples.swift")).joined(
+            separator: "\n")
         let blocks = swiftBlocks(of: try lines(of: "Sources/DataLoading/DataLoading.docc/DataLoading.md"))
         #expect(blocks.count == 3)
         for block in blocks {

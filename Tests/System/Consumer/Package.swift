@@ -6,7 +6,7 @@ let package = Package(
     name: "Consumer",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "TokenService", path: "../..")
+        .package(name: "TokenService", path: "../../..")
     ],
     targets: [
         .executableTarget(

@@ -3,8 +3,7 @@ import Testing
 
 @Suite("The links of the documents")
 struct LinkTests {
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    static let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
 
     /// The pages that GitHub shows, by their paths in the package.
     static let pages: [String] = {

@@ -6,8 +6,8 @@ extension StateDiagram {
         # The state machine
 
         Every step of `TokenService.StateMachine`, found by a
-        [walk](../Tests/AccessTokensTests/StateDiagram.swift) over every state of one caller, and drawn from what it found. A
-        [test](../Tests/AccessTokensTests/StateDiagramTests.swift) holds this page and the picture to the machine. What the
+        [walk](../Tests/Units/AccessTokensTests/StateDiagram.swift) over every state of one caller, and drawn from what it found. A
+        [test](../Tests/Units/AccessTokensTests/StateDiagramTests.swift) holds this page and the picture to the machine. What the
         states mean stands in [Design](Design.md#the-state-machine).
 
         ![The five states and the steps between them; the diagram and the table below say the same in words](StateMachine.svg)
