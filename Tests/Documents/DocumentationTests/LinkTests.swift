@@ -9,7 +9,8 @@ struct LinkTests {
     static let pages: [String] = {
         let docs = FileManager.default.enumerator(atPath: root.appending(path: "Docs").path)
         let names = docs?.compactMap { $0 as? String } ?? []
-        return ["CHANGELOG.md", "README.md"] + names.filter { $0.hasSuffix(".md") }.map { "Docs/" + $0 }.sorted()
+        let community = [".github/CODE_OF_CONDUCT.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md"]
+        return community + ["CHANGELOG.md", "README.md"] + names.filter { $0.hasSuffix(".md") }.map { "Docs/" + $0 }.sorted()
     }()
 
     /// What is wrong with a link on a page; `nil`: nothing.

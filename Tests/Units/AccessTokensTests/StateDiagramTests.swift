@@ -10,7 +10,7 @@ import FoundationXML
 /// `Docs/StateMachine.md` and its picture cannot drift from the machine: they are what its walk finds.
 ///
 /// After a change of the machine, `STATE_DIAGRAM=renew swift test --filter StateDiagramTests` writes both anew; look at them.
-@Suite struct StateDiagramTests {
+@Suite(.longWalk) struct StateDiagramTests {
     private static let docs = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }.appending(
         path: "Docs")
 

@@ -11,21 +11,15 @@ import Testing
     static let callers = 3
     #endif
 
-    // A store's main use is a refresh token, whose loads must not be repeated.
-    @Test func `every reachable state of a caller and a store keeps every promise`() async {
-        await walk(from: World(callers: 1, isRepeatable: false, hasStore: true))
+    @Test(.longWalk, arguments: [true, false])
+    func `every reachable state of a caller and a store keeps every promise`(isRepeatable: Bool) async {
+        await walk(from: World(callers: 1, isRepeatable: isRepeatable, hasStore: true))
     }
 
     @Test(arguments: [true, false])
     func `every reachable state of two callers, in release builds three, keeps every promise`(isRepeatable: Bool) async {
         await walk(from: World(callers: Self.callers, isRepeatable: isRepeatable))
     }
-
-    #if !DEBUG
-    @Test func `every reachable state of a caller and a store with repeatable loads keeps every promise`() async {
-        await walk(from: World(callers: 1, isRepeatable: true, hasStore: true))
-    }
-    #endif
 
     /// Yields now and then: a walk of many seconds would keep a thread of the pool from every other test.
     private func walk(from start: World) async {
