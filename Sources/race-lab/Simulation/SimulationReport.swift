@@ -20,7 +20,7 @@ struct SimulationReport: Encodable, CustomStringConvertible {
     var description: String {
         let sections = [
             [title], table.lines, Design.all.map { Self.line($0.title, $0.reason) }, Self.notes,
-            Self.counts.map { Self.line($0.name, $0.meaning) },
+            Self.counts.map { Self.line($0.name, $0.meaning) }, [Self.lesson.wrapped(indent: 0)],
         ]
         return sections.map { $0.joined(separator: "\n") }.joined(separator: "\n\n")
     }
@@ -40,6 +40,9 @@ struct SimulationReport: Encodable, CustomStringConvertible {
             + "threads that take turns.",
         "Time is simulated, so the numbers are the same in every run; all are measured.",
     ].map { $0.wrapped(indent: 2) }
+
+    private static let lesson =
+        "To remember: a check, an await and a write are three steps, in an actor too. Share the load, not only the token."
 
     private static func line(_ name: String, _ text: String) -> String {
         let column = 23
