@@ -80,7 +80,7 @@ struct ReadmeTests {
         let lines = try lines(of: "README.md")
         #expect(lines.count <= 200)
         let links = lines.flatMap { line in line.matches(of: /\]\(([^)]+)\)/).map { String($0.1) } }
-        let files = links.filter { !$0.hasPrefix("http") }
+        let files = links.filter { !$0.hasPrefix("http") }.map { String($0.prefix { $0 != "#" }) }
         #expect(files.count > 12)
         for file in files {
             #expect(FileManager.default.fileExists(atPath: Self.root.appending(path: file).path), "\(file) is missing")
