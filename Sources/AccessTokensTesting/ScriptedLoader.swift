@@ -80,10 +80,13 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
     }
 
     private func begin(_ call: Call, answering reply: Call.Reply) {
-        call.open(reply)
-        let waiter = state.withLock { state in
+        // Counted first: a cancellation may answer the call as soon as it is open.
+        state.withLock { state in
             state.loadCount += 1
             state.unanswered[ObjectIdentifier(call)] = call
+        }
+        call.open(reply)
+        let waiter = state.withLock { state in
             let waiter = state.waiters.takeFirst()
             if waiter == nil { state.calls.append(call) }
             return waiter
