@@ -3,6 +3,7 @@ import AccessTokensOAuth
 import Foundation
 import LoopbackServers
 import Testing
+import TokenServiceConcurrency
 
 @Suite(.timeLimit(.minutes(10)))
 struct URLSessionTransportTests {
@@ -89,13 +90,18 @@ struct URLSessionTransportTests {
 
     @Test(arguments: unfinishedAnswers)
     func `a server that never finishes its answer is given up after the time limit`(answer: String) async throws {
-        let server = try LoopbackServer { _ in .unfinished(answer) }
+        let arrivals = Lock(0)
+        let server = try LoopbackServer { _ in
+            arrivals.withLock { $0 += 1 }
+            return .unfinished(answer)
+        }
         let error = await #expect(throws: OAuthError.self) {
             try await URLSessionTransport(timeLimit: .milliseconds(300)).send(request(to: server))
         }
         #expect(error?.code == .timedOut)
         #expect(error?.remedy == .retry)
-        #expect(await server.departures.first { true } != nil)
+        // On a busy machine the limit may pass before the request has left; then there is no connection to end.
+        if arrivals.withLock({ $0 > 0 }) { #expect(await server.departures.first { true } != nil) }
     }
 
     @Test(arguments: [
