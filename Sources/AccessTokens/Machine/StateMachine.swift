@@ -8,8 +8,7 @@ extension TokenService {
     /// has published the new ``snapshot`` for callers that don't come in at all. Only this file writes the state.
     struct StateMachine: Sendable {
         let policy: RefreshPolicy
-        let isRepeatable: Bool
-        let hasStore: Bool
+        let isRepeatable: Bool, hasStore: Bool
         private(set) var state = State.empty
         private(set) var grant = Grant()
         /// Loads given up (fenced or timed out) that have not ended.
@@ -274,8 +273,7 @@ extension TokenService.StateMachine {
     /// Counts a failure of the flight that just ended: softly while a token is good, else towards the back-off.
     private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
         guard var cached = state.cached else {
-            let error = backOff.record(
-                error, retryAfter: retryAfter, isCostly: flight.isCostly, jitter: random.jitter(), at: now)
+            let error = backOff.record(error, retryAfter: retryAfter, isCostly: flight.isCostly, jitter: random.jitter(), at: now)
             announce(error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
             return answerWaiters(.failure(error))
         }
