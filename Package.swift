@@ -7,12 +7,14 @@ let package = Package(
     products: [
         .library(name: "AccessTokens", targets: ["AccessTokens"]),
         .library(name: "AccessTokensDispatch", targets: ["AccessTokensDispatch"]),
+        .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd"]),
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
         .library(name: "AccessTokensOAuth", targets: ["AccessTokensOAuth"]),
         .library(name: "DataLoading", targets: ["DataLoading"]),
         .library(name: "AccessTokensTesting", targets: ["AccessTokensTesting"]),
         .library(name: "Interleavings", targets: ["Interleavings"]),
         .library(name: "InterleavingsTesting", targets: ["InterleavingsTesting"]),
+        .library(name: "InterleavingsEverything", targets: ["InterleavingsEverything"]),
     ],
     targets: [
         // What several modules share and no user sees: everything in it is `package`.
@@ -20,13 +22,20 @@ let package = Package(
         .target(name: "TokenServiceHTTP", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokens", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokensDispatch", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+        .target(
+            name: "AccessTokensEtcd", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(name: "AccessTokensFiles", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
         .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceHTTP"]),
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(
-            name: "AccessTokensTesting", dependencies: ["AccessTokens", "AccessTokensDispatch", "TokenServiceConcurrency"]),
+            name: "AccessTokensTesting",
+            dependencies: ["AccessTokens", "AccessTokensDispatch", "Interleavings", "TokenServiceConcurrency"]),
         .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "InterleavingsTesting", dependencies: ["Interleavings"]),
+        // Functions of the runtime, replaced so that all code can be explored; a program that links neither keeps its runtime.
+        .target(name: "RuntimeDoors"),
+        .target(
+            name: "InterleavingsEverything", dependencies: ["Interleavings", "RuntimeDoors", "TokenServiceConcurrency"]),
         .target(
             name: "RaceGallery",
             dependencies: [
@@ -35,9 +44,11 @@ let package = Package(
         .executableTarget(
             name: "race-lab",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "Interleavings", "RaceGallery",
-                "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensOAuth",
+                "AccessTokensTesting", "Interleavings", "LoopbackServers", "RaceGallery", "TokenServiceConcurrency",
             ]),
+        // What the tests do every day, and what in CI.
+        .target(name: "TestBudgets"),
         // Raw servers on the loopback interface, right or wrong, that test targets and the sample share.
         .target(name: "LoopbackServers"),
         // The second article's example; of the package it uses what is public, and a server to talk to.
@@ -48,57 +59,86 @@ let package = Package(
         .target(name: "AllocationCounter", path: "Benchmarks/AllocationCounter"),
         .executableTarget(name: "first-token", dependencies: ["AccessTokens"], path: "Benchmarks/first-token"),
         .executableTarget(name: "empty-program", path: "Benchmarks/empty-program"),
+        .executableTarget(name: "driven", dependencies: ["Interleavings", "InterleavingsEverything"], path: "Benchmarks/driven"),
+        .target(
+            name: "BenchmarkSubjects", dependencies: ["AccessTokens", "AccessTokensDispatch", "RaceGallery"],
+            path: "Benchmarks/Subjects"),
+        // Does one thing so many times, for a tool that counts instructions; links no Foundation but its essentials.
+        .executableTarget(
+            name: "instructions",
+            dependencies: ["AccessTokens", "AccessTokensDispatch", "BenchmarkSubjects", "RaceGallery"],
+            path: "Benchmarks/instructions"),
         .executableTarget(
             name: "Benchmarks",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "AllocationCounter", "Interleavings",
-                "RaceGallery", "first-token", "empty-program",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "AllocationCounter", "BenchmarkSubjects",
+                "Interleavings", "RaceGallery", "first-token", "empty-program",
             ],
             path: "Benchmarks/Benchmarks"),
         .testTarget(
             name: "TokenServiceConcurrencyTests", dependencies: ["TokenServiceConcurrency"],
             path: "Tests/Units/TokenServiceConcurrencyTests"),
         .testTarget(
-            name: "TokenServiceHTTPTests", dependencies: ["LoopbackServers", "TokenServiceConcurrency", "TokenServiceHTTP"],
+            name: "TokenServiceHTTPTests",
+            dependencies: ["LoopbackServers", "TestBudgets", "TokenServiceConcurrency", "TokenServiceHTTP"],
             path: "Tests/Units/TokenServiceHTTPTests"),
         .testTarget(
             name: "AccessTokensTests",
-            dependencies: ["AccessTokens", "AccessTokensTesting", "TokenServiceConcurrency"],
+            dependencies: ["AccessTokens", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency"],
             path: "Tests/Units/AccessTokensTests"),
         .testTarget(
             name: "AccessTokensDispatchTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "RaceGallery",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "RaceGallery", "TestBudgets",
                 "TokenServiceConcurrency",
             ], path: "Tests/Units/AccessTokensDispatchTests"),
-        // The process that AccessTokensFilesTests kill.
+        .testTarget(
+            name: "AccessTokensEtcdTests",
+            dependencies: [
+                "AccessTokens", "AccessTokensEtcd", "AccessTokensTesting", "LoopbackServers", "TokenServiceConcurrency",
+            ], path: "Tests/Units/AccessTokensEtcdTests"),
+        // The processes that AccessTokensFilesTests kill.
         .executableTarget(
             name: "token-file-rotator", dependencies: ["AccessTokens", "AccessTokensFiles"],
             path: "Tests/System/token-file-rotator"),
+        .executableTarget(
+            name: "shared-grant-worker", dependencies: ["AccessTokens", "AccessTokensFiles"],
+            path: "Tests/System/shared-grant-worker"),
         .testTarget(
             name: "AccessTokensFilesTests",
-            dependencies: ["AccessTokens", "AccessTokensFiles", "token-file-rotator", "TokenServiceConcurrency"],
+            dependencies: [
+                "AccessTokens", "AccessTokensFiles", "TestBudgets", "TokenServiceConcurrency", "shared-grant-worker",
+                "token-file-rotator",
+            ],
             path: "Tests/Units/AccessTokensFilesTests"),
         .testTarget(
             name: "AccessTokensOAuthTests",
             dependencies: [
-                "AccessTokens", "AccessTokensOAuth", "AccessTokensTesting", "LoopbackServers", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensOAuth", "AccessTokensTesting", "LoopbackServers", "TestBudgets",
+                "TokenServiceConcurrency",
             ], path: "Tests/Units/AccessTokensOAuthTests"),
         .testTarget(
             name: "DataLoadingTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
-                "DataLoading", "LoopbackServers", "TokenServiceConcurrency",
+                "DataLoading", "LoopbackServers", "TestBudgets", "TokenServiceConcurrency",
                 "TokenServiceHTTP",
             ], path: "Tests/Units/DataLoadingTests"),
         .testTarget(
             name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"],
             path: "Tests/Units/MovieScreensTests"),
         .testTarget(
-            name: "AccessTokensTestingTests", dependencies: ["AccessTokensTesting"], path: "Tests/Units/AccessTokensTestingTests"),
+            name: "AccessTokensTestingTests", dependencies: ["AccessTokens", "AccessTokensTesting", "Interleavings"],
+            path: "Tests/Units/AccessTokensTestingTests"),
         .testTarget(
             name: "InterleavingsTests", dependencies: ["Interleavings", "TokenServiceConcurrency"],
             path: "Tests/Units/InterleavingsTests"),
+        // Code that knows nothing of the explorer.
+        .target(name: "UntouchedCode", path: "Tests/Units/UntouchedCode"),
+        .testTarget(
+            name: "InterleavingsEverythingTests",
+            dependencies: ["Interleavings", "InterleavingsEverything", "TokenServiceConcurrency", "UntouchedCode"],
+            path: "Tests/Units/InterleavingsEverythingTests"),
         .testTarget(
             name: "InterleavingsTestingTests",
             dependencies: ["Interleavings", "InterleavingsTesting", "TokenServiceConcurrency"],
@@ -106,22 +146,34 @@ let package = Package(
         .testTarget(
             name: "ExplorationTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "Interleavings", "InterleavingsTesting", "RaceGallery",
-                "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "Interleavings", "InterleavingsEverything",
+                "InterleavingsTesting", "RaceGallery", "TestBudgets", "TokenServiceConcurrency",
             ], path: "Tests/Exploration/ExplorationTests"),
         .testTarget(
             name: "RaceGalleryTests",
-            dependencies: ["RaceGallery", "AccessTokensTesting", "Interleavings", "TokenServiceConcurrency"],
-            path: "Tests/Exploration/RaceGalleryTests"),
+            dependencies: [
+                "RaceGallery", "AccessTokensTesting", "Interleavings", "InterleavingsEverything", "InterleavingsTesting",
+                "TestBudgets", "TokenServiceConcurrency",
+            ], path: "Tests/Exploration/RaceGalleryTests"),
         .testTarget(
             name: "RaceLabTests",
-            dependencies: ["race-lab", "movie-screens", "AccessTokensTesting", "Interleavings", "RaceGallery"],
+            dependencies: [
+                "race-lab", "movie-screens", "AccessTokens", "AccessTokensTesting", "Interleavings", "InterleavingsTesting",
+                "RaceGallery", "TestBudgets",
+            ],
             path: "Tests/Units/RaceLabTests"),
+        // The migration guide's app, before and after, with the settings that an app has.
+        .target(
+            name: "MigrationBefore", path: "Tests/Documents/Migration/Before", swiftSettings: [.swiftLanguageMode(.v5)]),
+        .target(
+            name: "MigrationAfter", dependencies: ["AccessTokens", "AccessTokensDispatch"],
+            path: "Tests/Documents/Migration/After"),
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
-                "DataLoading", "Interleavings", "InterleavingsTesting", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensOAuth",
+                "AccessTokensTesting", "DataLoading", "Interleavings", "InterleavingsEverything", "InterleavingsTesting",
+                "MigrationAfter", "MigrationBefore", "TokenServiceConcurrency",
             ], path: "Tests/Documents/DocumentationTests"),
         .testTarget(
             name: "RealServerTests",
@@ -130,12 +182,15 @@ let package = Package(
                 "TokenServiceConcurrency",
             ], path: "Tests/System/RealServerTests",
             exclude: ["start-glewlwyd"]),
+        .testTarget(
+            name: "EtcdTests", dependencies: ["AccessTokens", "AccessTokensEtcd", "AccessTokensTesting"],
+            path: "Tests/System/EtcdTests", exclude: ["start-etcd"]),
     ],
     swiftLanguageModes: [.v6]
 )
 
-// One set of rules for every target. Warnings are errors in CI only, so that a newer compiler's warning breaks no clone.
-for target in package.targets {
+// One set of rules for every target of ours. Warnings are errors in CI only, so that a newer compiler's warning breaks no clone.
+for target in package.targets where !target.name.hasPrefix("Migration") {
     target.swiftSettings = [
         .strictMemorySafety(),
         .enableUpcomingFeature("ExistentialAny"),

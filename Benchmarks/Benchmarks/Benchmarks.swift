@@ -6,6 +6,7 @@ import Foundation
         do {
             let options = try Options(Array(CommandLine.arguments.dropFirst()))
             if options.asksForHelp { return print(Options.help) }
+            if let file = options.redrawn { return try redraw(from: file) }
             try await run(options)
         } catch let problem as Options.Problem {
             Terminal.say(problem.description)
@@ -14,6 +15,12 @@ import Foundation
             Terminal.say("\(error)")
             exit(1)
         }
+    }
+
+    private static func redraw(from file: String) throws {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        try Page.redraw(from: try decoder.decode(Run.self, from: Data(contentsOf: URL(filePath: file))).tables)
     }
 
     private static func run(_ options: Options) async throws {
@@ -56,7 +63,7 @@ import Foundation
 }
 
 /// The JSON output of a run.
-private struct Run: Encodable {
+private struct Run: Codable {
     let machine: Machine
     let tables: [Table]
 }

@@ -59,6 +59,17 @@ struct OpenFile: ~Copyable {
         }
     }
 
+    /// Whether another value has the file locked, here or in another process; several may ask at once and don't disturb each other.
+    func isLockedElsewhere() throws(SystemFailure) -> Bool {
+        do {
+            _ = try systemCall { flock(descriptor, LOCK_SH | LOCK_NB) }
+            return false
+        } catch {
+            guard error.number == EWOULDBLOCK else { throw error }
+            return true
+        }
+    }
+
     /// Reads from the beginning until the end or the limit.
     func read(upTo limit: Int) throws(SystemFailure) -> [UInt8] {
         var bytes: [UInt8] = []

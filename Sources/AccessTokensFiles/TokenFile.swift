@@ -60,7 +60,7 @@ struct TokenFile: Sendable {
         } catch { throw failure(.removeFailed, error) }
     }
 
-    private func openDirectory() throws(TokenFileError) -> OpenFile {
+    func openDirectory() throws(TokenFileError) -> OpenFile {
         // The system would take such a path for what stands before the NUL.
         guard !path.utf8.contains(0) else {
             throw TokenFileError(.invalidPath, path: path, detail: "it contains a NUL, where the system ends a path")
@@ -75,7 +75,7 @@ struct TokenFile: Sendable {
     }
 
     /// Opens the file if it is there, whatever it is.
-    private func open(in directory: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
+    func open(in directory: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
         do {
             return try OpenFile(name, in: directory)
         } catch {
@@ -87,7 +87,7 @@ struct TokenFile: Sendable {
         }
     }
 
-    private func bytes(of file: borrowing OpenFile) throws(TokenFileError) -> [UInt8] {
+    func bytes(of file: borrowing OpenFile) throws(TokenFileError) -> [UInt8] {
         do {
             let status = try file.status()
             guard status.st_mode & S_IFMT == S_IFREG else {

@@ -30,6 +30,8 @@ public struct TokenFileError: Error, Sendable {
         public static let writeFailed = Code(description: "writeFailed")
         /// The file could not be removed, or the disk did not confirm it.
         public static let removeFailed = Code(description: "removeFailed")
+        /// Another process kept a shared file locked for 5 s: it was stopped in the middle of a swap, or the disk is very slow.
+        public static let locked = Code(description: "locked")
 
         /// The code's name, for logs and metrics.
         public let description: String

@@ -81,10 +81,11 @@ extension OAuthError: CustomStringConvertible, CustomDebugStringConvertible, Cus
     /// What went wrong and what to do about it; never a secret.
     public var description: String {
         switch code {
-        case .invalidConfiguration: "The configuration is invalid, nothing was sent: \(detail ?? "correct it")."
-        case .notSignedIn: "There is no refresh token: sign in and give its token to the service with replace(with:)."
+        case .invalidConfiguration: "The configuration is invalid, so nothing was sent: \(detail ?? "correct it")."
+        case .notSignedIn: "There is no refresh token. Sign in, and give its token to the service with replace(with:)."
         case .connectionFailed: "The authorization server could not be reached: \(detail ?? "the connection failed")."
-        case .timedOut: "The authorization server did not answer completely within \(detail ?? "the time limit"): try later."
+        case .timedOut:
+            "The authorization server did not answer completely within \(detail ?? "the time limit"). Try again later."
         case .redirected:
             "The authorization server redirected the request (\(statusText)), which would give the client's credentials to "
                 + "another address: configure the endpoint's final URL."

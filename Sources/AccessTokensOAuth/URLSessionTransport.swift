@@ -55,6 +55,16 @@ public struct URLSessionTransport: TokenTransport {
     }
 }
 
+extension URLRequest {
+    fileprivate init(_ request: TokenRequest) {
+        self.init(url: request.url)
+        httpMethod = "POST"
+        httpBody = request.body
+        allHTTPHeaderFields = request.headers
+        httpShouldHandleCookies = false
+    }
+}
+
 extension TokenRequest {
     /// Throws if a proxy would read the request.
     fileprivate func requirePrivacy() throws(OAuthError) {

@@ -46,7 +46,7 @@ public final class ManualClock: Clock, Sendable {
         try await state.wait(in: \.sleepers, as: deadline) { state in
             if deadline <= state.now { return .pass(()) }
             let sleepers = state.sleepers.count + 1
-            return .wait(resuming: state.watchers.take { $0 <= sleepers }.map(\.continuation))
+            return .wait(resuming: state.watchers.take { $0 <= sleepers }.map(\.answer))
         }
     }
 
@@ -83,6 +83,6 @@ public final class ManualClock: Clock, Sendable {
             state.now = max(state.now, target(state.now))
             return state.sleepers.take { [now = state.now] in $0 <= now }
         }
-        for sleeper in due.sorted(by: { ($0.tag, $0.id) < ($1.tag, $1.id) }) { sleeper.continuation.resume() }
+        for sleeper in due.sorted(by: { ($0.tag, $0.id) < ($1.tag, $1.id) }) { sleeper.answer.complete(with: .success(())) }
     }
 }

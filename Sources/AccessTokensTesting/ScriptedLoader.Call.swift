@@ -86,7 +86,7 @@ extension ScriptedLoader {
                 state.isCancelled = true
                 return state.cancellationWaiters.take { true }
             }
-            for waiter in waiters { waiter.continuation.resume() }
+            for waiter in waiters { waiter.answer.complete(with: .success(())) }
         }
 
         private func answer(_ answer: Result<AccessToken, any Error>) {

@@ -91,7 +91,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
             if waiter == nil { state.calls.append(call) }
             return waiter
         }
-        waiter?.continuation.resume(returning: call)
+        waiter?.answer.complete(with: .success(call))
     }
 
     /// Forgets a call that has its answer.

@@ -4,12 +4,10 @@ import TokenServiceConcurrency
 ///
 /// Each leaves once: the code that takes a waiter out of the line, under the lock, resumes it, after the lock.
 struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
-    typealias Continuation = CheckedContinuation<Success, any Error>
-
     struct Waiter: Sendable {
         let id: Int
         let tag: Tag
-        let continuation: Continuation
+        let answer: SingleResult<Success>
     }
 
     private var waiters: [Int: Waiter] = [:]
@@ -44,7 +42,7 @@ enum Entry<Success: Sendable>: Sendable {
     /// What it wants is there: it doesn't wait.
     case pass(Success)
     /// It waits; those who waited for it to wait are resumed.
-    case wait(resuming: [CheckedContinuation<Void, any Error>] = [])
+    case wait(resuming: [SingleResult<Void>] = [])
 }
 
 extension Lock {
@@ -59,30 +57,23 @@ extension Lock {
         in line: any WritableKeyPath<Value, WaitingLine<Tag, Success>> & Sendable, as tag: Tag,
         arrive: (inout Value) -> Entry<Success>
     ) async throws -> Success {
-        let id = withLock { $0[keyPath: line].reserve() }
-        let value = try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let entry: Result<Entry<Success>, any Error> = withLock { state in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    let entry = arrive(&state)
-                    if case .wait = entry {
-                        state[keyPath: line].enter(.init(id: id, tag: tag, continuation: continuation))
-                    }
-                    return .success(entry)
-                }
-                switch entry {
-                case .failure(let cancellation): continuation.resume(throwing: cancellation)
-                case .success(.pass(let value)): continuation.resume(returning: value)
-                case .success(.wait(let others)): for other in others { other.resume() }
-                }
+        let id = withLock { $0[keyPath: line].reserve() }, answer = SingleResult<Success>()
+        return try await withTaskCancellationHandler {
+            let entry: Entry<Success>? = withLock { state in
+                if Task.isCancelled { return nil }
+                let entry = arrive(&state)
+                if case .wait = entry { state[keyPath: line].enter(.init(id: id, tag: tag, answer: answer)) }
+                return entry
             }
+            switch entry {
+            case nil: throw CancellationError()
+            case .pass(let value): return value
+            case .wait(let others): for other in others { other.complete(with: .success(())) }
+            }
+            return try await answer.value()
         } onCancel: {
             let waiter = withLock { $0[keyPath: line].leave(id) }
-            waiter?.continuation.resume(throwing: CancellationError())
+            waiter?.answer.complete(with: .failure(CancellationError()))
         }
-        // The code that resumed this task had the lock before. A continuation orders its value after that, too, but not in the
-        // eyes of Thread Sanitizer (swiftlang/swift#57803).
-        withLock { _ in }
-        return value
     }
 }

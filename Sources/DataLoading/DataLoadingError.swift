@@ -89,7 +89,7 @@ extension DataLoadingError: CustomStringConvertible, CustomDebugStringConvertibl
     private var explanation: String {
         switch code {
         case .invalidConfiguration: "Tokens can't be bound to this origin"
-        case .invalidRequest: "The request is invalid, nothing was sent"
+        case .invalidRequest: "The request is invalid, so nothing was sent"
         case .unusableToken: "The token can't be sent in an Authorization header"
         case .connectionFailed: "The server could not be reached"
         case .timedOut: "The server did not answer within the session's time limit"

@@ -2,7 +2,7 @@
 extension OriginTokens: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The origins that get tokens.
     public var description: String {
-        "OriginTokens(for \(origins.map { "\($0)" }.sorted().joined(separator: ", ")))"
+        "OriginTokens(for \(services.keys.map { "\($0)" }.sorted().joined(separator: ", ")))"
     }
 
     /// The same as ``description``: a debugger's log is a log.

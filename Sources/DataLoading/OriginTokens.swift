@@ -2,21 +2,21 @@ public import AccessTokens
 public import Foundation
 import TokenServiceHTTP
 
-/// A service's tokens, bound to the servers that they are for.
+/// Tokens, bound to the servers that they are for.
 ///
 /// ```swift
 /// let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [apiURL]))
 /// ```
 ///
-/// A request to one of these origins carries the current token; a request to any other carries none. A redirect that
+/// A request to one of these origins carries the current token of its service; a request to any other carries none. A redirect that
 /// leaves the request's own origin takes no token along, wherever it leads. On Linux a request to a loopback origin without TLS is
 /// refused where the environment names a proxy for it, which would read the token (`http_proxy`, `all_proxy`), and `no_proxy` does
 /// not name the host.
 ///
 /// Source: RFC 9700 §4.9.1; RFC 6750 §5.3.
 public struct OriginTokens: Sendable {
-    let service: TokenService
-    let origins: Set<Origin>
+    /// What finds each origin's service, which is asked for at each request: nothing is kept here that could be let go.
+    let services: [Origin: @Sendable () -> TokenService]
 
     /// Binds the tokens of a service to origins.
     ///
@@ -25,25 +25,47 @@ public struct OriginTokens: Sendable {
     ///   - origins: URLs whose scheme, host and port count: `https`, or `http` to a loopback address.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
     public init(_ service: TokenService, for origins: [URL]) throws(DataLoadingError) {
-        var bound: Set<Origin> = []
+        var services: [Origin: @Sendable () -> TokenService] = [:]
         for url in origins {
-            guard let origin = Origin(url) else {
-                throw DataLoadingError(
-                    .invalidConfiguration, detail: "its URL must be http or https, with a host and without user and password")
-            }
-            guard origin.isPrivate else {
-                throw DataLoadingError(
-                    .invalidConfiguration, detail: "its URL must begin with https, or with http for a loopback address")
-            }
-            bound.insert(origin)
+            let origin = try Self.origin(of: url)
+            services[origin] = { service }
         }
-        self.service = service
-        self.origins = bound
+        self.services = services
     }
 
-    /// The token that a message carries; `nil` if it goes elsewhere, or is authenticated otherwise.
-    func token(for message: Message) async throws -> AccessToken? {
-        guard !message.hasLeftOrigin, !message.hasAuthorization, origins.contains(message.origin) else { return nil }
+    /// Binds the tokens of several keys to origins: a request carries the token of the key that its origin belongs to.
+    ///
+    /// - Parameters:
+    ///   - services: The services of all keys.
+    ///   - keys: The key of each URL, whose scheme, host and port count: `https`, or `http` to a loopback address.
+    /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct: also if one origin is
+    ///   given two keys.
+    public init<Key>(_ services: TokenServices<Key>, keys: [URL: Key]) throws(DataLoadingError) {
+        var bound: [Origin: Key] = [:]
+        for (url, key) in keys {
+            let origin = try Self.origin(of: url)
+            guard bound.updateValue(key, forKey: origin) ?? key == key else {
+                throw DataLoadingError(.invalidConfiguration, detail: "two of its URLs have one origin and different keys")
+            }
+        }
+        self.services = bound.mapValues { key in { services[key] } }
+    }
+
+    private static func origin(of url: URL) throws(DataLoadingError) -> Origin {
+        guard let origin = Origin(url) else {
+            throw DataLoadingError(
+                .invalidConfiguration, detail: "its URL must be http or https, with a host and without user and password")
+        }
+        guard origin.isPrivate else {
+            throw DataLoadingError(
+                .invalidConfiguration, detail: "its URL must begin with https, or with http for a loopback address")
+        }
+        return origin
+    }
+
+    /// The token that a message carries, and whose it is; `nil` if it goes elsewhere, or is authenticated otherwise.
+    func token(for message: Message) async throws -> (token: AccessToken, service: TokenService)? {
+        guard !message.hasLeftOrigin, !message.hasAuthorization, let service = services[message.origin]?() else { return nil }
         if message.origin.scheme != "https",
             let objection = EnvironmentProxy.objection(toPlainRequestTo: message.origin.host)
         {
@@ -58,6 +80,6 @@ public struct OriginTokens: Sendable {
         guard isSendable else {
             throw DataLoadingError(.unusableToken, detail: "it contains characters that a header can't carry")
         }
-        return token
+        return (token, service)
     }
 }

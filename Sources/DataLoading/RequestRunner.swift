@@ -15,7 +15,7 @@ struct RequestRunner: Sendable {
         var redirects = 0
         var isSecondAttempt = false
         while true {
-            let token = try await tokens?.token(for: message)
+            let found = try await tokens?.token(for: message), token = found?.token
             let response = try await session.send(message, with: token, limit: request.responseLimit, reporting: report)
             if let next = try message.redirected(by: response) {
                 redirects += 1
@@ -27,12 +27,12 @@ struct RequestRunner: Sendable {
                 message = next
                 continue
             }
-            guard let token, response.refusesToken else {
+            guard let token, let service = found?.service, response.refusesToken else {
                 try response.validate(hiding: token)
                 return response
             }
             // However many requests were refused with this token, the service drops it once and loads once.
-            await tokens?.service.invalidate(token)
+            await service.invalidate(token)
             guard !isSecondAttempt else { throw response.failure(hiding: token) }
             guard message.body?.isReplayable != false else { throw response.failure(.bodyNotReplayable, hiding: token) }
             isSecondAttempt = true

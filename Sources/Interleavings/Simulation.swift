@@ -11,35 +11,62 @@ public final class Simulation: Sendable {
     public let taskExecutor: any TaskExecutor
     /// The execution's clock; it starts at zero and jumps from deadline to deadline.
     public let clock: VirtualClock
+    /// Whether all code is driven, also code that takes nothing from here.
+    package let drivesEverything: Bool
     let engine: Engine
 
-    init(_ engine: Engine) {
+    init(_ engine: Engine, taskExecutor: (any TaskExecutor)? = nil, drivesEverything: Bool = false) {
         self.engine = engine
-        taskExecutor = PoolExecutor(engine)
+        self.drivesEverything = drivesEverything
+        self.taskExecutor = taskExecutor ?? PoolExecutor(engine)
         clock = VirtualClock(engine: engine)
     }
 
     /// Starts a task that the execution waits for.
     ///
-    /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. An error that it throws is the
-    /// task's result and does not fail the schedule; only the scenario's own errors and ``require(_:_:)`` do.
+    /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. If it throws an error and nothing
+    /// asks for its ``SpawnedTask/value`` or ``SpawnedTask/result``, the schedule fails at its end, with the code
+    /// ``ExplorationProblem/Code/unreadError``. If an error is in order, read it, catch it in the task or call
+    /// ``SpawnedTask/allowingError()``. A `CancellationError` doesn't count where the task was cancelled.
     ///
     /// - Parameters:
     ///   - name: Its name in reports; a second task of the same name becomes "name (2)".
     ///   - body: The task's work.
+    ///   - fileID: The file of the call, for an error that nothing reads.
+    ///   - line: The line of the call.
+    /// - Returns: The task, to wait for it, to read its result or to cancel it.
     @discardableResult
     public func spawn<Value: Sendable>(
-        _ name: String, _ body: @escaping @Sendable () async throws -> Value
-    ) -> Task<Value, any Error> {
+        _ name: String, _ body: @escaping @Sendable () async throws -> Value, fileID: StaticString = #fileID, line: Int = #line
+    ) -> SpawnedTask<Value> {
+        spawn(name, in: nil, at: "\(fileID):\(line)", body)
+    }
+
+    func spawn<Value: Sendable>(
+        _ name: String, in process: Int?, at place: String, _ body: @escaping @Sendable () async throws -> Value
+    ) -> SpawnedTask<Value> {
         let engine = engine
-        let (number, name) = engine.beginSpawning(name)
+        let (number, name) = engine.beginSpawning(name, in: process, at: place)
         let task = Task(executorPreference: taskExecutor) {
-            defer { engine.end(spawned: number) }
-            guard engine.records else { return try await body() }
-            return try await Simulation.$taskName.withValue(name) { try await engine.recording(name, body) }
+            engine.begin(spawned: number)
+            do {
+                let value = try await engine.work(name, body)
+                engine.end(spawned: number)
+                return value
+            } catch {
+                engine.end(spawned: number, throwing: error)
+                throw error
+            }
         }
         engine.didSpawn(number) { task.cancel() }
-        return task
+        return SpawnedTask(task: task, number: number, engine: engine)
+    }
+
+    /// Makes a process: tasks that can be frozen and killed together.
+    ///
+    /// - Parameter name: Its name in reports.
+    public func process(_ name: String) -> SimulatedProcess {
+        SimulatedProcess(name, of: self)
     }
 
     /// Makes an executor for an actor: each of its jobs is a step of its own, shown with the actor's name.
@@ -102,24 +129,34 @@ extension Simulation {
     ///   - event: What happened.
     ///   - task: The name of the task that did it; `nil`: the current spawned task or queue.
     public func log(_ event: @autoclosure () -> String, by task: String? = nil) {
-        engine.log(event(), by: task ?? Self.taskName)
+        engine.log(event(), by: task ?? engine.author(Self.taskName))
     }
 
     /// Fails the execution, as an error of the scenario would.
-    package func fail(_ message: String) {
-        let problem = ExplorationProblem(.requirement, detail: message)
+    package func fail(_ message: String, at place: String) {
+        engine.expectHome("#expect or #require")
+        let problem = ExplorationProblem(.requirement, detail: message, place: place)
         engine.fail(problem, by: Self.taskName, message)
     }
 
     /// Fails the execution unless a condition holds; may be called anywhere in it.
     ///
+    /// Shrinking takes two failures for the same if they come from the same place, whatever their messages say. Code that
+    /// checks several rules in one place can give each a line of its own.
+    ///
     /// - Parameters:
     ///   - condition: The condition that must hold.
     ///   - message: The reason of the failure, for the report.
+    ///   - fileID: The file of the requirement.
+    ///   - line: The line of the requirement.
     /// - Throws: An ``ExplorationProblem`` with the code ``ExplorationProblem/Code/requirement``.
-    public func require(_ condition: Bool, _ message: @autoclosure () -> String) throws {
+    public func require(
+        _ condition: Bool, _ message: @autoclosure () -> String, fileID: StaticString = #fileID, line: Int = #line
+    ) throws {
+        engine.expectHome("simulation.require")
+        engine.noteRequirement()
         guard !condition else { return }
-        let problem = ExplorationProblem(.requirement, detail: message())
+        let problem = ExplorationProblem(.requirement, detail: message(), place: "\(fileID):\(line)")
         engine.fail(problem, by: Self.taskName, problem.detail)
         throw problem
     }

@@ -20,7 +20,10 @@ public struct VirtualClock: Clock, Sendable {
     let engine: Engine
 
     /// The present time.
-    public var now: Instant { Instant(offset: engine.state.withLock { $0.now }) }
+    public var now: Instant {
+        engine.expectHome("simulation.clock")
+        return Instant(offset: engine.state.withLock { $0.now })
+    }
     /// One nanosecond; the clock itself has any precision.
     public var minimumResolution: Duration { .nanoseconds(1) }
 

@@ -10,6 +10,7 @@ struct ExplorationEnvironment: Equatable {
     var schedules: Int?
     var seed: UInt64?
     var replay: Schedule?
+    var time: TimeModel?
 
     init(_ variables: [String: String]) throws(Problem) {
         if let text = variables["INTERLEAVINGS_SCHEDULES"] {
@@ -30,6 +31,12 @@ struct ExplorationEnvironment: Equatable {
                     description: "INTERLEAVINGS_REPLAY expects a schedule as a report prints it, such as 0.2.1, not '\(text)'")
             }
             replay = schedule
+        }
+        if let text = variables["INTERLEAVINGS_TIME"] {
+            guard let model = ["whenIdle": TimeModel.whenIdle, "anytime": .anytime][text] else {
+                throw Problem(description: "INTERLEAVINGS_TIME expects 'whenIdle' or 'anytime', not '\(text)'")
+            }
+            time = model
         }
     }
 

@@ -20,7 +20,8 @@ import Foundation
 /// - A failing exploration is one issue with the report as its comment and the diagram (SVG) as its attachment; run
 ///   `swift test --attachments-path DIRECTORY` to keep the file.
 /// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported.
-/// - The environment overrides the code: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it;
+/// - The environment overrides the code: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it, and
+///   `INTERLEAVINGS_TIME` (`whenIdle` or `anytime`) sets the model of time;
 ///   `INTERLEAVINGS_SCHEDULES` and `INTERLEAVINGS_SEED` set the number of schedules and the seed. The seed `random` makes a
 ///   fresh one, which the report names.
 public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
@@ -41,28 +42,38 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
     ) async throws {
         let settings = try ExplorationEnvironment(ProcessInfo.processInfo.environment)
         // An inner suite or a test sets only what differs.
-        let outer = Overrides.current
-        let overrides = Overrides(
-            schedules: settings.schedules ?? schedules ?? outer.schedules, seed: settings.seed ?? seed ?? outer.seed,
-            replay: settings.replay)
+        var overrides = Overrides.current
+        overrides.schedules = settings.schedules ?? schedules ?? overrides.schedules
+        overrides.seed = settings.seed ?? seed ?? overrides.seed
+        overrides.replay = settings.replay
+        overrides.time = settings.time
         let issues: IssueHandlingTrait = .compactMapIssues { issue in
             guard let simulation = Simulation.current else { return issue }
-            simulation.fail("\(issue)")
+            simulation.fail(Self.reason(of: issue), at: issue.sourceLocation.map { "\($0.fileID):\($0.line)" } ?? "")
             return nil
         }
+        let applied = overrides
         try await issues.provideScope(for: test, testCase: testCase) {
             do {
-                try await Overrides.$current.withValue(overrides) { try await function() }
+                try await Overrides.$current.withValue(applied) { try await function() }
             } catch let failure as ScheduleFailure {
                 report(failure, of: test)
             }
         }
     }
 
+    /// Returns an expectation's comment and its expression with the values, without the severity of an issue.
+    private static func reason(of issue: Issue) -> String {
+        (issue.comments.map(\.rawValue) + ["\(issue.kind)"]).joined(separator: ": ")
+    }
+
     private func report(_ failure: ScheduleFailure, of test: Test) {
         Attachment.record(failure.svg, named: "schedule.svg", sourceLocation: test.sourceLocation)
-        let replay = "Or, without editing: INTERLEAVINGS_REPLAY='\(failure.schedule)' swift test --filter '\(test.name)'"
-        Issue.record("\(failure)\n\(replay)", sourceLocation: test.sourceLocation)
+        let replay =
+            "Or, without editing: \(failure.time == .anytime ? "INTERLEAVINGS_TIME=anytime " : "")INTERLEAVINGS_REPLAY='\(failure.schedule)' swift test --filter '\(test.name)'"
+        let place = (failure.underlying as? ExplorationProblem).map(\.place) ?? ""
+        let required = place.isEmpty ? "" : "\nRequired at \(place)."
+        Issue.record("\(failure)\n\(replay)\(required)", sourceLocation: test.sourceLocation)
     }
 }
 

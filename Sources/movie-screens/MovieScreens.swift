@@ -11,7 +11,7 @@ struct MovieScreens {
         once, with one token of one service, and one is closed while it loads.
 
         It brings its own servers, on this machine, and needs no network. Without an
-        argument it tells the story; --help, -h prints this.
+        argument it tells the story. --help or -h prints this.
         """
 
     @MainActor

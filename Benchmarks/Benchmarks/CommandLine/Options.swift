@@ -6,6 +6,8 @@ struct Options: Sendable {
     var printsJSON = false
     var checks = false
     var writesDocs = false
+    /// A file with what `--json` printed, to draw the plots from.
+    var redrawn: String?
     var asksForHelp = false
 
     static let help = """
@@ -17,6 +19,7 @@ struct Options: Sendable {
           --json          the figures as JSON instead of tables
           --check         end with status 1 if a ratio is more than a quarter above its recorded bound, twice
           --write-docs    renew the tables and plots of Docs/Performance.md; run it in the package's directory
+          --redraw FILE   draw the plots of Docs/Performance.md again, from what --json printed; measures nothing
           --help          this text
         """
 
@@ -34,6 +37,9 @@ struct Options: Sendable {
                     throw Problem(description: "No suite has '\(name)' in its name; --help lists the suites.")
                 }
                 filters.append(name)
+            case "--redraw":
+                guard let file = arguments.popFirst() else { throw Problem(description: "--redraw needs a file.") }
+                redrawn = file
             case "--quick": isQuick = true
             case "--json": printsJSON = true
             case "--check": checks = true

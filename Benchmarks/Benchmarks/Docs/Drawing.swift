@@ -1,16 +1,16 @@
 import Foundation
 
-/// The SVG elements of the plots, readable on light and on dark pages.
+/// The SVG elements of the plots, readable on light and on dark pages, and on a phone: no wider than they must be.
 struct Drawing {
     /// Colours with good contrast on white and black, which colour-blind readers can tell apart too.
     static let colours = ["#3b82f6", "#d97706", "#7c7c8a", "#a855f7", "#0d9488", "#64748b"]
 
     private var elements: [String] = []
-    let width: Double
-    let height: Double
+    private let width = 480.0
+    private let height: Double
 
-    init(width: Double, height: Double) {
-        (self.width, self.height) = (width, height)
+    init(height: Double) {
+        self.height = height
     }
 
     enum Anchor: String { case start, middle, end }
@@ -28,10 +28,10 @@ struct Drawing {
             #"<rect x="\#(r(x))" y="\#(r(y))" width="\#(r(width))" height="\#(r(height))" rx="2" fill="\#(colour)"/>"#)
     }
 
-    mutating func path(_ points: [(x: Double, y: Double)], colour: String) {
+    mutating func path(_ points: [(x: Double, y: Double)], colour: String, hasPoints: Bool) {
         let text = points.map { "\(r($0.x)),\(r($0.y))" }.joined(separator: " ")
         elements.append(#"<polyline points="\#(text)" fill="none" stroke="\#(colour)" stroke-width="2"/>"#)
-        for point in points {
+        for point in points where hasPoints {
             elements.append(#"<circle cx="\#(r(point.x))" cy="\#(r(point.y))" r="3" fill="\#(colour)"/>"#)
         }
     }
@@ -42,12 +42,13 @@ struct Drawing {
         role="img">
         <style>
         .t { font: 13px system-ui, sans-serif; fill: #24292f } .h { font: 600 14px system-ui, sans-serif; fill: #24292f }
-        .s { font: 11px system-ui, sans-serif; fill: #57606a } .g { stroke: #d0d7de; stroke-width: 1 }
-        .q { stroke: #24292f; stroke-width: 1.5 }
+        .s { font: 11px system-ui, sans-serif; fill: #57606a } .a { font: italic 12px system-ui, sans-serif; fill: #57606a }
+        .g { stroke: #d0d7de; stroke-width: 1 } .q { stroke: #24292f; stroke-width: 1.5 } .b { fill: #ffffff }
         @media (prefers-color-scheme: dark) {
-        .t, .h { fill: #e6edf3 } .s { fill: #9da7b3 } .g { stroke: #3d444d } .q { stroke: #e6edf3 }
+        .t, .h { fill: #e6edf3 } .s, .a { fill: #9da7b3 } .g { stroke: #3d444d } .q { stroke: #e6edf3 } .b { fill: #0d1117 }
         }
         </style>
+        <rect class="b" width="100%" height="100%" rx="6"/>
         \(elements.joined(separator: "\n"))
         </svg>
 

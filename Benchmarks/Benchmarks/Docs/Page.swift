@@ -12,9 +12,7 @@ enum Page {
         var text = try String(contentsOfFile: path, encoding: .utf8)
         for table in tables { text = try replacing(table.id, in: text, with: table.markdown) }
         text = try replacing("machine", in: text, with: "Measured on: \(machine).")
-        for (name, svg) in plots(of: tables) {
-            try svg.write(toFile: "Docs/\(name).svg", atomically: true, encoding: .utf8)
-        }
+        try redraw(from: tables)
         try text.write(toFile: path, atomically: true, encoding: .utf8)
     }
 
@@ -26,32 +24,52 @@ enum Page {
         return text.replacingCharacters(in: start.upperBound..<end.lowerBound, with: "\n\(new)\n")
     }
 
+    /// Draws the plots again, from a run that `--json` has printed.
+    static func redraw(from tables: [Table]) throws {
+        for (name, svg) in plots(of: tables) {
+            try svg.write(toFile: "Docs/\(name).svg", atomically: true, encoding: .utf8)
+        }
+    }
+
     private static func plots(of tables: [Table]) -> [(name: String, svg: String)] {
-        var plots: [(String, String)] = []
-        if var hits = tables.first(where: { $0.id == "hit" }) {
-            // Hundreds of times as long as the others, whose bars would vanish beside it.
-            hits.rows.removeAll { $0.name == "stage 3, awaited" }
-            let title = "A cached hit: multiples of ours (median and quartiles)"
-            plots.append(("performance-hit", BarPlot(hits.multiples, column: "it ÷ ours", title: title).svg))
+        func plot(_ id: String, _ draw: (Table) -> String) -> (String, String)? {
+            tables.first { $0.id == id }.map { ("performance-\(id.prefix { $0 != "-" })", draw($0)) }
         }
-        if let misses = tables.first(where: { $0.id == "miss-group" }) {
-            plots.append(
-                (
-                    "performance-miss",
-                    LinePlot(
-                        misses, columns: ["ours ÷ bare tasks", "ours ÷ Task.value", "ours ÷ stage 3"],
-                        title: "One miss: our time for each caller ÷ theirs, by the number of callers in a task group"
-                    ).svg
-                ))
-        }
-        if let refresh = tables.first(where: { $0.id == "refresh" }) {
-            let base = "TokenService, no expiry"
-            let names = refresh.rows.map(\.name).filter { $0 != base }
-            let lines = refresh.turned(columns: ["p50.0", "p90.0", "p99.0", "p99.9", "p99.99", "highest"], dividedBy: base)
-            let title = "Latency of 64 tasks' calls ÷ ours without expiry, by percentile"
-            plots.append(("performance-refresh", LinePlot(lines, columns: names, title: title).svg))
-        }
-        return plots
+        return [plot("hit", hits), plot("miss-group", misses), plot("refresh", latencies)].compactMap(\.self)
+    }
+
+    private static func hits(_ table: Table) -> String {
+        // Hundreds of times as long as the others, whose bars would vanish beside it.
+        let long = "stage 3, awaited"
+        var shown = table
+        shown.rows.removeAll { $0.name == long }
+        let multiple = table.value(long, "ours ÷ it").map { Int((1 / $0.median).rounded()) } ?? 0
+        return BarPlot(
+            shown.multiples, column: "it ÷ ours", title: "A cached hit, compared with ours",
+            axis: "time of one hit ÷ ours: median (quartiles); lower is better",
+            notes: ["Left out, since its bar would dwarf the others: \(long), \(multiple) ×."]
+        ).svg
+    }
+
+    private static func misses(_ table: Table) -> String {
+        let columns = ["ours ÷ bare tasks", "ours ÷ Task.value", "ours ÷ stage 3"]
+        var labels = LinePlot.Labels(
+            title: "One miss that all callers share", x: "callers, in one task group",
+            y: "our time for each caller ÷ theirs; below 1 ours is faster",
+            notes: ["Medians. The table has the quartiles, and callers in tasks of their own."])
+        labels.ends["ours ÷ Task.value"] = "ends at 10,000: more callers take minutes"
+        return LinePlot(table, columns: columns, labels).svg
+    }
+
+    private static func latencies(_ table: Table) -> String {
+        let base = "TokenService, no expiry"
+        let names = table.rows.map(\.name).filter { $0 != base }
+        let lines = table.turned(columns: ["p50.0", "p90.0", "p99.0", "p99.9", "p99.99", "highest"], dividedBy: base)
+        let labels = LinePlot.Labels(
+            title: "Latency while tokens expire", x: "percentile of 64 tasks' calls",
+            y: "latency ÷ that of a TokenService whose token never expires",
+            notes: ["“highest” is one call of each run; one was delayed without expiries, too.", "The table has the loads."])
+        return LinePlot(lines, columns: names, shape: .steps, labels).svg
     }
 }
 

@@ -17,5 +17,5 @@ func timed(_ body: () async throws -> Void) async rethrows -> Duration {
     return start.duration(to: .now)
 }
 
-/// Keeps a value from being optimised away.
+/// Keeps a value from being optimised away; of this module, since a foreign generic function would need a larger closure around it.
 @inline(never) func use<Value>(_ value: Value) {}

@@ -14,6 +14,11 @@ struct Bound: Sendable {
         Bound(table: "hit", row: "stage 3, pipelined", column: "ours ÷ it", limit: 0.2),
         Bound(table: "contended-hit-8", row: "floor: lock, copy, clock", column: "ours ÷ it", limit: 1.25),
         Bound(table: "contended-hit-8", row: "naive actor", column: "ours ÷ it", limit: 0.75),
+        Bound(table: "keys-hit", row: "services[key]", column: "allocations", limit: 0),
+        // A lock, and a dictionary's lookup.
+        Bound(table: "keys-hit", row: "the service itself", column: "ours ÷ it", limit: 4),
+        // A service of its own takes 1.7 KiB.
+        Bound(table: "keys-size", row: "100000", column: "memory of a key", limit: 2_304),
         Bound(table: "callback-hit", row: "stage 3", column: "ours ÷ it", limit: 0.5),
         Bound(table: "allocations", row: "TokenService", column: "each", limit: 0),
         Bound(table: "allocations", row: "cachedToken", column: "each", limit: 0),

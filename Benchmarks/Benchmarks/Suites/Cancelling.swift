@@ -1,4 +1,5 @@
 import AccessTokens
+import BenchmarkSubjects
 
 extension Suite {
     /// Some waiters are cancelled and the others answered, compared with all answered.

@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
+import BenchmarkSubjects
 import RaceGallery
 
 /// The object that the positive control allocates.

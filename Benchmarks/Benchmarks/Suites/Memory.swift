@@ -3,6 +3,7 @@ import AccessTokensDispatch
 import Dispatch
 import RaceGallery
 import AccessTokensTesting
+import BenchmarkSubjects
 
 extension Suite {
     /// What one more caller or handler that waits keeps allocated.

@@ -1,4 +1,5 @@
 import AccessTokens
+import BenchmarkSubjects
 import RaceGallery
 import Synchronization
 

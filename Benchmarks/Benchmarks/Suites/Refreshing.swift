@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
+import BenchmarkSubjects
 import RaceGallery
 import Synchronization
 

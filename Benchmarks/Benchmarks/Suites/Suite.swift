@@ -6,6 +6,7 @@ struct Suite: Sendable {
     static let all: [Suite] = [
         // First: what earlier suites leave to be freed would be counted.
         Suite(name: "memory", run: memory),
+        Suite(name: "keys", run: keys),
         Suite(name: "hit", run: hits),
         Suite(name: "callback-hit", run: callbackHits),
         Suite(name: "contended-hit", run: contendedHits),

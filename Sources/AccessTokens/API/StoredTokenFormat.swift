@@ -111,7 +111,7 @@ package enum StoredTokenFormat {
         }
     }
 
-    private struct Token: Codable {
+    struct Token: Codable {
         let value: String
         let tokenType: String
         let lifetime: Span?
@@ -136,7 +136,7 @@ package enum StoredTokenFormat {
     }
 
     /// A duration in whole numbers, exactly; one that 64 bits of seconds cannot count (292 billion years) is cut to them.
-    private struct Span: Codable {
+    struct Span: Codable {
         let seconds: Int64
         let attoseconds: Int64
 

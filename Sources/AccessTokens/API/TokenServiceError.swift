@@ -85,25 +85,25 @@ extension TokenServiceError: CustomStringConvertible {
     private var explanation: String {
         switch code {
         case .loadFailed where remedy == .signIn:
-            "The grant was refused for good: sign in again and call replace(with:)."
+            "The authorization server refused the grant. Sign in again, and call replace(with:)."
         case .loadFailed where remedy == .signInOrRegistration:
-            "The grant or the client's own credentials were refused, and the server does not say which; the service tries "
-                + "again, slowly."
+            "The server refused the grant or the client's own credentials, and does not say which. Sign in again, or correct "
+                + "the credentials. The service tries again after pauses of about a minute."
         case .loadFailed where remedy == .programChange:
-            "Loading a token failed in a way that only a change of the program can mend."
+            "Loading a token failed. Trying again does not help: the program has to be changed."
         case .loadFailed where remedy == .clientRegistration:
-            "The client's own credentials were refused: correct them; the service keeps trying, slowly."
+            "The server refused the client's own credentials. Correct them. The service tries again after pauses of about a minute."
         case .loadFailed: "Loading a token failed."
-        case .loadTimedOut: "The loader took too long: give its transport a limit below RefreshPolicy.loadTimeout."
-        case .deadlineExceeded: "No token within the caller's own limit; the load goes on for others."
-        case .reset: "The service was reset while the caller waited: sign in, then ask again."
-        case .tokenExpiredOnArrival: "The loaded token had already expired: check its lifetime and the server's clock."
+        case .loadTimedOut: "The loader took too long. Give its transport a limit below RefreshPolicy.loadTimeout."
+        case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load goes on for other callers."
+        case .reset: "The service was reset while the caller waited. Sign in, then ask again."
+        case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
         case .tokenRejectedBefore: "The authorization server returned a token that was refused before."
         case .tooManyInvalidations:
-            "Fresh tokens were refused one after the other: check audience and scope at the resource server."
-        case .storeFailed: "The token store failed or took too long: see that it is unlocked and can be written."
+            "Fresh tokens were refused one after the other. Check the audience and the scope that the resource server expects."
+        case .storeFailed: "The token store failed or took too long. Check that it is unlocked and can be written."
         case .loaderWaitsForItself:
-            "A loader asked its own service for a token and would wait for itself: send its request without one."
+            "A loader asked its own service for a token, and would wait for itself. Send its request without a token."
         default: code.description
         }
     }

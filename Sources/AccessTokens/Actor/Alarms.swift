@@ -88,8 +88,10 @@ extension TokenService {
 
 /// Any clock, opened once: what is left is a closure for each of its two uses.
 struct ServiceClock: Sendable {
-    /// Where the default clock was opened; it is read directly, since every hit pays for a reading.
-    private let origin: ContinuousClock.Instant?
+    /// Whether it is the default clock, which is read directly, since every hit pays for a reading.
+    private let isContinuousClock: Bool
+    /// Where the default clock was opened.
+    private let origin: ContinuousClock.Instant
     /// Whether sleeps on it are the runtime's own.
     let isSystemClock: Bool
     private let elapsed: @Sendable () -> Duration
@@ -100,7 +102,8 @@ struct ServiceClock: Sendable {
     }
 
     private init<C: Clock<Duration>>(opening clock: C, at start: C.Instant) {
-        origin = clock is ContinuousClock ? start as? ContinuousClock.Instant : nil
+        isContinuousClock = clock is ContinuousClock
+        origin = start as? ContinuousClock.Instant ?? .now
         isSystemClock = clock is ContinuousClock || clock is SuspendingClock
         elapsed = { start.duration(to: clock.now) }
         sleep = { try await clock.sleep(until: start.advanced(by: $0), tolerance: nil) }
@@ -112,7 +115,7 @@ struct ServiceClock: Sendable {
 
     /// The time since the clock was opened.
     func now() -> Duration {
-        if let origin { origin.duration(to: .now) } else { elapsed() }
+        isContinuousClock ? origin.duration(to: .now) : elapsed()
     }
 
     /// Waits for a time; `false` at once when the task is cancelled.

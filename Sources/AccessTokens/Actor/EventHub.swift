@@ -1,22 +1,25 @@
 import TokenServiceConcurrency
 
 /// Hands every event to every subscriber, each with a bounded buffer of its own.
-final class EventHub: Sendable {
+final class EventHub<Event: Sendable>: Sendable {
     private struct Subscribers {
         var next = 0
-        var streams: [(id: Int, continuation: AsyncStream<TokenEvent>.Continuation)] = []
+        var streams: [(id: Int, continuation: AsyncStream<Event>.Continuation)] = []
     }
 
     private let subscribers = Lock(Subscribers())
+    /// Whether there ever was one: asked first, since in a generic type each look at the streams resolves their types.
+    private let wasUsed = Lock(false)
 
     deinit {
-        for stream in current { stream.finish() }
+        if wasUsed.withLock({ $0 }) { for stream in current { stream.finish() } }
     }
 
     /// A stream of the events from now on; a slow reader loses the oldest.
-    func subscribe(bufferingNewest limit: Int) -> AsyncStream<TokenEvent> {
+    func subscribe(bufferingNewest limit: Int) -> AsyncStream<Event> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: TokenEvent.self, bufferingPolicy: .bufferingNewest(max(limit, 1)))
+            of: Event.self, bufferingPolicy: .bufferingNewest(max(limit, 1)))
+        wasUsed.withLock { $0 = true }
         let id = subscribers.withLock { subscribers in
             subscribers.next += 1
             subscribers.streams.append((subscribers.next, continuation))
@@ -28,13 +31,15 @@ final class EventHub: Sendable {
         return stream
     }
 
-    /// Only the actor sends, one event at a time, so every subscriber sees the same order.
-    func send(_ event: TokenEvent) {
+    /// A service sends one event at a time, so every subscriber sees its events in the same order.
+    ///
+    /// - Parameter event: Made only if there is a subscriber.
+    func send(_ event: @autoclosure () -> Event) {
         // Outside the lock: resuming a reader may call its executor, which is foreign code.
-        for stream in current { stream.yield(event) }
+        if wasUsed.withLock({ $0 }) { for stream in current { stream.yield(event()) } }
     }
 
-    private var current: [AsyncStream<TokenEvent>.Continuation] {
-        subscribers.withLock { $0.streams.map(\.continuation) }
+    private var current: [AsyncStream<Event>.Continuation] {
+        subscribers.withLock { $0.streams.map { $0.continuation } }
     }
 }

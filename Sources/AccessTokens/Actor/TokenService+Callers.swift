@@ -5,7 +5,7 @@ extension TokenService {
     ///
     /// Reads a copy that every change renews before its callers are answered. Any thread may call it at any time.
     public nonisolated var cachedToken: AccessToken? {
-        let (token, expiry) = lobby.withLock { ($0.snapshot.cached?.token, $0.snapshot.cached?.expiry) }
+        let (token, expiry) = lobby.withLock { ($0.snapshot.token, $0.snapshot.expiry) }
         return expiry.map { clock.now() < $0 } ?? true ? token : nil
     }
 
@@ -34,7 +34,7 @@ extension TokenService {
     @usableFromInline
     package nonisolated func lookUp() -> (token: AccessToken?, generation: Int) {
         let (token, nothingDueUntil, generation) = lobby.withLock {
-            ($0.snapshot.cached?.token, $0.snapshot.nothingDueUntil, $0.snapshot.generation)
+            ($0.snapshot.token, $0.snapshot.nothingDueUntil, $0.snapshot.generation)
         }
         guard let token else { return (nil, generation) }
         // The clock after the copy: a token read earlier is never judged by a time before it.
@@ -52,7 +52,7 @@ extension TokenService {
         return (token, seen.generation, seen.publication)
     }
 
-    /// The first caller in the soft window starts the refresh, and doesn't wait for it.
+    /// The first caller starts the refresh, or the look at the shared store, and doesn't wait for it.
     private nonisolated func claimRefresh(at now: Duration) {
         guard lobby.withLock({ $0.claimRefresh(at: now) }) else { return }
         Task.detached(executorPreference: executor, priority: Task.currentPriority) {
@@ -128,17 +128,17 @@ extension TokenService {
         return try joining.mapError { dated($0, at: clock.now()) }.get()
     }
 
-    /// Every caller with a place must come here: the place stays taken until its caller has seen its answer.
+    /// Every caller with a place must come here: the lobby keeps an answer until the caller has collected it.
     private nonisolated(nonsending) func wait(at place: Place) async throws -> AccessToken {
         defer { endWaiting() }
-        return try await withTaskCancellationHandler {
-            try await CallerContinuation.suspend { continuation in
-                let answer = lobby.withLock { $0.suspend(.caller(continuation), at: place) }
-                if let answer { continuation.resume(with: answer) }
+        await withTaskCancellationHandler {
+            await CallerContinuation.suspend { continuation in
+                if !lobby.withLock({ $0.suspend(.caller(continuation), at: place) }) { continuation.resume() }
             }
         } onCancel: {
             leave(place, with: CancellationError())
         }
+        return try lobby.withLock { $0.collectAnswer(at: place) }.get()
     }
 
     private nonisolated func leave(_ place: Place, with error: any Error) {

@@ -48,16 +48,22 @@ extension TokenService {
 
     /// The replacement itself.
     package func put(_ token: AccessToken) -> Fence {
-        fence { $0.replace(with: token, at: $1) }
+        noteFence(token)
+        guard let lender else { return fence { $0.replace(with: token, at: $1) } }
+        // First the grant: a load that this fence starts must not use the old one.
+        let lent = lender.signIn(token)
+        return fence(lent) { $0.replace(with: token.with(refreshToken: nil), at: $1) }
     }
 
     /// The reset itself.
     package func signOut() -> Fence {
-        fence { $0.reset(at: $1) }
+        noteFence(nil)
+        return fence(lender?.signOut()) { $0.reset(at: $1) }
     }
 
     /// The end of every pause.
     package func endPauses() {
+        session?.noteRetry()
         step { $0.retryNow(at: $1) }
     }
 
@@ -65,15 +71,16 @@ extension TokenService {
     package struct Fence: Sendable {
         let discarded: AccessToken?
         let end: SingleResult<SessionChange>?
+        /// The part of the grant that other services use, too.
+        let lent: SingleResult<SessionChange>?
     }
 
     /// Waits for the store's part; to be called once for each fence.
     package nonisolated func end(of fence: Fence) async -> SessionChange {
-        let discarded = [fence.discarded].compactMap { $0 }
-        guard let change = try? await fence.end?.value() else {
-            return SessionChange(discarded: discarded, storeFailure: nil)
-        }
-        return SessionChange(discarded: discarded + change.discarded, storeFailure: change.storeFailure)
+        var discarded = [fence.discarded].compactMap { $0 }
+        let changes = [try? await fence.end?.value(), try? await fence.lent?.value()].compactMap { $0 }
+        for change in changes { discarded += change.discarded }
+        return SessionChange(discarded: discarded, storeFailure: changes.lazy.compactMap(\.storeFailure).first)
     }
 
     // MARK: Time

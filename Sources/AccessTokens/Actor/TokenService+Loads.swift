@@ -1,46 +1,62 @@
 import TokenServiceConcurrency
 
 extension TokenService {
+    /// Work whose tasks may ask a service for a token.
+    enum Work: Equatable {
+        case flight(Int)
+        case operation(Int)
+    }
+
+    /// A load that has not ended.
+    struct RunningLoad {
+        let flight: Int
+        let task: Task<Void, Never>
+        var priority: TaskPriority
+    }
+
     /// Starts a load in a task of its own, which keeps the service alive until it ends.
     ///
     /// Detached: no caller's task-locals or cancellation reach it. Registered before anything suspends: a second caller
     /// finds it. Only the loader runs on its executor, so that nothing else ever waits behind it.
     func start(_ flight: Machine.Flight) {
+        if let session { return share(flight, by: session) }
         let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
         let membership = self.membership(of: .flight(flight.id))
-        let task = Task.detached(executorPreference: executor, priority: priority) { [loader, loadExecutor] in
+        let task = Task.detached(executorPreference: executor, priority: priority) { [loader, loadExecutor, clock] in
             let result = await LoadMembership.$current.withValue(membership) {
                 await Result {
                     try await withTaskExecutorPreference(loadExecutor) {
-                        try await loader.loadToken(replacing: flight.previous, unlessEnded: membership)
+                        // The machine may have slept meanwhile: a load that nothing waits for spends nothing.
+                        guard clock.now() < flight.deadline else { throw NotSent() }
+                        return try await loader.loadToken(replacing: flight.previous, unlessEnded: membership)
                     }
                 }
             }
             await self.finish(flight.id, with: result)
         }
-        loads[flight.id] = RunningLoad(task: task, priority: priority)
+        loads.append(RunningLoad(flight: flight.id, task: task, priority: priority))
     }
 
     private func finish(_ flight: Int, with result: Result<AccessToken, any Error>) {
-        loads[flight] = nil
+        loads.removeAll { $0.flight == flight }
         switch result {
         case .success(let token): step { $0.loaded(token, by: flight, at: $1) }
         case .failure(let error):
             let salvaged = (error as? SalvagedGrant)?.grant
-            let cause = (error as? SalvagedGrant)?.reason ?? error
-            let failure = cause as? any TokenLoadFailure
-            // Another service's sign-out is over when its user has signed in again, which this one isn't told.
-            let isForeignReset = (cause as? TokenServiceError)?.code == .reset
-            let remedy = isForeignReset ? .retry : failure?.remedy ?? .retry
-            let wrapped = TokenServiceError(.loadFailed, underlying: cause, remedy: remedy)
-            step { $0.failed(wrapped, salvaged: salvaged, retryAfter: failure?.retryAfter, by: flight, at: $1) }
+            let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
+            step { machine, now in
+                // The load hasn't failed, it began too late: callers get the time-out.
+                if error is NotSent { machine.elapse(to: now) }
+                machine.failed(wrapped, salvaged: salvaged, retryAfter: retryAfter, by: flight, at: now)
+            }
         }
     }
 
     /// The membership that the tasks of a flight or an operation carry while something may wait for it.
     func membership(of work: Work) -> LoadMembership {
-        let membership = memberships[work] ?? LoadMembership(of: self)
-        memberships[work] = membership
+        if let (_, membership) = memberships.first(where: { $0.work == work }) { return membership }
+        let membership = LoadMembership(of: self)
+        memberships.append((work, membership))
         return membership
     }
 
@@ -49,15 +65,13 @@ extension TokenService {
         guard !memberships.isEmpty else { return }
         let flight = machine.state.runningFlight.map { Work.flight($0.id) }
         let operation = machine.storage.isLate ? nil : machine.storage.operations.first.map { Work.operation($0.id) }
-        for (work, membership) in memberships where work != flight && work != operation {
-            membership.end()
-            memberships[work] = nil
-        }
+        for (work, membership) in memberships where work != flight && work != operation { membership.end() }
+        memberships.removeAll { $0.membership.hasEnded }
     }
 
     /// Cancels a load from outside the actor: its handlers are the loader's own code, and may be slow.
     func cancel(_ flight: Int) {
-        guard let task = loads[flight]?.task else { return }
+        guard let task = loads.first(where: { $0.flight == flight })?.task else { return }
         Task.detached(executorPreference: executor) { task.cancel() }
     }
 
@@ -69,8 +83,11 @@ extension TokenService {
 
     /// A caller that is more urgent than the load makes the load as urgent.
     func raisePriority(to priority: TaskPriority) {
-        guard let flight = machine.state.flight?.id, let load = loads[flight], load.priority < priority else { return }
-        loads[flight]?.priority = priority
+        guard let flight = machine.state.flight?.id, let index = loads.firstIndex(where: { $0.flight == flight }),
+            loads[index].priority < priority
+        else { return }
+        loads[index].priority = priority
+        let load = loads[index]
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             load.task.escalatePriority(to: priority)
         } else {
@@ -82,11 +99,23 @@ extension TokenService {
 
 extension TokenLoader {
     /// Loads, unless the load was given up before its turn came on its executor: an old grant must not be used any more.
-    @concurrent fileprivate func loadToken(
+    @concurrent func loadToken(
         replacing previous: AccessToken?, unlessEnded membership: LoadMembership
     ) async throws -> AccessToken {
         guard !membership.hasEnded else { throw CancellationError() }
         return try await loadToken(replacing: previous)
+    }
+}
+
+extension TokenServiceError {
+    /// What callers get for what a loader threw, and when the server wishes to be asked again.
+    static func wrapping(_ error: any Error) -> (TokenServiceError, retryAfter: Duration?) {
+        let cause = (error as? SalvagedGrant)?.reason ?? error
+        let failure = cause as? any TokenLoadFailure
+        // Another service's sign-out is over when its user has signed in again, which this one isn't told.
+        let isForeignReset = (cause as? TokenServiceError)?.code == .reset
+        let remedy = isForeignReset ? .retry : failure?.remedy ?? .retry
+        return (TokenServiceError(.loadFailed, underlying: cause, remedy: remedy), failure?.retryAfter)
     }
 }
 

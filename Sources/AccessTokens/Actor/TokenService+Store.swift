@@ -35,7 +35,8 @@ extension TokenService {
         do {
             switch operation.kind {
             case .load: return (try await store.load(), nil)
-            case .save: if let stored { try await store.save(stored) }
+            case .save:
+                if let stored { try await store.save(stored) }
             case .remove:
                 try await store.remove()
                 // It is gone, but the program must not be told that there was nothing to revoke.
@@ -48,6 +49,15 @@ extension TokenService {
     }
 
     private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
+        var outcome = outcome
+        if var displaced = session?.takeDisplaced() {
+            // A fence that came after this operation may have been written with it; it has handed over the token that was saved here.
+            displaced.removeAll { $0.reason != .superseded && operation.saves($0.token) }
+            if displaced.last.map({ $0.reason != .superseded }) ?? false {
+                outcome.found = displaced.popLast().map { StoredToken($0.token, received: .distantPast) }
+            }
+            handOver(displaced)
+        }
         var error = outcome.error.map { TokenServiceError(.storeFailed, underlying: $0) }
         var found: Machine.Found?
         if let stored = outcome.found {
@@ -59,6 +69,11 @@ extension TokenService {
             found = (stored.token, Self.bounded(age))
         }
         step { [found, error] in $0.storeEnded(found: found, error: error, at: $1) }
+    }
+
+    /// Gives the program what sign-ins and sign-outs have put aside in a shared store, unless the service has had it.
+    func handOver(_ displaced: [DiscardedGrant]) {
+        for grant in displaced { step { machine, _ in machine.displaced(grant) } }
     }
 
     /// A date from far away must not overflow a duration; what is older than any token, or of no age, is old enough.
@@ -73,11 +88,19 @@ extension TokenService {
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
     }
 
+    /// The store of a shared grant has to hear of a sign-in, or of a sign-out, before any load that begins after it.
+    func noteFence(_ token: AccessToken?) {
+        guard let session else { return }
+        session.note(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)
+    }
+
     /// An operation that cuts off what began before; the store has a part in it.
-    func fence(_ event: (inout Machine, Duration) -> AccessToken?) -> Fence {
+    func fence(
+        _ lent: SingleResult<SessionChange>? = nil, _ event: (inout Machine, Duration) -> AccessToken?
+    ) -> Fence {
         let number = machine.generation + 1, end = SingleResult<SessionChange>()
         if store != nil { fences[number] = end }
-        return Fence(discarded: step(event), end: store == nil ? nil : end)
+        return Fence(discarded: step(event), end: store == nil ? nil : end, lent: lent)
     }
 
     /// The store has done its part of these fences, or failed to in time.

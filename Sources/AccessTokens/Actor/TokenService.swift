@@ -13,23 +13,12 @@ import Foundation
 /// let token = try await tokens.retrieveToken()
 /// ```
 ///
-/// Create one for each token that a program needs (each audience, scope or user) and share it: every method may be called
-/// from anywhere at any time. What is decided lives in a pure state machine; the actor performs its effects. The first
-/// event to reach the actor wins. Callers find a token, join a running load and leave it under a lock, without the actor.
+/// Create one for each token that a program needs and share it, or let ``TokenServices`` make one for each audience, scope or user.
+/// Every method may be called from anywhere at any time. What is decided lives in a pure state machine; the actor performs its
+/// effects. The first event to reach the actor wins. Callers find a token, join a running load and leave it under a lock, without
+/// the actor.
 public actor TokenService {
     typealias Machine = StateMachine
-
-    /// Work whose tasks may ask a service for a token.
-    enum Work: Hashable {
-        case flight(Int)
-        case operation(Int)
-    }
-
-    /// A load that has not ended.
-    struct RunningLoad {
-        let task: Task<Void, Never>
-        var priority: TaskPriority
-    }
 
     /// Where time limits and visits to the actor run; `nil`: on the default pool.
     package nonisolated let executor: (any TaskExecutor)?
@@ -38,17 +27,25 @@ public actor TokenService {
     nonisolated let clock: ServiceClock
     /// What callers see and where they wait, without coming in.
     nonisolated let lobby = Lock(Lobby<Waiter>())
-    nonisolated let hub = EventHub()
+    nonisolated let hub = EventHub<TokenEvent>()
     let loader: any TokenLoader
     let store: (any TokenStore)?
-    let wallClock: @Sendable () -> Date
+    /// The grant that it shares with other services; then it is also the ``store``.
+    let session: SharedSession?
+    nonisolated let wallClock: @Sendable () -> Date
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
     /// Wake the service when a time limit has passed.
     nonisolated let alarms: Alarms
     private(set) var machine: Machine
-    var loads: [Int: RunningLoad] = [:]
+    var loads: [RunningLoad] = []
     /// What the tasks of the current flight carry, and those of a store's operation that no flight waits for.
-    var memberships: [Work: LoadMembership] = [:]
+    var memberships: [(work: Work, membership: LoadMembership)] = []
+    /// Who has its grant, if other services use it, too.
+    let lender: (any GrantLender)?
+    /// Where it says when it could be let go; `nil`: nothing asks.
+    private let tether: (any ServiceTether)?
+    /// The machine's ``StateMachine/restsFrom``, as it was said last.
+    private var restsFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
     var fences: [Int: SingleResult<SessionChange>] = [:]
 
@@ -69,43 +66,113 @@ public actor TokenService {
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)? = nil,
         loader: some TokenLoader
     ) {
+        self.init(
+            policy: policy, store: store, environment: environment, onDiscard: onDiscard, loader: loader, tether: nil, lender: nil
+        )
+    }
+
+    /// The same for a service that is one of many.
+    init(
+        policy: RefreshPolicy, store: (any TokenStore)?, environment: Environment,
+        onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, loader: any TokenLoader, tether: (any ServiceTether)?,
+        lender: (any GrantLender)?, shared: (store: any SharedTokenStore, sharing: TokenSharing)? = nil
+    ) {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
         clock = ServiceClock(environment.clock)
         alarms = Alarms(clock: clock, executor: executor)
         self.loader = loader
-        self.store = store
+        session = shared.map { [clock] in SharedSession($0.store, $0.sharing, clock: clock, environment: environment) }
+        self.store = session ?? store
         self.onDiscard = onDiscard
+        self.tether = tether
+        self.lender = lender
         wallClock = environment.wallClock
-        machine = Machine(policy: policy, isRepeatable: loader.isRepeatable, hasStore: store != nil, seed: environment.seed)
+        machine = Machine(
+            policy: policy, isRepeatable: loader.isRepeatable, hasStore: self.store != nil, isShared: shared != nil,
+            checkEvery: shared?.sharing.checkEvery, seed: environment.seed)
     }
 
     /// The one door to the state: an event goes in, its effects are performed.
+    ///
+    /// Only the calls of the two closures are generic, so that a program has the rest of it once.
     ///
     /// - Parameter admission: Gives the caller a place, if it is to wait, before others can join behind it.
     func step<Decision: Sendable, Outcome: Sendable>(
         _ event: (inout Machine, Duration) -> Decision, admission: (Decision, inout Lobby<Waiter>) -> Outcome
     ) -> Outcome {
+        let now = closeLobby()
+        let decision = event(&machine, now)
+        let step = conclude(at: now)
+        // The snapshot first: a caller that is resumed afterwards, and asks again, must see what this event decided.
+        let (opening, outcome) = lobby.withLock { lobby in
+            let answered = lobby.open(step.snapshot, answering: step.answer)
+            let outcome = admission(decision, &lobby)
+            return (Opening(answered: answered, late: lobby.expire(at: now)), outcome)
+        }
+        perform(step, opening, at: now)
+        return outcome
+    }
+
+    func step<Decision: Sendable>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
+        step(event) { decision, _ in decision }
+    }
+
+    /// What an event has brought about.
+    private struct Step {
+        let effects: [Machine.Effect]
+        let snapshot: Snapshot
+        /// At most one: afterwards no caller waits.
+        var answer: Lobby<Waiter>.Answer?
+    }
+
+    /// Those who wait no longer.
+    private struct Opening {
+        let answered: WaiterQueue<Waiter>
+        let late: [Waiter]
+    }
+
+    private func closeLobby() -> Duration {
         let now = clock.now()
         let (joined, isAwaited) = lobby.withLock { $0.close() }
         machine.callersJoined(joined, isAwaited: isAwaited)
-        let decision = event(&machine, now)
-        let effects = machine.takeEffects()
-        var answer: Lobby<Waiter>.Answer?
-        for case .answer(let result) in effects { answer = result.mapError { dated($0, at: now) } }
-        // The snapshot first: a caller that is resumed below, and asks again, must see what this event decided.
-        let (answered, outcome, late) = lobby.withLock { [answer, snapshot = machine.snapshot] lobby in
-            (lobby.open(snapshot, answering: answer), admission(decision, &lobby), lobby.expire(at: now))
-        }
+        return now
+    }
+
+    private func conclude(at now: Duration) -> Step {
+        let (effects, snapshot) = machine.conclude()
+        var step = Step(effects: effects, snapshot: snapshot)
+        for case .answer(let result) in effects { step.answer = result.mapError { dated($0, at: now) } }
+        return step
+    }
+
+    private func perform(_ step: Step, _ opening: Opening, at now: Duration) {
         endMemberships()
-        for effect in effects {
-            // At most one answer: afterwards no caller waits.
-            if case .answer = effect, let answer { answered.forEach { $0.resume(with: answer) } }
+        for effect in step.effects {
+            if case .answer = effect, let answer = step.answer { opening.answered.forEach { $0.resume(with: answer) } }
             perform(effect, at: now)
         }
-        for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
-        if let deadline = machine.nextDeadline { wake(at: deadline) } else { alarms.wakeNoMore() }
-        return outcome
+        for waiter in opening.late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
+        if let deadline = step.snapshot.nextDeadline { wake(at: deadline) } else { alarms.wakeNoMore() }
+        if let tether { tell(tether, at: now) }
+    }
+
+    private func tell(_ tether: any ServiceTether, at now: Duration) {
+        let moment = restMoment
+        guard moment != restsFrom else { return }
+        restsFrom = moment
+        tether.changed(restingIn: moment.map { max($0 - now, .zero) })
+    }
+
+    /// From when on it could be let go; the store of a shared grant may still need it although the machine doesn't.
+    private var restMoment: Duration? {
+        guard let session, let moment = machine.restsFrom else { return machine.restsFrom }
+        return session.restsFrom.map { max($0, moment) }
+    }
+
+    private func announce(_ event: TokenEvent) {
+        hub.send(event)
+        tether?.announce(event)
     }
 
     private func perform(_ effect: Machine.Effect, at now: Duration) {
@@ -115,13 +182,9 @@ public actor TokenService {
         case .perform(let operation): perform(operation, at: now)
         case .endFences(let numbers, let found, let error): end(numbers, found: found, error: error)
         case .discard(let grant): discard(grant)
-        case .announce(let event): hub.send(event.mapError { dated($0, at: now) })
+        case .announce(let event): announce(event.mapError { dated($0, at: now) })
         case .answer: break
         }
-    }
-
-    func step<Decision: Sendable>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
-        step(event) { decision, _ in decision }
     }
 
     /// Tells the moment of the next attempt on the wall clock.
@@ -131,21 +194,5 @@ public actor TokenService {
         var error = error
         error.retryAt = wallTime?.addingTimeInterval(wait)
         return error
-    }
-}
-
-/// What a service says of itself: neither its token nor its loader and store, which are the program's own and may hold secrets.
-///
-/// It is also what makes a dump safe at any moment: a mirror reads an actor's state from outside the actor.
-extension TokenService: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type's name.
-    public nonisolated var description: String { "TokenService" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public nonisolated var debugDescription: String { description }
-
-    /// A mirror of the description alone.
-    public nonisolated var customMirror: Mirror {
-        Mirror(self, children: ["description": description], displayStyle: .class, ancestorRepresentation: .suppressed)
     }
 }

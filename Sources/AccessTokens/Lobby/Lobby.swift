@@ -15,12 +15,16 @@ extension TokenService {
         private var joined = 0
         /// Those who wait for the load; empty while there is none to join.
         private(set) var waiters = WaiterQueue<Waiter>()
-        /// Callers that have a place and are about to suspend, and what they get instead if an answer is quicker.
-        private var notYetSuspended: [Place: Answer?] = [:]
+        /// How many of them come for their answer themselves; a batch of callbacks is called with it.
+        private var callers = 0
+        /// Answers for callers that have not come for them yet, the oldest first.
+        private var answers: [(answer: Answer, lastPlace: Place, callers: Int)] = []
+        /// The same for those who left, each with an answer of its own.
+        private var leavers: [Place: Answer] = [:]
         /// When callers with a limit of their own leave.
         private var limits = LimitHeap<Place>()
 
-        /// Whether the caller is to start a refresh: the first one in the soft window is.
+        /// Whether the caller is to start what is due, a refresh or a look at the shared store: the first one is.
         mutating func claimRefresh(at now: Duration) -> Bool {
             snapshot.claimRefresh(at: now)
         }
@@ -40,7 +44,7 @@ extension TokenService {
         mutating func admit(priority: TaskPriority, until limit: Duration? = nil) -> Place {
             urgency = max(urgency, priority)
             let place = waiters.append()
-            notYetSuspended[place] = .some(nil)
+            callers += 1
             if let limit { limits.insert(place, at: limit) }
             return place
         }
@@ -51,21 +55,35 @@ extension TokenService {
             _ = waiters.append(waiter)
         }
 
-        /// The caller suspends; otherwise this is its answer.
-        mutating func suspend(_ waiter: Waiter, at place: Place) -> Answer? {
-            if let answer = notYetSuspended.removeValue(forKey: place) ?? nil { return answer }
+        /// Whether the caller is to suspend, because it has not been answered yet.
+        mutating func suspend(_ waiter: Waiter, at place: Place) -> Bool {
             waiters.fill(place, with: waiter)
-            return nil
         }
 
-        /// A caller leaves with an answer of its own; `nil`: it has not suspended, or has been answered.
+        /// What the caller gets who was at this place; each must come for it, once, when it is resumed.
+        mutating func collectAnswer(at place: Place) -> Answer {
+            if let answer = leavers.removeValue(forKey: place) { return answer }
+            guard let index = answers.firstIndex(where: { place <= $0.lastPlace }) else {
+                // Not reached: a caller is resumed after its answer was put here.
+                return .failure(CancellationError())
+            }
+            answers[index].callers -= 1
+            return answers[index].callers > 0 ? answers[index].answer : answers.remove(at: index).answer
+        }
+
+        /// A caller leaves with an answer of its own, unless it has one; `nil`: it isn't to be resumed.
         mutating func leave(_ place: Place, with answer: Answer) -> Waiter? {
-            let waiter = waiters.remove(place)
-            if waiters.count == 0 { limits = LimitHeap() }
             // The first answer counts.
-            if case .some(nil) = notYetSuspended[place] { notYetSuspended[place] = answer }
+            guard waiters.holds(place) else { return nil }
+            let waiter = waiters.remove(place)
+            callers -= 1
+            leavers[place] = answer
+            if waiters.count == 0 { limits = LimitHeap() }
             return waiter
         }
+
+        /// How many callers have yet to collect their answers.
+        var uncollectedAnswers: Int { answers.reduce(leavers.count) { $0 + $1.callers } }
 
         /// When the next caller runs out of time; `nil`: none does.
         var nextLimit: Duration? { limits.earliest }
@@ -92,7 +110,8 @@ extension TokenService {
             isOpen = true
             if answer != nil || waiters.count == 0 { urgency = .background }
             guard let answer else { return WaiterQueue() }
-            notYetSuspended = notYetSuspended.mapValues { $0 ?? answer }
+            if callers > 0 { answers.append((answer, waiters.lastID, callers)) }
+            callers = 0
             limits = LimitHeap()
             return waiters.takeAll()
         }
@@ -102,9 +121,16 @@ extension TokenService {
 extension TokenService {
     /// What callers see without coming in: the token to hand out or the load to join, and the fence they stand behind.
     struct Snapshot: Sendable {
-        private(set) var cached: CachedToken? {
-            didSet { nothingDueUntil = Self.nextDueTime(of: cached) }
+        /// The token to hand out, until it expires; nearly every call copies it, and one deadline, and nothing else.
+        let token: AccessToken?
+        /// From then on it is not handed out; `nil`: until the next change.
+        let expiry: Duration?
+        /// From when on the first caller starts a refresh, or a look at the shared store; `nil`: none does.
+        private(set) var refreshFrom: Duration? {
+            didSet { nothingDueUntil = Self.nextDueTime(expiry, refreshFrom) }
         }
+        /// Until then the token is handed out and nothing else is to be done: the one comparison of nearly every call.
+        private(set) var nothingDueUntil: Duration
         let generation: Int
         /// The number of the token that is handed out, which no other has; `nil` if there is none.
         let publication: Int?
@@ -112,43 +138,41 @@ extension TokenService {
         let joinableUntil: Duration?
         /// When time alone next changes something for those who wait; `nil`: it doesn't.
         let nextDeadline: Duration?
-        /// Until then the token is handed out and nothing else is to be done: the one comparison of nearly every call.
-        private(set) var nothingDueUntil: Duration
 
         init(
             cached: CachedToken?, generation: Int, publication: Int? = nil, joinableUntil: Duration? = nil,
             nextDeadline: Duration? = nil
         ) {
-            self.cached = cached
+            token = cached?.token
+            expiry = cached?.expiry
+            refreshFrom = cached?.refreshFrom
+            nothingDueUntil = Self.nextDueTime(cached?.expiry, cached?.refreshFrom)
             self.generation = generation
             self.publication = publication
             self.joinableUntil = joinableUntil
             self.nextDeadline = nextDeadline
-            nothingDueUntil = Self.nextDueTime(of: cached)
         }
 
         /// The token, if it may be handed out at this time.
         func token(at now: Duration) -> AccessToken? {
-            guard let cached, cached.isValid(at: now) else { return nil }
-            return cached.token
+            expiry.map { now < $0 } ?? true ? token : nil
         }
 
-        /// Whether the caller is to start a refresh: the first one in the soft window is.
+        /// Whether the caller is to start what is due: the first one is.
         mutating func claimRefresh(at now: Duration) -> Bool {
             guard isRefreshDue(at: now) else { return false }
-            cached?.refreshFrom = nil
+            refreshFrom = nil
             return true
         }
 
-        /// Whether the first caller to claim a refresh gets it now.
+        /// Whether the first caller to claim a refresh, or a look, gets it now.
         func isRefreshDue(at now: Duration) -> Bool {
-            cached?.isRefreshDue(at: now) ?? false
+            refreshFrom.map { $0 <= now } ?? false
         }
 
-        private static func nextDueTime(of cached: CachedToken?) -> Duration {
-            guard let cached else { return .zero }
+        private static func nextDueTime(_ expiry: Duration?, _ refreshFrom: Duration?) -> Duration {
             let never = Duration(secondsComponent: .max, attosecondsComponent: 0)
-            return min(cached.expiry ?? never, cached.refreshFrom ?? never)
+            return min(expiry ?? never, refreshFrom ?? never)
         }
     }
 }
@@ -156,10 +180,17 @@ extension TokenService {
 extension TokenService.StateMachine {
     /// The part of the state that callers need; no refresh is due while one runs.
     var snapshot: TokenService.Snapshot {
-        var cached = state.cached
-        if state.flight != nil { cached?.refreshFrom = nil }
-        var limit: Duration?
-        if case .loading(let flight) = state { limit = flight.deadline }
+        var cached: TokenService.CachedToken?, limit: Duration?
+        switch state {
+        case .empty: break
+        case .fresh(let token):
+            cached = token
+            if let nextCheck { cached?.refreshFrom = min(token.refreshFrom ?? nextCheck, nextCheck) }
+        case .loading(let flight): limit = flight.deadline
+        case .refreshing(let token as TokenService.CachedToken?, _), .stalled(let token, _):
+            cached = token
+            cached?.refreshFrom = nil
+        }
         return TokenService.Snapshot(
             cached: cached, generation: generation, publication: cached == nil ? nil : publications, joinableUntil: limit,
             nextDeadline: nextDeadline)
@@ -167,8 +198,8 @@ extension TokenService.StateMachine {
 
     /// The next moment at which time alone changes something for those who wait; `nil`: there is none.
     var nextDeadline: Duration? {
-        var deadlines = [storage.nextDeadline].compactMap { $0 }
-        if let flight = state.runningFlight, flight.isLoading { deadlines.append(flight.deadline) }
-        return deadlines.min()
+        let ofStore = storage.nextDeadline
+        guard let flight = state.runningFlight, flight.isLoading else { return ofStore }
+        return min(ofStore ?? flight.deadline, flight.deadline)
     }
 }

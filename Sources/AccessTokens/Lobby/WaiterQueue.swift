@@ -4,9 +4,13 @@
 /// most waiters it held at once.
 struct WaiterQueue<Waiter> {
     /// A waiter's place; the ticket tells it from a later waiter in the same slot.
-    struct ID: Hashable, Sendable {
+    ///
+    /// Places compare by the order in which they were taken.
+    struct ID: Hashable, Comparable, Sendable {
         fileprivate let slot: Int
         fileprivate let ticket: Int
+
+        static func < (one: ID, other: ID) -> Bool { one.ticket < other.ticket }
     }
 
     fileprivate struct Slot {
@@ -25,6 +29,9 @@ struct WaiterQueue<Waiter> {
 
     /// How many wait.
     private(set) var count = 0
+
+    /// The place that was taken last, also if it is free by now.
+    var lastID: ID { ID(slot: Self.none, ticket: tickets) }
 
     /// Takes the place at the end; the waiter may be given later with ``fill(_:with:)``.
     mutating func append(_ waiter: Waiter? = nil) -> ID {
@@ -45,9 +52,11 @@ struct WaiterQueue<Waiter> {
         return ID(slot: index, ticket: tickets)
     }
 
-    /// Puts a waiter at a place, unless the place has been removed.
-    mutating func fill(_ id: ID, with waiter: Waiter) {
-        if holds(id) { slots[id.slot].waiter = waiter }
+    /// Puts a waiter at a place, unless the place has been removed; returns whether it did.
+    mutating func fill(_ id: ID, with waiter: Waiter) -> Bool {
+        guard holds(id) else { return false }
+        slots[id.slot].waiter = waiter
+        return true
     }
 
     /// Removes a waiter; `nil` if it has been removed before.
@@ -80,7 +89,8 @@ struct WaiterQueue<Waiter> {
         }
     }
 
-    private func holds(_ id: ID) -> Bool {
+    /// Whether the place is still taken.
+    func holds(_ id: ID) -> Bool {
         slots.indices.contains(id.slot) && slots[id.slot].ticket == id.ticket
     }
 }
@@ -97,9 +107,10 @@ extension TokenService {
 }
 
 extension TokenService.Waiter {
+    /// Wakes the caller, who finds this answer in the lobby; calls the callbacks with it.
     func resume(with result: Result<AccessToken, any Error>) {
         switch self {
-        case .caller(let continuation): continuation.resume(with: result)
+        case .caller(let continuation): continuation.resume()
         case .callback(let answer): answer(result)
         }
     }
@@ -109,21 +120,24 @@ extension TokenService.Waiter {
 ///
 /// The check costs an allocation and a longer frame for each caller (`Docs/Performance.md`).
 ///
+/// It carries no value: a caller that is resumed collects its answer under the lobby's lock. A task that is resumed before it has
+/// suspended reads the continuation's value without synchronization that Thread Sanitizer sees (swiftlang/swift#57803).
+///
 /// Invariant: it is resumed exactly once. It stands in one place of the lobby's ``WaiterQueue``. The function that takes it out
 /// of there resumes it: `leave` takes it alone, `open` with all others. If its place is already gone in `suspend`, it is
 /// resumed at once.
 @safe struct CallerContinuation: Sendable {
     #if DEBUG
-    private let continuation: CheckedContinuation<AccessToken, any Error>
+    private let continuation: CheckedContinuation<Void, Never>
     #else
-    private let continuation: UnsafeContinuation<AccessToken, any Error>
+    private let continuation: UnsafeContinuation<Void, Never>
     #endif
 
-    func resume(with result: Result<AccessToken, any Error>) {
+    func resume() {
         #if DEBUG
-        continuation.resume(with: result)
+        continuation.resume()
         #else
-        unsafe continuation.resume(with: result)
+        unsafe continuation.resume()
         #endif
     }
 
@@ -131,11 +145,11 @@ extension TokenService.Waiter {
     @inline(__always)
     static func suspend(
         isolation: isolated (any Actor)? = #isolation, _ body: (CallerContinuation) -> Void
-    ) async throws -> AccessToken {
+    ) async {
         #if DEBUG
-        try await withCheckedThrowingContinuation { body(CallerContinuation(continuation: $0)) }
+        await withCheckedContinuation { body(CallerContinuation(continuation: $0)) }
         #else
-        try await unsafe withUnsafeThrowingContinuation { unsafe body(CallerContinuation(continuation: $0)) }
+        await unsafe withUnsafeContinuation { unsafe body(CallerContinuation(continuation: $0)) }
         #endif
     }
 }

@@ -20,7 +20,7 @@ extension TokenService {
                 policy.refreshStart(forLifetime: $0, refreshIn: token.refreshIn, jitter: jitter).map { start + $0 }
             }
             // Slow loads and hasty servers must not make a loop: every token rests a quarter of what is left, or 30 s.
-            let rest = expiry.map { min(max($0 - now, .zero) / 4, RefreshPolicy.shortestRefreshPause) } ?? .zero
+            let rest = Self.rest(until: expiry, at: now)
             refreshStart = wish.map { max($0, now + rest) }
             refreshFrom = refreshStart
         }
@@ -51,6 +51,15 @@ extension TokenService {
                 refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: failures, jitter: random.jitter())
             }
             return error
+        }
+
+        /// Another service refreshes: the next look comes later.
+        mutating func rest(at now: Duration) {
+            refreshFrom = expiry == nil ? nil : now + Self.rest(until: expiry, at: now)
+        }
+
+        private static func rest(until expiry: Duration?, at now: Duration) -> Duration {
+            expiry.map { min(max($0 - now, .zero) / 4, RefreshPolicy.shortestRefreshPause) } ?? .zero
         }
 
         /// A person asked to try again: the next refresh is put off no longer.

@@ -14,7 +14,7 @@ extension TokenService.StateMachine {
         /// A token is handed out; no load. In its soft window a caller starts one (→ `refreshing`); it expires or is
         /// refused (→ `empty`).
         case fresh(CachedToken)
-        /// A token is handed out while one load runs ahead of its expiry. The load ends (→ `fresh`); the token expires
+        /// A token is handed out while one load runs ahead of its expiry, or the shared store is looked at. That ends (→ `fresh`); the token expires
         /// or is refused first (→ `loading`: callers join the running load).
         case refreshing(CachedToken, Flight)
         /// A load that must not be repeated has exceeded its limit: none other starts until it ends (→ `fresh`,
@@ -114,7 +114,7 @@ extension TokenService.StateMachine {
 
     /// What a flight does.
     enum Phase: Sendable {
-        /// The store is asked for the token of an earlier run; the loader comes after it.
+        /// The store is asked for a token, of an earlier run or of another service; the loader comes after it, if at all.
         case restoring
         /// The loader is at work.
         case loading
@@ -127,6 +127,11 @@ extension TokenService.StateMachine {
 extension TokenService.StateMachine.Flight {
     var isLoading: Bool {
         if case .loading = phase { true } else { false }
+    }
+
+    /// Whether it asks a store, and no server yet.
+    var isLook: Bool {
+        if case .restoring = phase { true } else { false }
     }
 
     /// Its load begins, at once or after the store has been asked.

@@ -9,6 +9,10 @@ extension TokenService {
     struct StateMachine: Sendable {
         let policy: RefreshPolicy
         let isRepeatable: Bool, hasStore: Bool
+        /// Whether a load reads and writes the store by itself, since the store is shared.
+        let isShared: Bool
+        /// How long after one look at the shared store a hit starts another; `nil`: hits start none.
+        let checkEvery: Duration?
         private(set) var state = State.empty
         private(set) var grant = Grant()
         /// Loads given up (fenced or timed out) that have not ended.
@@ -19,9 +23,8 @@ extension TokenService {
         private(set) var storage = StoreQueue()
         /// Whether the store has yet to say what an earlier run left.
         private(set) var isRestorePending: Bool
-        // Three answers to “is this out of date?”. Of an event: its `generation`. Of a caller: whether it saw one from before the
-        // last reset. Of a flight: whether something was published or fenced off since its start; then an abandoned one's
-        // token, and the current one's failure, mean nothing.
+        // “Is this out of date?” Of an event: its `generation`. Of a caller: whether it saw one from before the last reset. Of a
+        // flight: whether something was published or fenced off since; then a late token or failure means nothing.
 
         /// How many fences (resets and replacements) there were.
         private(set) var generation = 0
@@ -32,39 +35,33 @@ extension TokenService {
         /// Whether any caller waits for the flight of `loading`, as the lobby says at each event; none does in another state.
         private var isAwaited = false
         private var flights = 0, loads = 0
+        /// From when on a service that shares its grant may look at the store although it pauses.
+        private var nextLook = Duration.zero
+        /// From when on a hit starts a look at the shared store; `nil`: none does.
+        private(set) var nextCheck: Duration?
         private var random: SplitMix64
         private var effects: [Effect] = []
 
-        init(policy: RefreshPolicy, isRepeatable: Bool, hasStore: Bool = false, seed: UInt64) {
+        init(
+            policy: RefreshPolicy, isRepeatable: Bool, hasStore: Bool = false, isShared: Bool = false,
+            checkEvery: Duration? = nil, seed: UInt64
+        ) {
             self.policy = policy
             self.isRepeatable = isRepeatable
             self.hasStore = hasStore
-            isRestorePending = hasStore
+            self.isShared = isShared
+            self.checkEvery = checkEvery
+            isRestorePending = hasStore && !isShared
             random = SplitMix64(seed: seed)
         }
     }
 }
 
 extension TokenService.StateMachine {
-    /// What the actor must do, in this order.
-    enum Effect: Sendable {
-        case start(Flight)
-        case cancel(flight: Int)
-        /// The store's turn: one operation at a time.
-        case perform(StoreQueue.Operation)
-        /// The store has done a fence's part, or won't in time; `found` was in the store and unknown.
-        case endFences([Int], found: AccessToken?, TokenServiceError?)
-        /// Give a grant to the program, to be revoked.
-        case discard(DiscardedGrant)
-        /// Answer all who wait.
-        case answer(Result<AccessToken, TokenServiceError>)
-        case announce(TokenEvent)
-    }
-
-    /// Hands over the effects of the last event.
-    mutating func takeEffects() -> [Effect] {
+    /// Hands over the effects of the last event, and what callers see from now on.
+    mutating func conclude() -> (effects: [Effect], snapshot: TokenService.Snapshot) {
         defer { effects = [] }
-        return effects
+        return (effects, snapshot)
     }
 
     /// - Parameter generation: That of what the event is about; events of what a fence cut off are not sent.
@@ -90,13 +87,6 @@ extension TokenService.StateMachine {
     }
 
     // MARK: Time
-
-    /// Compares the deadlines with the time: the token's, the load's, then the store's.
-    mutating func elapse(to now: Duration) {
-        expireToken(at: now)
-        timeOutFlight(at: now)
-        timeOutStore(at: now)
-    }
 
     mutating func expireToken(at now: Duration) {
         if let cached = state.cached, !cached.isValid(at: now) { state.dropToken() }
@@ -154,7 +144,7 @@ extension TokenService.StateMachine {
             state.addCallers(callers)
             return nil
         case .empty:
-            if let error = obstacle(at: now) { return .failure(error) }
+            if let error = obstacle(at: now) { return look(callers, at: now) ? nil : .failure(error) }
             if !isRestorePending {
                 state = .loading(startLoad(of: newFlight(callers: callers, at: now), .loadStarted, at: now))
             } else if storage.isLate {
@@ -166,10 +156,11 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A caller noticed that the current token is in its soft window.
+    /// A caller noticed that the current token is in its soft window, or that the shared store was looked at too long ago.
     mutating func refreshAhead(at now: Duration) {
         elapse(to: now)
-        guard case .fresh(var cached) = state, cached.isRefreshDue(at: now) else { return }
+        guard case .fresh(var cached) = state else { return }
+        guard cached.isRefreshDue(at: now) else { return check(beside: cached, at: now) }
         if abandoned.count > RefreshPolicy.abandonedFlights {
             cached.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: random.jitter())
             state = .fresh(cached)
@@ -178,10 +169,27 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Why no load may start now.
-    private func obstacle(at now: Duration) -> TokenServiceError? {
-        if let error = backOff.obstacle(at: now) ?? rejections.obstacle(at: now) { return error }
-        return abandoned.count > RefreshPolicy.abandonedFlights ? TokenServiceError(.loadTimedOut) : nil
+    /// A token is good, but another service may have signed out, or have brought a later one.
+    private mutating func check(beside cached: CachedToken, at now: Duration) {
+        guard nextCheck.map({ $0 <= now }) ?? false else { return }
+        let flight = newFlight(.restoring, callers: 0, at: now)
+        state = .refreshing(cached, flight)
+        effects.append(.start(flight))
+    }
+
+    /// The shared store has been looked at, or could not be: a hit starts the next look an interval later.
+    private mutating func checked(at now: Duration) {
+        nextCheck = checkEvery.map { now + $0 }
+    }
+
+    /// No load may start, but another service may have brought a token; looks at the shared store for it, once a second at most.
+    private mutating func look(_ callers: Int, at now: Duration) -> Bool {
+        guard isShared, nextLook <= now else { return false }
+        nextLook = now + RefreshPolicy.lookPause
+        let flight = newFlight(.restoring, callers: callers, at: now)
+        state = .loading(flight)
+        effects.append(.start(flight))
+        return true
     }
 
     private mutating func newFlight(_ phase: Phase = .loading, callers: Int, at now: Duration) -> Flight {
@@ -223,16 +231,73 @@ extension TokenService.StateMachine {
         }
     }
 
+    /// A flight of a shared grant ended.
+    ///
+    /// Nothing is given up here: what the record no longer has was spent, or handed over by who replaced it.
+    mutating func shared(_ outcome: SharedFlight.Ending.Outcome, by id: Int, at now: Duration) {
+        checked(at: now)
+        if case .failed(let failure) = outcome {
+            // A salvaged grant is in the record already.
+            let isCostly = failure.salvaged != nil
+            return failed(failure.error, retryAfter: failure.retryAfter, isCostly: isCostly, by: id, at: now)
+        }
+        expireToken(at: now)
+        defer { elapse(to: now) }
+        guard case (var flight, let isCurrent)? = end(id) else { return }
+        switch outcome {
+        case .token(let token, let age, let isAdopted):
+            flight.start = now - age
+            flight.isCostly = !isAdopted && token.refreshToken != nil
+            _ = grant.put(token, .replaced)
+            storage.shared(token)
+            accept(token, of: flight, isCurrent: isCurrent, isAdopted: isAdopted, at: now)
+        case .newGrant:
+            backOff = BackOff()
+            goOn(after: flight, at: now)
+        case .gaveUp where isCurrent: goOn(after: flight, at: now)
+        case .gaveUp, .failed: break
+        case .signedOut:
+            _ = grant.put(nil, .signedOut)
+            _ = endSession()
+        }
+    }
+
+    /// A sign-in or a sign-out that the store heard of late put a grant aside there.
+    mutating func displaced(_ last: DiscardedGrant) {
+        if last.reason == .superseded {
+            // A sign-in that another service's has overtaken: callers go on with that one.
+            if last.token.refreshToken != nil { discard(last) }
+            if state.cached?.token.isSameGrant(as: last.token) ?? false { state.dropToken() }
+        } else if !storage.isKnown(last.token) {
+            discard(grant.giveUp(last.token, last.reason))
+        }
+    }
+
+    /// A flight of a shared grant ended without a result: callers who have come meanwhile need a load, unless it has to wait.
+    private mutating func goOn(after flight: Flight, at now: Duration) {
+        if var cached = state.cached {
+            // A look beside a good token says nothing about its refresh.
+            guard flight.isLoading else { return }
+            cached.rest(at: now)
+            state.install(cached)
+        } else if let error = obstacle(at: now) {
+            answerWaiters(.failure(error))
+        } else if isAwaited {
+            state = .loading(startLoad(of: newFlight(callers: flight.callers, at: now), .loadStarted, at: now))
+        }
+    }
+
     /// A load threw; `salvaged` is a new grant that came with the failure.
     mutating func failed(
-        _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, by id: Int, at now: Duration
+        _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, isCostly: Bool = false, by id: Int,
+        at now: Duration
     ) {
         expireToken(at: now)
         defer { elapse(to: now) }
         let wasStalled = state.isStalled
         guard case (var flight, let isCurrent)? = end(id, bringing: salvaged) else { return }
+        flight.isCostly = isCostly || salvaged != nil
         if let salvaged {
-            flight.isCostly = true
             if keep(salvaged, bringsToken: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
         }
         guard isCurrent else { return }
@@ -252,7 +317,7 @@ extension TokenService.StateMachine {
 
     /// A token is in hand: it answers those who wait and is handed out from now on, if it is good for that.
     private mutating func accept(
-        _ token: AccessToken, of flight: Flight, isCurrent: Bool, isGiven: Bool = false, at now: Duration
+        _ token: AccessToken, of flight: Flight, isCurrent: Bool, isGiven: Bool = false, isAdopted: Bool = false, at now: Duration
     ) {
         switch TokenService.Arrival(token, by: flight, at: now, in: self).verdict(random: &random) {
         case .keep(let cached): state.install(cached)
@@ -266,7 +331,7 @@ extension TokenService.StateMachine {
         backOff = BackOff()
         var event = flight
         if !isCurrent { event.callers = state.flight?.callers ?? 0 }
-        if !isGiven { announce(.loadSucceeded, event) }
+        if !isGiven { announce(isAdopted ? .restored : .loadSucceeded, event) }
         answerWaiters(.success(token))
     }
 
@@ -309,8 +374,8 @@ extension TokenService.StateMachine {
         rejections.remember(token, at: now)
         guard state.cached?.token.value == token.value else { return }
         state.dropToken()
-        // A load that already runs is joined, not repeated, so it was not caused by this.
-        if state.flight == nil { rejections.markNextLoad() }
+        // A load that already runs is joined, not repeated, so it was not caused by this; one that follows a look is.
+        if state.flight.map(\.isLook) ?? true { rejections.markNextLoad() }
         announce(.invalidated)
     }
 
@@ -318,21 +383,27 @@ extension TokenService.StateMachine {
     @discardableResult
     mutating func reset(at now: Duration) -> AccessToken? {
         elapse(to: now)
+        let (fenced, dropped) = endSession()
+        if hasStore { enqueue(.remove, fence: generation, handsOver: true, at: now) }
+        if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
+        return dropped
+    }
+
+    private mutating func endSession() -> (fenced: Flight?, dropped: AccessToken?) {
         let fenced = fence()
         lastReset = generation
         let dropped = discard(grant.put(nil, .signedOut))
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
-        if hasStore { enqueue(.remove, fence: generation, handsOver: true, at: now) }
-        if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
-        return dropped
+        return (fenced, dropped)
     }
 
     /// A new token for the same principal; returns what was given up.
     @discardableResult
     mutating func replace(with token: AccessToken, at now: Duration) -> AccessToken? {
         elapse(to: now)
-        let isStoreUnknown = isRestorePending
+        checked(at: now)
+        let isStoreUnknown = isRestorePending || isShared
         let fenced = fence()
         let dropped = discard(grant.put(token, .replaced))
         announce(.replaced)

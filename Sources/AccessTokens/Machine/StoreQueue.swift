@@ -25,12 +25,22 @@ struct StoreQueue: Sendable {
         var handsOver = false
         /// Whether nothing waits for it any longer: its deadline has passed, or that of one before it.
         var isLate = false
+
+        func saves(_ token: AccessToken) -> Bool {
+            if case .save(let saved, _) = kind { saved.isSameGrant(as: token) } else { false }
+        }
     }
 
     private(set) var operations: [Operation] = []
     private var count = 0
     /// What the store may have that the service knows: what it found or wrote there last, and what it failed to write since.
     private var known: [AccessToken] = []
+
+    /// Whether the last save or removal failed: then the store has something else than the service wants.
+    private var hasFailed = false
+
+    /// Whether the store has what the service wants it to have, and has nothing to do.
+    var isSettled: Bool { operations.isEmpty && !hasFailed }
 
     /// Whether the operation that runs has exceeded its limit: then nothing else waits for the store either.
     var isLate: Bool { operations.first?.isLate ?? false }
@@ -65,8 +75,9 @@ struct StoreQueue: Sendable {
     mutating func end(found: AccessToken?, failed: Bool) -> (operation: Operation, unknown: AccessToken?)? {
         guard !operations.isEmpty else { return nil }
         let operation = operations.removeFirst()
-        let unknown = found.flatMap { found in known.contains { $0.isSameGrant(as: found) } ? nil : found }
+        let unknown = found.flatMap { isKnown($0) ? nil : $0 }
         if operation.handsOver, let found { known = [found] }
+        if case .load = operation.kind {} else { hasFailed = failed }
         switch operation.kind {
         case .load: break
         // Bounded for a store that always fails: what it really has comes first.
@@ -76,9 +87,19 @@ struct StoreQueue: Sendable {
         return (operation, unknown)
     }
 
+    /// Whether the service has had a token that was in the store, and so has handed it over, or used it up.
+    func isKnown(_ token: AccessToken) -> Bool {
+        known.contains { $0.isSameGrant(as: token) }
+    }
+
     /// The service goes on with what a load found.
     mutating func restored(_ token: AccessToken) {
         known = [token]
+    }
+
+    /// The service goes on with what a flight of a shared grant brought, which the store may not have.
+    mutating func shared(_ token: AccessToken) {
+        known = known.suffix(7) + [token]
     }
 
     /// The operation whose turn it is begins; one that waited behind a late one has a limit again: the store answers.

@@ -6,38 +6,46 @@ extension Engine {
         case run(Entry)
         /// Tasks that slept or waited go on.
         case resume([Resumption])
+        /// Nothing runs until a thread comes back whose step sleeps.
+        case awaitSleeper
         case stop
     }
 
     /// Runs until all spawned tasks have ended, something failed, or nothing is left to run.
     func run() {
-        var finished: Int?
+        var finished: Turn?
         while true {
-            let next = state.withLock { state in
-                if let finished { state.lanes[finished].isBusy = false }
-                return state.isWindingDown ? state.nextToEnd() : state.next(time: time, stepLimit: stepLimit)
+            if threads != nil { takeBackSleepers() }
+            let (next, doors) = state.withLock { state in
+                if let finished { state.end(finished) }
+                let next = state.isWindingDown ? state.nextToEnd() : state.next(time: time, stepLimit: stepLimit)
+                return (next, state.doors)
             }
             finished = nil
             switch next {
-            case .run(let entry): if perform(entry) { finished = entry.lane }
+            case .run(let entry): if perform(entry, doors) { finished = entry.turn }
             // Outside the lock, since resuming enqueues.
-            case .resume(let resumptions): for resumption in resumptions { resume(resumption) }
+            case .resume(let resumptions): doors.step { for resumption in resumptions { resume(resumption) } }
+            case .awaitSleeper: awaitSleeper()
             case .stop: return
             }
         }
     }
 
     /// - Returns: Whether the work ended; `false` if it stopped on the way.
-    private func perform(_ entry: Entry) -> Bool {
+    private func perform(_ entry: Entry, _ doors: StepDoors) -> Bool {
         if let threads { return threads.run(entry, of: self) }
-        run(entry.work)
+        doors.step { run(entry.work) }
         return true
     }
 
     private func resume(_ resumption: Resumption) {
+        // What it makes runnable belongs to its process.
+        if let process = resumption.process { state.withLock { $0.process = process } }
+        defer { if resumption.process != nil { state.withLock { $0.process = nil } } }
         switch resumption {
         case .waited(let suspension, let ending): suspension.end(ending)
-        case .yield(let job): job.run()
+        case .yield(let job, _): job.run()
         }
     }
 
@@ -53,27 +61,46 @@ extension Engine {
 extension Engine.State {
     /// Picks the next step; the chooser is asked only where there is more than one candidate.
     mutating func next(time: TimeModel, stepLimit: Int) -> Engine.Next {
-        guard failure == nil, escape == nil, unfinished > 0, steps < stepLimit else { return .stop }
+        (isInStep, process) = (false, nil)
+        guard failure == nil, escape == nil, unfinished > 0, !hasReached(stepLimit) else { return .stop }
         guard resumptions.isEmpty else { return .resume(takeResumptions()) }
-        let preempts = findCandidates(time: time)
-        if candidates.isEmpty, let waiter = takeIdleWaiter() { return .resume([waiter]) }
-        guard !candidateTasks.isEmpty else { return .stop }
-        var pick = 0
-        if candidateTasks.count > 1 {
-            pick = chooser.choose(among: candidateTasks, preempts: preempts)
-            choices.append(pick)
-        }
+        let offer = findCandidates(time: time, stepLimit: stepLimit)
+        if isIdle, !sleepers.isEmpty { return .awaitSleeper }
+        if isIdle { doubtWaitingTasks() }
+        if isIdle, let waiter = takeIdleWaiter() { return .resume([waiter]) }
+        guard !candidates.isEmpty else { return .stop }
+        let pick = pick(offer, stepLimit: stepLimit)
         steps += 1
         fingerprint.mix(candidateTasks[pick])
         fingerprint.mix(candidateTasks.count)
-        guard pick < candidates.count else { return .resume(advance(pick)) }
+        guard candidates[pick] != Self.timeIndex else { return .resume(advance(pick)) }
         return .run(take(pick))
+    }
+
+    /// Asks the chooser, until a schedule that passes over a task again and again is at the step limit; from there on it is fair.
+    private mutating func pick(_ offer: Offer, stepLimit: Int) -> Int {
+        guard steps < stepLimit else {
+            omissions.insert(.starvation)
+            return 0
+        }
+        guard candidates.count > 1 else { return 0 }
+        let pick = chooser.choose(among: candidateTasks, offer)
+        append(choice: pick)
+        if offer.isOverdue, pick > 0 { isUnfair = true }
+        return pick
+    }
+
+    /// Whether the execution has gone on for too long; an unfair one may take as many steps again, to end fairly.
+    func hasReached(_ stepLimit: Int) -> Bool {
+        (isUnfair ? steps / 2 : steps) >= stepLimit
     }
 
     private mutating func take(_ pick: Int) -> Engine.Entry {
         let entry = ready.remove(at: candidates[pick])
         lastTask = entry.task
-        if lanes[entry.lane].order != .concurrent { lanes[entry.lane].isBusy = true }
+        (isInStep, process) = (true, entry.process)
+        // A thread has its turn already, and takes a further one itself.
+        if case .thread = entry.work {} else { begin(entry.turn) }
         if recorder != nil { record(pick, task: name(of: entry.task), place: lanes[entry.lane].name) }
         return entry
     }
@@ -92,8 +119,8 @@ extension Engine.State {
         giveUpWaiting()
         guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         lastTask = Self.timeTask
-        _ = findCandidates(time: .whenIdle)
-        guard !candidates.isEmpty else { return .stop }
+        _ = findCandidates(time: .whenIdle, stepLimit: .max)
+        guard !candidates.isEmpty else { return sleepers.isEmpty ? .stop : .awaitSleeper }
         steps += 1
         return .run(take(0))
     }

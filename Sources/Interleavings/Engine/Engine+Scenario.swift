@@ -5,14 +5,20 @@ extension Engine {
     /// Announces a task: the next task that the engine sees for the first time.
     ///
     /// - Returns: Its number in the order of spawning, and the name under which a trace has it.
-    func beginSpawning(_ name: String) -> (number: Int, name: String) {
-        state.withLock { state in
+    ///
+    /// - Parameter process: The simulated process that it belongs to; `nil`: that of the caller.
+    func beginSpawning(_ name: String, in process: Int?, at place: String) -> (number: Int, name: String) {
+        expectHome("simulation.spawn")
+        return state.withLock { state in
             guard !state.isOver else { return (0, name) }
             let name = state.recorder?.unused(name) ?? name
             state.nextName = name
+            let process = process ?? state.process
+            state.nextProcess = process
             // A task's own number comes with its first job.
-            state.spawned.append(Spawned(name: name))
+            state.spawned.append(Spawned(name: name, place: place, process: process))
             state.unfinished += 1
+            if let process, state.processes[process].condition == .killed { state.forget(state.spawned.count - 1) }
             return (state.spawned.count - 1, name)
         }
     }
@@ -25,17 +31,64 @@ extension Engine {
         if isTooLate { cancel() }
     }
 
-    func end(spawned number: Int) {
+    /// Notes which task of the runtime a spawned task is.
+    func begin(spawned number: Int) {
+        let identity = TaskIdentity.current
         state.withLock { state in
             guard !state.isOver else { return }
-            state.spawned[number].hasEnded = true
-            state.spawned[number].cancel = nil
-            state.unfinished -= 1
+            state.spawned[number].identity = identity
+            if number > 0 { state.hasTaskBegun = true }
         }
     }
 
+    /// - Parameter error: What the task threw.
+    func end(spawned number: Int, throwing error: (any Error)? = nil) {
+        let isCancellation = error is CancellationError && Task.isCancelled
+        state.withLock { state in
+            guard !state.isOver, !state.spawned[number].hasEnded else { return }
+            state.spawned[number].hasEnded = true
+            state.spawned[number].cancel = nil
+            state.unfinished -= 1
+            if number == 0 { state.endsHastily = state.requiresHastily && !state.hasTaskBegun }
+            if !isCancellation, !state.spawned[number].isRead { state.spawned[number].unreadError = error }
+        }
+    }
+
+    /// Notes that something asks for a spawned task's result, be it before its end or later, or needs no reader for its error.
+    func read(spawned number: Int) {
+        expectHome("a spawned task's result")
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.spawned[number].isRead = true
+            // Not freed here: the task has it too.
+            state.spawned[number].unreadError = nil
+        }
+    }
+
+    /// Fails an execution in which everything ended, if a task threw an error that nothing read.
+    func expectErrorsRead() {
+        guard let task = state.withLock({ $0.taskWithUnreadError }), let error = task.unreadError else { return }
+        // Outside the lock: a description is foreign code.
+        let problem = ExplorationProblem(.unreadError, tasks: [task.name], detail: "\(error)", place: task.place)
+        state.withLock { $0.failure = problem }
+    }
+
+    /// Notes whether the scenario requires something of tasks that have not begun.
+    func noteRequirement() {
+        state.withLock { state in
+            if state.spawned.count > 1, !state.hasTaskBegun { state.requiresHastily = true }
+        }
+    }
+
+    /// Does a spawned task's work.
+    func work<Value: Sendable>(_ name: String, _ body: @Sendable () async throws -> Value) async throws -> Value {
+        // Not bound in every run: that would keep another kilobyte for each task that never ends.
+        guard records else { return try await body() }
+        return try await Simulation.$taskName.withValue(name) { try await recording(name, body) }
+    }
+
     /// Runs a spawned task's body, and notes its beginning and its end.
-    func recording<Value: Sendable>(_ name: String, _ body: () async throws -> Value) async throws -> Value {
+    private func recording<Value: Sendable>(_ name: String, _ body: () async throws -> Value) async throws -> Value {
         log("starts", by: name, kind: .start)
         do {
             let value = try await body()
@@ -49,6 +102,7 @@ extension Engine {
 
     /// - Parameter task: The task that logs; `nil`: the task of the current step.
     func log(_ text: @autoclosure () -> String, by task: String?, kind: Trace.Event.Kind = .event) {
+        if kind == .event { expectHome("simulation.log") }
         guard records else { return }
         // Outside the lock: a description is foreign code.
         let text = quietly(text)
@@ -56,6 +110,13 @@ extension Engine {
             let name = task ?? state.name(of: state.lastTask)
             state.recorder?.log(text, by: name, kind: kind)
         }
+    }
+
+    /// Returns the name under which the current code logs; `nil` where nothing is recorded.
+    ///
+    /// - Parameter spawned: The spawned task that the code belongs to.
+    func author(_ spawned: String?) -> String? {
+        records ? state.withLock { $0.author(spawned) } : nil
     }
 
     /// Makes a text without switching: texts exist only in recorded runs, where a further step would change the schedule.
@@ -70,20 +131,13 @@ extension Engine {
             // A task that ends because the outcome is known does not fail the execution.
             guard !state.isWindingDown, state.failure == nil else { return }
             state.failure = error
-            let name = task ?? state.name(of: state.lastTask)
+            let name = state.author(task)
             state.recorder?.log(text, by: name, kind: .failure)
         }
     }
 
     func choose(_ count: Int) -> Int {
-        guard count > 1 else { return 0 }
-        return state.withLock { state in
-            guard !state.isWindingDown else { return 0 }
-            let pick = state.chooser.value(below: count)
-            state.choices.append(pick)
-            state.fingerprint.mix(pick)
-            state.fingerprint.mix(count)
-            return pick
-        }
+        expectHome("simulation.choose")
+        return state.withLock { $0.isWindingDown ? 0 : $0.value(below: count) }
     }
 }

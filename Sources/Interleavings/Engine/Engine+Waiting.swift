@@ -7,6 +7,8 @@ extension Engine {
         let id: Int
         let deadline: Duration
         let suspension: Suspension
+        /// The runtime's number of a task that sleeps in the runtime's own way; 0: it sleeps by the simulation's clock.
+        var sleeper: UInt32 = 0
     }
 
     /// A task that waits until nothing else can run.
@@ -18,23 +20,32 @@ extension Engine {
     /// A task that becomes runnable before the next step.
     enum Resumption: Sendable {
         case waited(Suspension, Suspension.Ending)
-        case yield(Job)
+        case yield(Job, process: Int?)
+
+        /// The simulated process of the task; `nil`: none.
+        var process: Int? {
+            switch self {
+            case .waited(let suspension, _): suspension.process
+            case .yield(_, let process): process
+            }
+        }
     }
 
     func newTimer() -> Int {
-        state.withLock { state in
+        expectHome("simulation.clock")
+        return state.withLock { state in
             state.timerCount += 1
             return state.timerCount
         }
     }
 
-    func sleep(_ id: Int, until deadline: Duration, _ suspension: Suspension) {
-        wait(suspension) { state in
+    func sleep(_ id: Int, until deadline: Duration, _ suspension: Suspension, sleeper: UInt32 = 0) {
+        wait(suspension) { state, suspension in
             if deadline <= state.now {
                 state.resumptions.append(.waited(suspension, .due))
             } else {
                 if state.timers.isEmpty { state.timeSince = state.steps }
-                state.timers.append(Timer(id: id, deadline: deadline, suspension: suspension))
+                state.timers.append(Timer(id: id, deadline: deadline, suspension: suspension, sleeper: sleeper))
             }
         }
     }
@@ -53,18 +64,19 @@ extension Engine {
     }
 
     func settle(waitsForTimers: Bool) async throws {
+        expectHome("simulation.settle")
         try await Suspension.begin { suspension in
-            wait(suspension) { $0.idleWaiters.append(IdleWaiter(waitsForTimers: waitsForTimers, suspension: suspension)) }
+            wait(suspension) { $0.idleWaiters.append(IdleWaiter(waitsForTimers: waitsForTimers, suspension: $1)) }
         }
     }
 
-    private func wait(_ suspension: Suspension, _ register: (inout State) -> Void) {
+    private func wait(_ suspension: Suspension, _ register: (inout State, Suspension) -> Void) {
         let isTaken = state.withLock { state in
             guard !state.isOver else { return false }
             if state.isWindingDown {
                 state.resumptions.append(.waited(suspension, .cancelled))
             } else {
-                register(&state)
+                register(&state, suspension.of(state.process))
             }
             return true
         }
@@ -79,19 +91,34 @@ extension Engine.State {
 
     /// Moves time to the earliest deadline; all tasks due then become runnable, and their order is picked again.
     mutating func advance(_ pick: Int) -> [Engine.Resumption] {
-        now = timers.reduce(timers[0].deadline) { min($0, $1.deadline) }
-        let due = timers.filter { $0.deadline <= now }
-        timers.removeAll { $0.deadline <= now }
+        let running = timers.filter { !isFrozen($0.suspension.process) }
+        now = running.reduce(running[0].deadline) { min($0, $1.deadline) }
+        let due = running.filter { $0.deadline <= now }
+        timers = timers.filter { $0.deadline > now || isFrozen($0.suspension.process) }
         lastTask = Self.timeTask
         timeSince = steps
         record(pick, task: "", place: "")
         return due.map { .waited($0.suspension, .due) }
     }
 
-    /// Takes a task that waited until nothing else can run, which is now.
+    /// Takes a task that waited until nothing else can run, which is now; among several the chooser picks.
     mutating func takeIdleWaiter() -> Engine.Resumption? {
-        let index = idleWaiters.firstIndex { !$0.waitsForTimers } ?? (timers.isEmpty ? idleWaiters.indices.first : nil)
-        return index.map { .waited(idleWaiters.remove(at: $0).suspension, .due) }
+        let running = idleWaiters.indices.filter { !isFrozen(idleWaiters[$0].suspension.process) }
+        var waiting = running.filter { !idleWaiters[$0].waitsForTimers }
+        if waiting.isEmpty, !hasRunningTimer { waiting = running }
+        guard !waiting.isEmpty else { return nil }
+        let pick = value(below: waiting.count)
+        return .waited(idleWaiters.remove(at: waiting[pick]).suspension, .due)
+    }
+
+    /// Asks the chooser for a number, if there is a choice.
+    mutating func value(below count: Int) -> Int {
+        guard count > 1 else { return 0 }
+        let pick = chooser.value(below: count)
+        append(choice: pick)
+        fingerprint.mix(pick)
+        fingerprint.mix(count)
+        return pick
     }
 
     /// Takes the tasks whose wait ended before they suspended.
@@ -122,19 +149,55 @@ extension Engine.State {
         case cancelled
     }
 
-    private let continuation: UnsafeContinuation<Void, any Error>
+    @safe private enum Waiter {
+        case continuation(UnsafeContinuation<Void, any Error>)
+        /// The runtime's own job, which ends a sleep.
+        case sleep(Job)
+        /// Not a task: work that is due then.
+        case work(@Sendable () -> Void)
+    }
+
+    private let waiter: Waiter
+    /// The task that waits.
+    let task: TaskIdentity?
+    /// The simulated process of the task or the work; `nil`: none.
+    private(set) var process: Int?
+
+    /// The same wait, of a process.
+    func of(_ process: Int?) -> Suspension {
+        var suspension = self
+        suspension.process = process
+        return suspension
+    }
+
+    init(sleep job: Job) {
+        waiter = .sleep(job)
+        task = .current
+    }
+
+    init(work: @escaping @Sendable () -> Void) {
+        waiter = .work(work)
+        task = nil
+    }
+
+    private init(_ continuation: UnsafeContinuation<Void, any Error>) {
+        unsafe waiter = .continuation(continuation)
+        task = .current
+    }
 
     /// Suspends the calling task.
     ///
     /// - Parameter register: Puts the suspension where it will be found.
     static func begin(_ register: (Suspension) -> Void) async throws {
-        try await unsafe withUnsafeThrowingContinuation { unsafe register(Suspension(continuation: $0)) }
+        try await unsafe withUnsafeThrowingContinuation { unsafe register(Suspension($0)) }
     }
 
     func end(_ ending: Ending) {
-        switch ending {
-        case .due: unsafe continuation.resume()
-        case .cancelled: unsafe continuation.resume(throwing: CancellationError())
+        switch (waiter, ending) {
+        case (.continuation(let continuation), .due): unsafe continuation.resume()
+        case (.continuation(let continuation), .cancelled): unsafe continuation.resume(throwing: CancellationError())
+        case (.sleep(let job), _): job.run()
+        case (.work(let work), _): work()
         }
     }
 }

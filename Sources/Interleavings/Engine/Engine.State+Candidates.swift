@@ -2,59 +2,74 @@
 extension Engine.State {
     /// Stands for time among the candidates' tasks.
     static let timeTask = -1
+    /// Stands for time among the candidates' indices into `ready`.
+    static let timeIndex = -1
 
-    /// How often a candidate may be passed over; a random walk practically never reaches the limit.
-    private static func passOverLimit(among count: Int) -> Int { 100 + 10 * count }
+    /// How often a candidate may be passed over before it goes first; a random walk practically never reaches the limit.
+    ///
+    /// Below a small step limit, so that a schedule is fair before it is taken for endless.
+    private static func patience(among count: Int, stepLimit: Int) -> Int { min(100 + 10 * count, stepLimit / 4) }
 
-    /// Fills `candidates` and `candidateTasks`; candidate 0 is the task that ran last, else the oldest; time is the last.
-    ///
-    /// A candidate that reached the limit is the only one: others may be yielding until it runs, and no strategy may
-    /// take that for a livelock.
-    ///
-    /// - Returns: Whether candidate 0 is the task that ran last.
-    mutating func findCandidates(time: TimeModel) -> Bool {
-        candidates.removeAll(keepingCapacity: true)
-        candidateTasks.removeAll(keepingCapacity: true)
-        var same: Int?
-        for index in ready.indices where isCandidate(index) {
-            if ready[index].task == lastTask, same == nil { same = candidates.count }
-            candidates.append(index)
-            candidateTasks.append(ready[index].task)
-        }
-        if !timers.isEmpty, candidates.isEmpty || time == .anytime { candidateTasks.append(Self.timeTask) }
-        guard candidateTasks.count > 1 else { return same != nil }
-        let mostPassed = Self.passOverLimit(among: candidateTasks.count)
-        if let oldest = candidates.first, steps - ready[oldest].since > mostPassed {
-            leave(oldest, ready[oldest].task)
-            return false
-        }
-        if candidates.count < candidateTasks.count, steps - timeSince > mostPassed {
-            leave(nil, Self.timeTask)
-            return false
-        }
-        guard let same, same > 0 else { return same != nil }
-        candidates.insert(candidates.remove(at: same), at: 0)
-        candidateTasks.insert(candidateTasks.remove(at: same), at: 0)
-        return true
+    /// What is special about the candidates.
+    struct Offer: Sendable {
+        /// The candidate whose task ran last, so that any other preempts it; `nil`: that task can't go on.
+        var current: Int?
+        /// Whether candidate 0 goes first because it was passed over too often: others may be yielding until it runs.
+        var isOverdue = false
     }
 
-    private mutating func leave(_ index: Int?, _ task: Int) {
+    /// Fills `candidates` and `candidateTasks`; the first is the one that is overdue, else the task that ran last, else the
+    /// oldest; time is the last.
+    mutating func findCandidates(time: TimeModel, stepLimit: Int) -> Offer {
+        searches += 1
         candidates.removeAll(keepingCapacity: true)
         candidateTasks.removeAll(keepingCapacity: true)
-        if let index { candidates.append(index) }
+        for index in ready.indices where isCandidate(index) { add(index, ready[index].task) }
+        if hasRunningTimer {
+            if candidates.isEmpty || time == .anytime {
+                add(Self.timeIndex, Self.timeTask)
+            } else {
+                omissions.insert(.earlyTimer)
+            }
+        }
+        var offer = Offer(current: current)
+        let patience = Self.patience(among: candidates.count, stepLimit: stepLimit)
+        // The oldest comes first, so that no other can be overdue before it; but time is the last.
+        let overdue = [0, candidates.count - 1].first { candidates.indices.contains($0) && steps - since($0) > patience }
+        if let first = overdue ?? offer.current, first > 0 {
+            candidates.insert(candidates.remove(at: first), at: 0)
+            candidateTasks.insert(candidateTasks.remove(at: first), at: 0)
+            offer.current = current
+        }
+        offer.isOverdue = overdue != nil && candidates.count > 1
+        return offer
+    }
+
+    private var current: Int? { lastTask == Self.timeTask ? nil : candidateTasks.firstIndex(of: lastTask) }
+
+    /// Whether no work can run: nothing can, or only time.
+    var isIdle: Bool { candidates.isEmpty || candidates == [Self.timeIndex] }
+
+    private mutating func add(_ index: Int, _ task: Int) {
+        candidates.append(index)
         candidateTasks.append(task)
-        chooser.favour(task)
+    }
+
+    /// The step since which a candidate waits to be picked.
+    private func since(_ candidate: Int) -> Int {
+        let index = candidates[candidate]
+        // A thawed process has not waited while it was frozen.
+        return max(index == Self.timeIndex ? timeSince : ready[index].since, thawedAt)
     }
 
     private mutating func isCandidate(_ index: Int) -> Bool {
-        if let lock = ready[index].lock, lock.isTaken, !isWindingDown { return false }
-        // A thread that stopped on the way still occupies its lane.
-        if case .thread = ready[index].work { return true }
-        let lane = ready[index].lane
-        guard lanes[lane].order != .concurrent else { return true }
-        if lanes[lane].isBusy { return false }
-        guard lanes[lane].order == .fifo else { return true }
-        defer { lanes[lane].foundAt = steps }
-        return lanes[lane].foundAt != steps
+        if isFrozen(ready[index].process) { return false }
+        guard case .thread = ready[index].work else { return !isBehindEqual(ready[index]) && isNext(ready[index].turn) }
+        // A thread that stopped on the way still has its turn. At the end all may pass.
+        switch ready[index].wait {
+        case nil: return true
+        case .gate(let gate): return isWindingDown || gate.isOpen
+        case .turn(let turn): return isNext(turn) || isWindingDown
+        }
     }
 }

@@ -6,17 +6,30 @@ extension Engine {
         enum Order: Sendable {
             /// Any number at once, in any order.
             case concurrent
-            /// One at a time, in any order: an actor, whose queue knows priorities.
+            /// One at a time, in any order: an actor, whose queue knows priorities. What one step sends keeps its order among equals.
             case serial
             /// One at a time, in order of arrival: a queue.
             case fifo
+            /// In order of arrival, but any number at once, unless one of them is a barrier.
+            case barriers
         }
 
         let name: String
         let order: Order
+        /// The lane in which its work runs too: that of a target queue.
+        var target: Int?
+        /// The task of a queue that is like one task; `nil`: each piece of work is a task of its own.
+        var task: Int?
+        /// Whether work runs that allows none beside it.
         var isBusy = false
-        /// The step in which a candidate of this lane was last found.
+        /// How much work runs that allows other work beside it, where that is counted.
+        var shares = 0
+        /// The search in which work of this lane was last found, and that in which a barrier was.
         var foundAt = -1
+        var barrierFoundAt = -1
+        /// The step whose jobs were last found, and their priorities.
+        var foundSince = -1
+        var foundPriorities: [UInt8] = []
     }
 
     /// Runnable work.
@@ -30,19 +43,55 @@ extension Engine {
     /// A piece of work that may be picked.
     struct Entry: Sendable {
         let work: Work
-        let lane: Int
+        let turn: Turn
         let task: Int
         /// The step in which it arrived.
         let since: Int
-        /// The lock it waits for.
-        var lock: InterleavedLock.Gate?
+        /// What a stopped thread waits for; `nil`: it can go on at any time.
+        var wait: Wait?
+        /// The priority of a job that a step has sent to an actor; `nil`: something else.
+        var priority: UInt8?
+        /// The simulated process whose work it is; `nil`: none.
+        var process: Int?
+
+        /// Where it runs next.
+        var lane: Int { claim?.lane ?? turn.lane }
+        /// The turn for which a stopped thread waits, beside that which it has.
+        var claim: Turn? { if case .turn(let turn) = wait { turn } else { nil } }
+    }
+
+    /// A place in a lane.
+    struct Turn: Sendable {
+        let lane: Int
+        /// Whether it allows none beside it in a lane that has barriers.
+        var isBarrier = false
+    }
+
+    /// What a stopped thread waits for.
+    enum Wait: Sendable {
+        case gate(any Gate)
+        /// A turn in a queue, on the thread's own stack.
+        case turn(Turn)
     }
 
     /// A task that was spawned.
     struct Spawned: Sendable {
         let name: String
+        /// Where it was spawned.
+        let place: String
+        /// The simulated process that it belongs to; `nil`: none.
+        let process: Int?
+        /// The runtime's task, once it has begun.
+        var identity: TaskIdentity?
+        /// Whether it has ended, or was killed.
         var hasEnded = false
+        /// Whether the engine said that nothing could run while this task waited for something unknown.
+        var isDoubted = false
         var cancel: (@Sendable () -> Void)?
+        /// Whether something asked for its result.
+        var isRead = false
+        /// What it threw, unless that was read or says only that it was cancelled.
+        var unreadError: (any Error)?
     }
 
     /// The state of one execution, guarded by the engine's lock.
@@ -50,10 +99,19 @@ extension Engine {
         var chooser: Chooser
         var lanes: [Lane] = []
         var ready: [Entry] = []
+        /// The threads whose step sleeps, and what they made runnable.
+        var sleepers: [Sleeper] = []
+        var readyBySleepers: [Entry] = []
+        /// Whether a sleeping step was given up.
+        var hasLostThread = false
         var timers: [Timer] = []
         var idleWaiters: [IdleWaiter] = []
         var resumptions: [Resumption] = []
         var now = Duration.zero
+        /// How many sleeps of the runtime's own kind began after the execution.
+        var sleepsAtEnd = 0
+        /// The doors of the execution; `nil`: it has none.
+        var session: (any DoorSession)?
         /// The step in which the timers began to wait for the present deadline.
         var timeSince = 0
         /// The outcome is known; the remaining tasks are only brought to their ends.
@@ -70,27 +128,50 @@ extension Engine {
         /// The name for the next task that is seen first; empty: none.
         var nextName = ""
         var timerCount = 0
+        /// The simulated processes, and the tasks that belong to one.
+        var processes: [Process] = []
+        var taskProcesses: [Int: Int] = [:]
+        /// The process of what runs, and that for the next task that is seen first; `nil`: none.
+        var process: Int?
+        var nextProcess: Int?
+        /// The last step in which a process was thawed.
+        var thawedAt = 0
         /// The spawned tasks in order, and how many of them have not ended.
         var spawned: [Spawned] = []
         var unfinished = 0
+        /// Whether a spawned task other than the scenario has begun.
+        var hasTaskBegun = false
+        /// Whether the scenario required something after it had spawned tasks and before one began.
+        var requiresHastily = false
+        /// Whether it also ended before one began.
+        var endsHastily = false
 
         var steps = 0
+        /// Whether a step runs; else sleeps and waits end, which come in any order.
+        var isInStep = false
         /// The step at which the ending is given up.
         var endLimit = Int.max
+        /// An overdue task was passed over, as only an exhaustive exploration does.
+        var isUnfair = false
         /// The task of the last step.
         var lastTask = Self.timeTask
         /// Indices into `ready`, and the tasks there; kept to reuse their storage.
         var candidates: [Int] = []
         var candidateTasks: [Int] = []
+        /// How often candidates were looked for.
+        var searches = 0
 
-        var choices: [Int] = []
+        private(set) var choices: [Int] = []
+        private let blackBox: BlackBox?
+        var omissions: Omissions = []
         var fingerprint = Fingerprint()
         var recorder: Recorder?
         var failure: (any Error)?
-        var escape: String?
+        var escape: (detail: String, tasks: [String], callSite: (@Sendable () -> String?)?)?
 
-        init(chooser: Chooser, records: Bool) {
+        init(chooser: Chooser, blackBox: BlackBox? = nil, records: Bool) {
             self.chooser = chooser
+            self.blackBox = blackBox
             recorder = records ? Recorder() : nil
         }
 
@@ -100,9 +181,26 @@ extension Engine {
             (now, isWindingDown, isOver) = (time, true, true)
         }
 
+        mutating func append(choice: Int) {
+            choices.append(choice)
+            blackBox?.append(choice)
+        }
+
+        /// The first spawned task whose error fails the execution: nothing read it, and all else went well.
+        var taskWithUnreadError: Engine.Spawned? {
+            guard failure == nil, escape == nil, unfinished == 0 else { return nil }
+            return spawned.first { $0.unreadError != nil }
+        }
+
         func name(of task: Int) -> String {
             guard taskNames.indices.contains(task), !taskNames[task].isEmpty else { return "task \(task)" }
             return taskNames[task]
+        }
+
+        /// The task of the step if it is a child, which has its spawned task's values too; else the spawned task.
+        func author(_ spawned: String?) -> String {
+            let name = name(of: lastTask)
+            return recorder?.trace.children.contains(name) == true ? name : spawned ?? name
         }
 
         mutating func newTask(named name: String) -> Int {

@@ -13,16 +13,40 @@ final class Engine: Sendable {
     let records: Bool
     /// Threads on which synchronous code can stop between two accesses; `nil`: each step runs whole, on the home thread.
     let threads: ControlledThreads?
-    /// Signalled at each escape.
+    /// Whether threads stop at interleaving points, and not only where they wait.
+    let stopsAtPoints: Bool
+    /// Keeps the choices where they survive a crash.
+    let blackBox: BlackBox?
+    let watchdog: Watchdog?
+    /// Signalled when work or a call arrives from outside.
     let outside = DispatchSemaphore(value: 0)
-    private let home = ThreadIdentity.current
+    /// The thread that runs the loop, and the steps unless controlled threads do.
+    let home = ThreadIdentity.current
+    /// The executor that tasks prefer; it is made with the engine.
+    private let poolReference = Lock<PoolReference?>(nil)
 
-    init(_ chooser: Chooser, _ settings: Settings, threads: ControlledThreads?, records: Bool) {
-        state = Lock(State(chooser: chooser, records: records))
+    init(_ chooser: Chooser, _ settings: Settings, _ surroundings: Surroundings, records: Bool) {
+        state = Lock(State(chooser: chooser, blackBox: surroundings.blackBox, records: records))
+        blackBox = surroundings.blackBox
+        watchdog = surroundings.watchdog
         time = settings.time
         stepLimit = settings.stepLimit
         self.records = records
-        self.threads = threads
+        threads = surroundings.threads
+        stopsAtPoints = settings.granularity == .accesses
+    }
+
+    /// What the executions of an exploration share.
+    struct Surroundings: Sendable {
+        var threads: ControlledThreads?
+        var blackBox: BlackBox?
+        var watchdog: Watchdog?
+    }
+
+    var pool: PoolReference? { poolReference.withLock { $0 } }
+
+    func setPool(_ executor: any TaskExecutor) {
+        poolReference.withLock { $0 = PoolReference(executor) }
     }
 
     func addLane(_ name: String, _ order: Lane.Order) -> Int {
@@ -32,39 +56,49 @@ final class Engine: Sendable {
         }
     }
 
-    private var isAtHome: Bool {
-        let thread = ThreadIdentity.current
-        return thread == home || threads.map { $0.isRunning(on: thread) } ?? false
+    /// Adds the lane of a queue: a serial one is like one task.
+    func addQueue(_ name: String, _ order: Lane.Order, target: Int? = nil) -> Int {
+        state.withLock { state in
+            let task = order == .fifo ? state.newTask(named: name) : nil
+            state.lanes.append(Lane(name: name, order: order, target: target, task: task))
+            return state.lanes.count - 1
+        }
     }
 
     /// Takes a job of a task or an actor.
-    func enqueue(_ job: Job, lane: Int) {
-        let isAtHome = isAtHome
+    func enqueue(_ job: Job, lane: Int, in session: (any DoorSession)? = nil) {
+        let origin = origin
         // A task that hops to an actor is not the current task when the actor's job arrives, and runs first in that job.
         let isHop = job.identity == 0 && Job.hasNoCurrentTask
+        let callSite = origin == .outside ? callSite : nil
         let isTaken = state.withLock { state in
             // A yield is not a step of its own: the task can run from the next step on.
-            if job.isYield, isAtHome, !state.isOver {
-                state.resumptions.append(.yield(job))
+            if job.isYield, origin != .outside, !state.isOver {
+                state.resumptions.append(.yield(job, process: state.process))
                 return true
             }
+            if job.isDrain { state.omissions.insert(.queuedCalls) }
+            state.endSleep(of: job.identity)
             let task = state.task(job.identity, hops: isHop)
-            return state.append(.job(job), lane: lane, task: task, isAtHome: isAtHome)
+            let process = job.identity == 0 ? state.process : state.taskProcesses[task]
+            return state.append(.job(job), Turn(lane: lane), task: task, of: process, from: origin, callSite)
         }
-        if !isTaken { runLate(.job(job)) } else if !isAtHome { outside.signal() }
+        if !isTaken { runLate(.job(job), in: session) } else if origin == .outside { outside.signal() }
     }
 
     /// Takes a block of a queue.
     ///
-    /// - Parameters:
-    ///   - task: The queue's, if it is like one task.
-    ///   - name: The block's name, if it is like a task of its own.
-    func enqueue(block: @escaping @Sendable () -> Void, lane: Int, task: Int?, name: String = "") {
-        let isAtHome = isAtHome
+    /// - Parameter turn: Its place in the queue's lane.
+    func enqueue(block: @escaping @Sendable () -> Void, _ turn: Turn, in session: (any DoorSession)? = nil) {
+        let origin = origin
+        let callSite = origin == .outside ? callSite : nil
         let isTaken = state.withLock { state in
-            state.append(.block(block), lane: lane, task: task ?? state.newTask(named: name), isAtHome: isAtHome)
+            guard !state.isOver else { return false }
+            let lane = state.lanes[turn.lane]
+            let task = lane.task ?? state.newTask(named: lane.name)
+            return state.append(.block(block), turn, task: task, of: state.process, from: origin, callSite)
         }
-        if !isTaken { runLate(.block(block)) } else if !isAtHome { outside.signal() }
+        if !isTaken { runLate(.block(block), in: session) } else if origin == .outside { outside.signal() }
     }
 }
 
@@ -73,19 +107,34 @@ extension Engine.State {
     fileprivate mutating func task(_ identity: UInt32, hops: Bool) -> Int {
         if hops, lastTask != Self.timeTask { return lastTask }
         if let known = taskNumbers[identity] { return known }
-        let task = newTask(named: identity == 0 ? "actors" : nextName)
-        if identity != 0 { nextName = "" }
+        let task = newTask(named: identity == 0 ? "actors" : nextName.isEmpty ? childName() : nextName)
         taskNumbers[identity] = task
+        guard identity != 0 else { return task }
+        if let process = nextProcess ?? process { taskProcesses[task] = process }
+        (nextName, nextProcess) = ("", nil)
         return task
     }
 
+    /// The name in a trace of a task that the code under test creates: a group's child, for example.
+    private mutating func childName() -> String {
+        guard lastTask != Self.timeTask else { return "" }
+        let parent = name(of: lastTask)
+        return recorder?.childName(of: parent) ?? ""
+    }
+
+    /// - Parameter callSite: Names the function outside that makes it runnable, for the report.
     /// - Returns: Whether it will be run; `false` if the execution is over.
-    fileprivate mutating func append(_ work: Engine.Work, lane: Int, task: Int, isAtHome: Bool) -> Bool {
+    fileprivate mutating func append(
+        _ work: Engine.Work, _ turn: Engine.Turn, task: Int, of process: Int?, from origin: Engine.Origin,
+        _ callSite: (@Sendable () -> String?)?
+    ) -> Bool {
         guard !isOver else { return false }
-        if !isAtHome, escape == nil {
-            escape = "'\(name(of: task))' was made runnable by a thread that the explorer does not drive"
+        if origin == .outside {
+            noteEscape("'\(name(of: task))' was made runnable by a thread that the explorer does not drive", in: callSite)
         }
-        ready.append(Engine.Entry(work: work, lane: lane, task: task, since: steps))
+        var entry = Engine.Entry(work: work, turn: turn, task: task, since: steps, process: process)
+        if case .job(let job) = work, origin == .home, isInStep { entry.priority = job.priority }
+        add(entry, isLate: origin == .sleeper)
         return true
     }
 }
@@ -95,8 +144,10 @@ extension Engine {
     /// Work beyond this limit is dropped: it would never end.
     private static let lateWorkLimit = 100_000
 
-    func runLate(_ work: Work) {
-        lateQueue?.async { self.run(work) }
+    func runLate(_ work: Work, in session: (any DoorSession)? = nil) {
+        let doors = doors(of: session)
+        guard let lateQueue else { return }
+        doors.away { lateQueue.async { doors.step { self.run(work) } } }
     }
 
     /// Ends a wait later, not at once: a loop that sleeps must suspend, or it would never let go of its thread.

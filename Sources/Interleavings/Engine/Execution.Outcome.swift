@@ -7,6 +7,12 @@ extension Execution {
         let fingerprint: Fingerprint
         let trace: Trace
         let chooser: Chooser
+        /// What kinds of order it could not have.
+        let omissions: Omissions
+        /// The unfinished tasks of which it is unknown what they waited for.
+        let doubted: [String]
+        /// Whether the scenario ended before its tasks began, though it required something of them.
+        let endsHastily: Bool
         /// Whether the execution waited in vain for a resumption from outside.
         let hasWaited: Bool
         /// Whether controlled threads are left that do not end.
@@ -19,8 +25,14 @@ extension Execution {
             fingerprint = state.fingerprint
             trace = state.recorder?.trace ?? Trace()
             chooser = state.chooser
+            omissions = state.omissions.union(state.escape == nil ? [] : .escape)
+            doubted = error == nil ? [] : state.doubted
+            endsHastily = state.endsHastily
             self.hasWaited = hasWaited
         }
+
+        /// Whether something outside the explorer took part.
+        var hasEscaped: Bool { (error as? ExplorationProblem)?.code == .escape }
 
         /// Whether the same choices can be run again: not after an escape or with a blocked thread.
         var isRepeatable: Bool {
@@ -28,34 +40,51 @@ extension Execution {
             return code != .escape && code != .blockedThread && !hasLeftThreads
         }
 
-        /// Two failures of one kind count as the same; `nil`: the execution passed.
+        /// Two failures of one kind count as the same: the kind of problem and its place, but no values of a message.
+        ///
+        /// `nil`: the execution passed.
         var failureKind: String? {
             guard let error else { return nil }
             guard let problem = error as? ExplorationProblem else { return String(reflecting: type(of: error)) }
-            return problem.code == .requirement ? "requirement: \(problem.detail)" : problem.code.description
+            return "\(problem.code) \(problem.place)"
         }
     }
 }
 
 extension Engine.State {
-    /// Whether tasks still wait though nothing is left to run.
-    func isStuck(stepLimit: Int) -> Bool {
-        failure == nil && escape == nil && unfinished > 0 && steps < stepLimit
+    /// The names of the tasks that have not ended, in the order of spawning.
+    var waiting: [String] { spawned.filter { !$0.hasEnded }.map(\.name) }
+
+    private func name(of wait: Engine.Wait) -> String {
+        switch wait {
+        case .gate(let gate): gate.title
+        case .turn(let turn): "the queue '\(lanes[turn.lane].name)'"
+        }
     }
 
-    /// The names of the tasks that have not ended, in the order of spawning.
-    private var waiting: [String] { spawned.filter { !$0.hasEnded }.map(\.name) }
-
     fileprivate func error(stepLimit: Int) -> (any Error)? {
+        // Even where a failure came first: what comes from outside may have been what the failing task should have waited for.
+        if let escape {
+            let function = escape.callSite?().map { ", in \($0)" } ?? ""
+            return ExplorationProblem(.escape, tasks: escape.tasks, detail: escape.detail + function, remedy: session?.remedy)
+        }
         if let failure { return failure }
-        if let escape { return ExplorationProblem(.escape, tasks: waiting, detail: escape) }
         if unfinished == 0 { return nil }
-        guard steps < stepLimit else {
+        guard !hasReached(stepLimit) else {
             return ExplorationProblem(.livelock, tasks: recorder?.trace.recentTasks ?? [], detail: "\(steps)")
         }
-        let locks = ready.compactMap { entry in entry.lock.map { (self.name(of: entry.task), $0.name) } }
-        let detail = locks.map { " '\($0.0)' waits for the lock '\($0.1)'." }.joined()
-        return ExplorationProblem(.deadlock, tasks: waiting, detail: detail)
+        // It was shut when nothing could run.
+        let stopped = ready.filter { !isFrozen($0.process) }
+        if let entry = stopped.first(where: { if case .gate(let gate) = $0.wait { gate.isOpen } else { false } }) {
+            let detail = "a thread that the explorer does not drive ended a wait of '\(name(of: entry.task))'"
+            return ExplorationProblem(.escape, tasks: waiting, detail: detail, remedy: session?.remedy)
+        }
+        let waits = stopped.compactMap { entry in
+            entry.wait.map { " '\(name(of: entry.task))' waits for \(name(of: $0))." }
+        }
+        let detail = (waits + processes.filter { $0.condition == .frozen }.map { " The process '\($0.name)' is frozen." })
+            .joined()
+        return ExplorationProblem(.deadlock, tasks: waiting, detail: detail, remedy: session?.remedy)
     }
 }
 

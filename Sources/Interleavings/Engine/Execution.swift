@@ -1,17 +1,20 @@
-import Dispatch
 import TokenServiceConcurrency
 
 /// One execution of a scenario, from spawning it to the end of everything it began.
 struct Execution: Sendable {
-    private let engine: Engine
+    let engine: Engine
     private let simulation: Simulation
 
     /// How many steps the ending may take, at the least.
     private static let endSteps = 1_000
 
-    init(_ chooser: Chooser, _ settings: Settings, threads: ControlledThreads?, records: Bool) {
-        engine = Engine(chooser, settings, threads: threads, records: records)
-        simulation = Simulation(engine)
+    init(_ chooser: Chooser, _ settings: Settings, _ surroundings: Engine.Surroundings, records: Bool) {
+        engine = Engine(chooser, settings, surroundings, records: records)
+        let opened = settings.doors?.open(for: engine)
+        simulation = Simulation(
+            engine, taskExecutor: opened?.0, drivesEverything: settings.driving.isEverything)
+        engine.state.withLock { $0.session = opened?.1 }
+        engine.setPool(simulation.taskExecutor)
     }
 
     func run(waitsForOutside: Bool, _ scenario: @escaping Exploration.Scenario) -> Outcome {
@@ -24,9 +27,10 @@ struct Execution: Sendable {
                 }
             }
             engine.run()
+            engine.expectErrorsRead()
         }
-        let isStuck = engine.state.withLock { $0.isStuck(stepLimit: engine.stepLimit) }
-        let hasWaited = isStuck && waitsForOutside && !engine.isResumedFromOutside()
+        let mayHaveEscaped = waitsForOutside && engine.state.withLock { $0.mayHaveEscaped }
+        let hasWaited = mayHaveEscaped && !engine.isReachedFromOutside()
         var outcome = engine.state.withLock { state in
             state.isWindingDown = true
             return Outcome(state, stepLimit: engine.stepLimit, hasWaited: hasWaited)
@@ -44,33 +48,14 @@ struct Execution: Sendable {
             state.endLimit = state.steps + max(engine.stepLimit, Self.endSteps)
             return state.spawned.compactMap(\.cancel)
         }
-        for cancel in cancellations { cancel() }
+        engine.doors.step { engine.cancel(cancellations) }
         engine.run()
         // Freed outside the lock: a deinit is foreign code. A task that never ends keeps only the engine alive.
         let left = engine.state.withLock { state in
             defer { state = Engine.State(endedAt: state.now) }
             return state
         }
-        return left.ready.contains { if case .thread = $0.work { true } else { false } }
-    }
-}
-
-extension Engine {
-    /// Waits in real time for a resumption from outside, to tell an escape from a deadlock.
-    ///
-    /// Waits as long as an outside task takes to sleep five times: half a second, longer on a loaded machine.
-    func isResumedFromOutside() -> Bool {
-        let patience = DispatchSemaphore(value: 0)
-        Task.detached {
-            for _ in 1...5 { try? await ContinuousClock().sleep(for: .milliseconds(100)) }
-            patience.signal()
-        }
-        // Other tests may keep the pool busy for minutes, under a sanitizer.
-        let end = DispatchTime.now() + .seconds(600)
-        while patience.wait(timeout: .now()) == .timedOut, .now() < end {
-            if outside.wait(timeout: .now() + .milliseconds(20)) == .success { return true }
-        }
-        return outside.wait(timeout: .now()) == .success
+        return left.hasLostThread || left.ready.contains { if case .thread = $0.work { true } else { false } }
     }
 }
 

@@ -4,7 +4,9 @@
 @safe struct Job: Sendable {
     @safe private enum Place {
         case task(UnownedTaskExecutor)
-        case actor(UnownedSerialExecutor)
+        case actor(UnownedSerialExecutor, pool: PoolReference?)
+        /// On no executor of its own, where the runtime's jobs belong that end a sleep.
+        case anywhere
     }
 
     private let job: UnownedJob
@@ -15,9 +17,16 @@
         unsafe place = .task(executor.asUnownedTaskExecutor())
     }
 
-    init(_ job: consuming ExecutorJob, on executor: some SerialExecutor) {
+    /// - Parameter pool: What the job's task prefers. When a task hops, the runtime compares that with where it runs. Without it, a
+    ///   call that stays on the actor, such as `withTaskCancellationHandler`, would queue again, and others would come between.
+    init(_ job: consuming ExecutorJob, on executor: some SerialExecutor, pool: PoolReference?) {
         self.job = UnownedJob(job)
-        unsafe place = .actor(executor.asUnownedSerialExecutor())
+        unsafe place = .actor(executor.asUnownedSerialExecutor(), pool: pool)
+    }
+
+    init(sleep job: consuming ExecutorJob) {
+        self.job = UnownedJob(job)
+        place = .anywhere
     }
 
     /// The runtime's number of the job's task; 0: the job belongs to an actor.
@@ -25,6 +34,11 @@
 
     /// Whether the job only makes a task runnable again that has yielded.
     var isYield: Bool { kind == 195 }
+
+    /// Whether the job drains the queue of a default actor: any number of calls, one after the other.
+    var isDrain: Bool { (192...194).contains(kind) }
+
+    var priority: UInt8 { job.priority.rawValue }
 
     private var kind: UInt32 { word(0) & 0xff }
 
@@ -39,13 +53,41 @@
         return unsafe address.load(fromByteOffset: offset, as: UInt32.self)
     }
 
+    /// The runtime's number of the current task; 0: there is none.
+    static var currentTask: UInt32 {
+        unsafe withUnsafeCurrentTask { task in
+            guard let task = unsafe task else { return 0 }
+            // A task is a job.
+            return unsafe Job(task: unsafeBitCast(task, to: UnownedJob.self)).identity
+        }
+    }
+
+    private init(task: UnownedJob) {
+        job = task
+        place = .anywhere
+    }
+
     static var hasNoCurrentTask: Bool { unsafe withUnsafeCurrentTask { unsafe $0 == nil } }
 
     func run() {
         switch place {
         case .task(let executor): unsafe job.runSynchronously(on: executor)
-        case .actor(let executor): unsafe job.runSynchronously(on: executor)
+        case .actor(let executor, let pool?): unsafe job.runSynchronously(isolatedTo: executor, taskExecutor: pool.executor)
+        case .actor(let executor, nil): unsafe job.runSynchronously(on: executor)
+        // The generic executor: two words of zero.
+        case .anywhere: unsafe job.runSynchronously(on: unsafeBitCast((0, 0), to: UnownedSerialExecutor.self))
         }
+    }
+}
+
+/// The executor that the tasks of an execution prefer.
+///
+/// Safe because it is used for the jobs of those tasks, which keep it.
+@safe struct PoolReference: Sendable {
+    fileprivate let executor: UnownedTaskExecutor
+
+    init(_ executor: any TaskExecutor) {
+        unsafe self.executor = executor.asUnownedTaskExecutor()
     }
 }
 
@@ -75,6 +117,6 @@ final class LaneExecutor: SerialExecutor {
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        engine.enqueue(Job(job, on: self), lane: lane)
+        engine.enqueue(Job(job, on: self, pool: engine.pool), lane: lane)
     }
 }

@@ -9,25 +9,35 @@ enum Chooser: Sendable {
     case depthFirst(DepthFirst)
     case replay(Replay)
 
+    /// The first candidate each time.
+    static let usual = Chooser.replay(Replay(choices: []))
+
     /// - Parameters:
     ///   - tasks: The candidates' tasks, two at least.
-    ///   - preempts: Whether candidate 0 is the task that ran last, so that any other preempts it.
-    mutating func choose(among tasks: [Int], preempts: Bool) -> Int {
+    ///   - offer: What is special about them. A walk picks an overdue one; a search does not have to.
+    mutating func choose(among tasks: [Int], _ offer: Engine.State.Offer) -> Int {
         switch self {
         case .random(var random):
+            guard !offer.isOverdue else { return 0 }
             defer { self = .random(random) }
             return random.below(tasks.count)
         case .priorities(var priorities):
             // Moved out and back, not copied.
-            self = .replay(Replay(choices: []))
+            self = .usual
             defer { self = .priorities(priorities) }
+            guard !offer.isOverdue else {
+                priorities.favour(tasks[0])
+                return 0
+            }
             return priorities.choose(among: tasks)
         case .depthFirst(var search):
-            self = .replay(Replay(choices: []))
+            self = .usual
             defer { self = .depthFirst(search) }
-            return search.choose(tasks.count, preempts: preempts)
+            return search.choose(tasks.count, current: offer.current)
         case .replay(var replay):
+            self = .usual
             defer { self = .replay(replay) }
+            if !offer.isOverdue { replay.decisions += 1 }
             return replay.choose(tasks.count)
         }
     }
@@ -39,24 +49,27 @@ enum Chooser: Sendable {
             defer { self = .random(random) }
             return random.below(count)
         case .priorities(var priorities):
-            self = .replay(Replay(choices: []))
+            self = .usual
             defer { self = .priorities(priorities) }
             return priorities.random.below(count)
         case .depthFirst(var search):
-            self = .replay(Replay(choices: []))
+            self = .usual
             defer { self = .depthFirst(search) }
             return search.value(below: count)
         case .replay(var replay):
+            self = .usual
             defer { self = .replay(replay) }
             return replay.choose(count)
         }
     }
 
-    /// Notes that a task was picked without a choice, because it was passed over too often.
-    mutating func favour(_ task: Int) {
-        guard case .priorities(var priorities) = self else { return }
-        priorities.favour(task)
-        self = .priorities(priorities)
+    /// How many decisions between tasks it made, if it counts them.
+    var decisions: Int {
+        switch self {
+        case .priorities(let priorities): priorities.decisions
+        case .replay(let replay): replay.decisions
+        case .random, .depthFirst: 0
+        }
     }
 }
 
@@ -65,12 +78,16 @@ struct Replay: Sendable {
     private let choices: [Int]
     private var next = 0
     private var divergence: String?
+    /// How many candidates each choice had.
+    private(set) var counts: [Int] = []
+    var decisions = 0
 
     init(choices: [Int]) {
         self.choices = choices
     }
 
     mutating func choose(_ count: Int) -> Int {
+        counts.append(count)
         guard next < choices.count else { return 0 }
         let choice = choices[next]
         next += 1

@@ -15,6 +15,14 @@ struct DepthFirst: Sendable {
     private var preemptions = 0
     private var delays = 0
     private var differs = false
+    private var cuts: (preemptions: Bool, delays: Bool) = (false, false)
+
+    /// The bounds that cut off schedules so far.
+    var bounds: [Coverage.Bound] {
+        let preemptions = cuts.preemptions ? maximumPreemptions.map { [Coverage.Bound.preemptions($0)] } : nil
+        let delays = cuts.delays ? maximumDelays.map { [Coverage.Bound.delays($0)] } : nil
+        return (preemptions ?? []) + (delays ?? [])
+    }
 
     /// Whether the same choices led to other candidates than before, so that the search cannot go on.
     var hasDiverged: Bool { differs || next < path.count }
@@ -27,21 +35,25 @@ struct DepthFirst: Sendable {
         maximumDelays = delays
     }
 
-    mutating func choose(_ count: Int, preempts: Bool) -> Int {
-        let isExhausted = preempts && maximumPreemptions.map { preemptions >= $0 } ?? false
+    /// - Parameter current: The candidate that any other preempts, if there is one.
+    mutating func choose(_ count: Int, current: Int?) -> Int {
+        let isExhausted = current != nil && maximumPreemptions.map { preemptions >= $0 } ?? false
         let reach = maximumDelays.map { 1 + max($0 - delays, 0) } ?? count
-        let pick = pick(of: count, below: isExhausted ? 1 : min(count, reach))
-        if preempts, pick > 0 { preemptions += 1 }
+        if isExhausted { cuts.preemptions = true }
+        if reach < count { cuts.delays = true }
+        let only = isExhausted ? current : nil
+        let pick = pick(of: count, in: only.map { $0..<($0 + 1) } ?? 0..<min(count, reach))
+        if let current, pick != current { preemptions += 1 }
         delays += pick
         return pick
     }
 
     mutating func value(below count: Int) -> Int {
-        pick(of: count, below: count)
+        pick(of: count, in: 0..<count)
     }
 
-    private mutating func pick(of count: Int, below width: Int) -> Int {
-        if next == path.count { path.append((0, count, width)) }
+    private mutating func pick(of count: Int, in picks: Range<Int>) -> Int {
+        if next == path.count { path.append((picks.lowerBound, count, picks.upperBound)) }
         if path[next].count != count { differs = true }
         let pick = min(path[next].pick, count - 1)
         next += 1

@@ -2,11 +2,16 @@ import TokenServiceConcurrency
 
 /// Runs schedule after schedule.
 struct Exploration: Sendable {
-    let settings: Settings
+    var settings: Settings
+    /// The model of time for all schedules; `nil`: a strategy that mixes tries both, others the usual one.
+    private let time: TimeModel?
     let countsFailures: Bool
     let scenario: Scenario
-    private let threads: ControlledThreads?
-    var summary = ExplorationSummary()
+    private var surroundings: Engine.Surroundings
+    /// The schedule that runs, or is run again.
+    private var present = (number: 0, strategy: "", seed: UInt64?.none)
+    var summary: ExplorationSummary
+    var distinct = DistinctCount()
     /// How many schedules will run, if known.
     private(set) var planned: Int?
     /// Whether an execution waited in vain for a resumption from outside; later ones then do not wait.
@@ -14,19 +19,30 @@ struct Exploration: Sendable {
 
     typealias Scenario = @Sendable (Simulation) async throws -> Void
 
-    init(settings: Settings, countsFailures: Bool, scenario: @escaping Scenario) {
+    init(
+        settings: Settings, time: TimeModel? = nil, countsFailures: Bool, blackBox: BlackBox? = nil, watchdog: Watchdog? = nil,
+        scenario: @escaping Scenario
+    ) {
         self.settings = settings
+        self.time = time
+        self.settings.time = time ?? settings.time
+        blackBox?.set(self.settings)
         self.countsFailures = countsFailures
         self.scenario = scenario
-        threads = settings.granularity == .accesses ? ControlledThreads(stepSeconds: settings.stepSeconds) : nil
+        summary = ExplorationSummary(granularity: settings.granularity)
+        surroundings = Engine.Surroundings(blackBox: blackBox, watchdog: watchdog)
+        if settings.usesThreads { surroundings.threads = ControlledThreads(stepSeconds: settings.stepSeconds) }
     }
 
     mutating func run(_ strategy: Strategy) throws -> ExplorationSummary {
+        if let most = strategy.mostSchedules, most < 1 {
+            throw ExplorationProblem(.nothingToExplore, detail: "the strategy has \(most) schedules")
+        }
         switch strategy.kind {
         case .mixed(let schedules, let seed):
             try sample(schedules, seed, "mixed") { number, random, length in
                 switch number {
-                case 0: .replay(Replay(choices: []))
+                case 0: .usual
                 case _ where number % 2 == 1: .random(random)
                 default: .priorities(Priorities(random: random, depth: 2 + number / 2 % 3, length: length))
                 }
@@ -34,53 +50,98 @@ struct Exploration: Sendable {
         case .random(let schedules, let seed):
             try sample(schedules, seed, "random") { _, random, _ in .random(random) }
         case .pct(let schedules, let depth, let seed):
-            try sample(schedules, seed, "PCT(\(depth))") { _, random, length in
-                .priorities(Priorities(random: random, depth: depth, length: length))
+            try sample(schedules, seed, "PCT(\(depth))") { number, random, length in
+                number == 0 ? .usual : .priorities(Priorities(random: random, depth: depth, length: length))
             }
         case .exhaustive(let preemptions, let delays, let limit):
             try search(DepthFirst(preemptions: preemptions, delays: delays), limit: limit)
         case .replay(let schedule):
+            summary.coverage.gaps.append(.sample)
+            begin("replay", seed: nil)
             let outcome = execute(.replay(Replay(choices: schedule.choices)), records: true)
             try note(outcome, strategy: "replay", seed: nil)
             if outcome.error == nil, case .replay(let replay) = outcome.chooser, let problem = replay.problem {
                 throw failure(problem, outcome, strategy: "replay", seed: nil)
             }
         }
+        if strategy.mostSchedules != nil, summary.mostChoices == 0, summary.steps == summary.schedules, summary.failures == 0 {
+            throw ExplorationProblem(
+                .nothingToExplore, detail: "the scenario has one step and one order; start what it tests with simulation.spawn")
+        }
+        summary.coverage.add(summary.omissions)
         return summary
     }
 
+    private mutating func begin(_ strategy: String, seed: UInt64?) {
+        present = (summary.schedules + 1, strategy, seed)
+    }
+
+    /// What a watchdog reports of an execution; of one inside another scenario's step, what it reports of that.
+    private func moment(_ engine: Engine) -> Watchdog.Moment? {
+        if let outer = surroundings.watchdog?.present { return Watchdog.Moment(engine: engine, describe: outer.describe) }
+        let (settings, present, planned) = (settings, present, planned)
+        return Watchdog.Moment(engine: engine) { error in
+            ScheduleFailure(
+                underlying: error, schedule: Schedule(choices: engine.state.withLock { $0.choices }), number: present.number,
+                planned: planned, strategy: present.strategy, seed: present.seed, trace: Trace(), settings: settings)
+        }
+    }
+
+    /// Runs random schedules: the seed and a schedule's number determine it, whatever the strategy.
+    ///
+    /// - Parameter chooser: Gets the most decisions that an earlier execution made.
     private mutating func sample(
         _ schedules: Int, _ seed: UInt64, _ name: String,
         _ chooser: (_ number: Int, _ random: SplitMix64, _ length: Int) -> Chooser
     ) throws {
         planned = schedules
+        summary.coverage.gaps.append(.sample)
+        // Hashed twice: neighbouring seeds and neighbouring numbers have nothing in common.
+        var hash = SplitMix64(seed: seed)
+        var seeds = SplitMix64(seed: hash.next())
+        var length = 1
         for number in 0..<max(schedules, 0) {
-            let own = seed &+ UInt64(number)
-            // Neighbouring seeds must not give neighbouring numbers.
-            let random = SplitMix64(seed: own &* 0x2545_f491_4f6c_dd1d)
-            let outcome = execute(chooser(number, random, max(summary.mostChoices, 8)))
-            try note(outcome, strategy: name, seed: own)
+            let random = SplitMix64(seed: seeds.next())
+            // Two of the one and two of the other, so that walks and PCT have both.
+            if time == nil, name == "mixed" { use(number / 2 % 2 == 0 ? .whenIdle : .anytime) }
+            begin(name, seed: seed)
+            let outcome = execute(chooser(number, random, length))
+            length = max(length, outcome.chooser.decisions)
+            try note(outcome, strategy: name, seed: seed)
         }
+    }
+
+    private mutating func use(_ time: TimeModel) {
+        settings.time = time
+        surroundings.blackBox?.set(settings)
     }
 
     private mutating func search(_ first: DepthFirst, limit: Int) throws {
         var search = first
         repeat {
-            guard summary.schedules < limit else { return }
+            guard summary.schedules < limit else {
+                summary.coverage.gaps.append(.scheduleLimit)
+                break
+            }
+            begin("exhaustive", seed: nil)
             let outcome = execute(.depthFirst(search))
             try note(outcome, strategy: "exhaustive", seed: nil)
-            guard case .depthFirst(let after) = outcome.chooser else { return }
+            guard case .depthFirst(let after) = outcome.chooser else { break }
             if after.hasDiverged, outcome.isRepeatable {
                 throw failure(difference(after: outcome), outcome, strategy: "exhaustive", seed: nil)
             }
             search = after
         } while search.advance()
-        summary.isComplete = true
+        summary.coverage.bounds += search.bounds
     }
 
-    mutating func execute(_ chooser: Chooser, records: Bool = false) -> Execution.Outcome {
-        let execution = Execution(chooser, settings, threads: threads, records: records)
-        let outcome = execution.run(waitsForOutside: !hasWaited, scenario)
+    /// - Parameter isReported: Whether its failure will be reported, so that an escape must be ruled out once more.
+    mutating func execute(_ chooser: Chooser, records: Bool = false, isReported: Bool = false) -> Execution.Outcome {
+        let execution = Execution(chooser, settings, surroundings, records: records)
+        surroundings.blackBox?.begin(present.number, seed: present.seed)
+        let outer = surroundings.watchdog?.watch(moment(execution.engine))
+        defer { _ = surroundings.watchdog?.watch(outer) }
+        let outcome = execution.run(waitsForOutside: !hasWaited || isReported, scenario)
         hasWaited = hasWaited || outcome.hasWaited
         return outcome
     }

@@ -2,14 +2,19 @@ import Dispatch
 
 /// Runs a scenario under one schedule after another, and throws the first failure with its schedule and its diagram.
 ///
-/// A schedule fails if the scenario throws, if a ``Simulation/require(_:_:)`` fails anywhere, if a spawned task never gets
-/// to its end (a deadlock) or runs endlessly (a livelock), or if the code awaits what the explorer does not drive (an escape).
+/// A schedule fails if the scenario throws, if a ``Simulation/require(_:_:fileID:line:)`` fails anywhere, if a spawned task throws an
+/// error that nothing reads, never gets to its end (a deadlock) or runs endlessly (a livelock), or if the code awaits what the
+/// explorer does not drive (an escape).
 /// The first and the failing schedule run twice: the same choices must lead to the same execution. A failure's schedule is
 /// shrunk, unless it cannot be repeated.
 ///
 /// Each exploration has a thread of its own, so that explorations do not disturb each other. One runs for every two
-/// processors; the others wait for their turn. Every schedule is fair: a task that was passed over some hundred times is
-/// picked, so that waiting by yielding is not a livelock.
+/// processors; the others wait for their turn. A sampled schedule is fair: a task that was passed over some hundred times is
+/// picked, so that waiting by yielding is not a livelock. An exhaustive exploration passes over a task up to the step limit, and
+/// a schedule that got there may take as many steps again to end fairly; the summary's coverage then says so.
+///
+/// If the process ends inside a schedule, the schedule is not lost: a crash writes it to standard error, and after a kill or an
+/// `exit` the next run of the same exploration does. A step that takes longer than 20 seconds of real time fails its schedule.
 ///
 /// The explorer cannot see work that the execution never awaits. A `Task.detached {}` without the simulation's executor runs
 /// beside it, and what it changes shows at best as nondeterminism. A task that ends before it is awaited does not count as
@@ -17,42 +22,54 @@ import Dispatch
 ///
 /// - Parameters:
 ///   - strategy: How schedules are chosen.
-///   - time: When the simulation's clock moves.
+///   - time: When the simulation's clock moves; `nil`: ``Strategy/mixed(schedules:seed:)`` tries both models in turn, other
+///     strategies ``TimeModel/whenIdle``.
 ///   - granularity: Where tasks may be switched: between jobs, or also inside synchronous code.
+///   - driving: What the exploration drives: what prefers the simulation's executor, or all code.
 ///   - stepLimit: How many steps one execution may have.
 ///   - countsFailures: Whether to go on after a failure and return their number, instead of throwing the first. What
 ///     cannot be counted is thrown: nondeterminism, and a failure that leaves a thread behind.
 ///   - scenario: What to run. It creates everything it needs, and differs between runs only in the order of events.
+///   - fileID: The file of the call, which a report after a crash names.
+///   - line: The line of the call.
 /// - Returns: What was done.
-/// - Throws: A ``ScheduleFailure``, or `CancellationError` if the calling task is cancelled.
+/// - Throws: A ``ScheduleFailure``, an ``ExplorationProblem`` if no schedule would run or the scenario starts nothing, or `CancellationError` if the calling task is cancelled.
 @discardableResult
 public func explore(
     _ strategy: Strategy = .mixed(),
-    time: TimeModel = .whenIdle,
+    time: TimeModel? = nil,
     granularity: Granularity = .jobs,
+    driving: Driving = .preferred,
     stepLimit: Int = 10_000,
     countsFailures: Bool = false,
-    _ scenario: @escaping @Sendable (_ simulation: Simulation) async throws -> Void
+    _ scenario: @escaping @Sendable (_ simulation: Simulation) async throws -> Void,
+    fileID: StaticString = #fileID, line: UInt = #line
 ) async throws -> ExplorationSummary {
-    let settings = Settings(time: time, granularity: granularity, stepLimit: max(stepLimit, 1))
-    let exploration = Exploration(settings: settings, countsFailures: countsFailures, scenario: scenario)
+    let settings = Settings(granularity: granularity, driving: driving, stepLimit: max(stepLimit, 1))
     // Inside a scenario, the inner exploration is part of the step.
-    guard Simulation.current == nil else { return try run(exploration, strategy) }
-    // On a thread of its own: on the pool it would starve escaped work, and so hide it.
-    return try await ExplorationLimiter.shared.run {
-        try await withTaskExecutorPreference(ExplorationThread()) {
-            try await runThere(exploration, Overrides.current.applied(to: strategy))
+    if let outer = Simulation.current {
+        var inner = Exploration(
+            settings: settings, time: time, countsFailures: countsFailures, watchdog: outer.engine.watchdog, scenario: scenario)
+        inner.settings.doors = try driving.checkedDoors()
+        guard let thread = ControlledThread.current else { return try inner.run(strategy) }
+        return try thread.exploring { try inner.run(strategy) }
+    }
+    return try await ExplorationLimiter.run(alone: driving.isEverything) {
+        let place = "\(fileID):\(line)"
+        for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
+        let (blackBox, watchdog) = (BlackBox(place), Watchdog(settings))
+        defer { blackBox.close() }
+        let exploration = Exploration(
+            settings: settings, time: Overrides.current.time ?? time, countsFailures: countsFailures, blackBox: blackBox,
+            watchdog: watchdog, scenario: scenario)
+        let strategy = Overrides.current.applied(to: strategy)
+        // On a thread of its own: on the pool it would starve escaped work, and so hide it.
+        return try await watchdog.run(on: ExplorationThread()) {
+            var exploration = exploration
+            exploration.settings.doors = try driving.checkedDoors()
+            return try exploration.run(strategy)
         }
     }
-}
-
-@concurrent private func runThere(_ exploration: Exploration, _ strategy: Strategy) async throws -> ExplorationSummary {
-    try run(exploration, strategy)
-}
-
-private func run(_ exploration: Exploration, _ strategy: Strategy) throws -> ExplorationSummary {
-    var exploration = exploration
-    return try exploration.run(strategy)
 }
 
 /// A thread for an exploration.
@@ -75,38 +92,34 @@ public enum TimeModel: Sendable, Hashable {
 
 /// Where an exploration may switch from one task to another.
 public enum Granularity: Sendable, Hashable {
-    /// Between jobs: where a task suspends, hops to another actor or ends, and between a queue's blocks.
+    /// Between jobs: where a task suspends, hops to another actor or ends, and between a queue's blocks. Where the queues of Dispatch
+    /// are driven, also where a thread may have to wait: at `sync`, and at `wait` of a group, a semaphore or a work item.
     ///
-    /// The fastest, and enough for a program without data races.
+    /// The fastest. What one job does between two suspensions is one piece: two locks that it takes, or a lock and then a
+    /// queue or a stream, are never separated.
     case jobs
-    /// Also inside synchronous code: at each ``interleavingPoint(_:)``, at each access to an ``Interleaved`` variable, and
-    /// where a thread waits for an ``InterleavedLock``. Each piece of work has a thread of its own; one runs at a time.
+    /// Also inside synchronous code: at each ``interleavingPoint(_:)``, at each access to an ``Interleaved`` variable, before
+    /// a thread takes an ``InterleavedLock`` and after it frees it, and before a block goes to a ``VirtualQueue``. Each piece
+    /// of work has a thread of its own; one runs at a time.
+    ///
+    /// A thread never stops anywhere else, such as before a value goes to an `AsyncStream` or a plain lock is taken. Put an
+    /// ``interleavingPoint(_:)`` there if that order matters.
     case accesses
-}
-
-/// What an exploration did.
-public struct ExplorationSummary: Sendable {
-    /// How many schedules ran, without those for checking and shrinking.
-    public internal(set) var schedules = 0
-    /// How many of them failed: none or one, unless the exploration counts failures.
-    public internal(set) var failures = 0
-    /// The first failure, with its schedule shrunk.
-    public internal(set) var firstFailure: ScheduleFailure?
-    /// The steps of all schedules together.
-    public internal(set) var steps = 0
-    /// The largest number of choices in one schedule.
-    public internal(set) var mostChoices = 0
-    /// Whether every schedule ran; `true` only for an exhaustive exploration that reached no limit.
-    public internal(set) var isComplete = false
 }
 
 /// The settings of an execution, apart from its choices.
 struct Settings: Sendable {
     var time = TimeModel.whenIdle
     var granularity = Granularity.jobs
+    var driving = Driving.preferred
+    /// The doors that are open in each step.
+    var doors: (any RuntimeDoors)?
     var stepLimit = 10_000
     /// How long a step may take on a controlled thread, in real time, before it counts as blocked.
     ///
     /// A step usually takes microseconds.
     var stepSeconds = 20.0
+
+    /// Whether steps run on threads that can stop on their way.
+    var usesThreads: Bool { granularity == .accesses || driving.needsThreads }
 }

@@ -10,8 +10,9 @@ public struct Strategy: Sendable, Hashable {
 
     let kind: Kind
 
-    /// Random walks and PCT of depths 2 to 4 in turn, after one schedule without any switch: the default.
+    /// Random walks and PCT of depths 2 to 4 in turn, after the usual order, in which a task runs while it can: the default.
     ///
+    /// Every other pair of schedules lets timers fire while work is pending, unless `explore` is given a model of time.
     /// Random walks find bugs that many schedules show; PCT finds those that need one task to be very late.
     public static func mixed(schedules: Int = 1_000, seed: UInt64 = 1) -> Strategy {
         Strategy(kind: .mixed(schedules: schedules, seed: seed))
@@ -22,12 +23,14 @@ public struct Strategy: Sendable, Hashable {
         Strategy(kind: .random(schedules: schedules, seed: seed))
     }
 
-    /// Probabilistic concurrency testing: random priorities, lowered at `depth - 1` random steps.
+    /// Probabilistic concurrency testing: random priorities, lowered at `depth - 1` random decisions.
+    ///
+    /// The first schedule is the usual order, which measures how many decisions there are.
     ///
     /// - Parameters:
     ///   - schedules: How many executions.
     ///   - depth: How many ordering constraints a bug may need to be found with a guaranteed probability; 2 or 3 for most.
-    ///   - seed: Where the random numbers begin.
+    ///   - seed: Where the random numbers begin; each seed explores on its own, neighbouring ones too.
     ///
     /// Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
     public static func pct(schedules: Int = 1_000, depth: Int = 3, seed: UInt64 = 1) -> Strategy {
@@ -36,13 +39,25 @@ public struct Strategy: Sendable, Hashable {
 
     /// All schedules, or all within a bound on preemptions or delays, depth first.
     ///
+    /// A task may be as late as the step limit allows, so code that waits by yielding has a schedule for every number of turns:
+    /// give such a scenario a small `stepLimit`.
+    ///
     /// - Parameters:
     ///   - preemptions: How often a schedule may switch away from a task that could have gone on; `nil`: without bound.
     ///   - delays: How many candidates a schedule may pass over; `nil`: without bound. This also bounds code that suspends
     ///     at each step, such as calls of actors.
-    ///   - limit: The most schedules to run; if there are more, the summary is not complete.
+    ///   - limit: The most schedules to run; if there are more, the coverage says so.
     public static func exhaustive(preemptions: Int? = nil, delays: Int? = nil, limit: Int = 1_000_000) -> Strategy {
-        Strategy(kind: .exhaustive(preemptions: preemptions, delays: delays, limit: limit))
+        Strategy(kind: .exhaustive(preemptions: preemptions.map { max($0, 0) }, delays: delays.map { max($0, 0) }, limit: limit))
+    }
+
+    /// The largest number of schedules; `nil`: it is one replay.
+    var mostSchedules: Int? {
+        switch kind {
+        case .mixed(let schedules, _), .random(let schedules, _), .pct(let schedules, _, _): schedules
+        case .exhaustive(_, _, let limit): limit
+        case .replay: nil
+        }
     }
 
     /// One schedule, as a failure prints it.
@@ -59,14 +74,26 @@ package struct Overrides: Sendable {
     package var seed: UInt64?
     /// The one schedule to run.
     package var replay: Schedule?
+    /// When the clock moves.
+    package var time: TimeModel?
+    /// Whether ``Driving/preferred`` leaves the doors shut that this program links, as if it had none.
+    package var isUnaided = false
 
     /// The current task's overrides.
     @TaskLocal package static var current = Overrides()
 
-    package init(schedules: Int? = nil, seed: UInt64? = nil, replay: Schedule? = nil) {
+    package init(schedules: Int? = nil, seed: UInt64? = nil, replay: Schedule? = nil, time: TimeModel? = nil) {
+        self.time = time
         self.schedules = schedules
         self.seed = seed
         self.replay = replay
+    }
+
+    /// Explores in the preferred mode as a program does that has no doors.
+    package static func unaided<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        var overrides = current
+        overrides.isUnaided = true
+        return try await $current.withValue(overrides) { try await body() }
     }
 
     func applied(to strategy: Strategy) -> Strategy {

@@ -1,12 +1,7 @@
 extension Diagram {
     /// Draws a recorded execution.
     init(_ trace: Trace, error: any Error) {
-        let moments = Self.moments(of: trace, error: error)
-        var names: [String] = []
-        // A task that neither logged nor was passed over gets no column.
-        let known = Set(moments.flatMap { ($0.texts.isEmpty ? [] : [$0.name]) + [$0.passedOver] }.compactMap(\.self))
-        let all = trace.names + moments.flatMap { [$0.name, $0.passedOver] }.compactMap(\.self)
-        for name in all where known.contains(name) && !names.contains(name) { names.append(name) }
+        let (moments, names) = Self.placed(Self.moments(of: trace, error: error), of: trace)
         let numbers = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
 
         var rows: [Row] = []
@@ -39,8 +34,11 @@ extension Diagram {
         // The scenario mostly waits for the other tasks.
         if moment.name == scenario { return }
         // Silent steps share a row, unless a task would be in it twice or out of order.
-        if case .silence(let steps, let columns) = rows.last, let last = columns.last, last < column {
-            rows[rows.count - 1] = .silence(steps: steps.lowerBound...step, columns: columns + [column])
+        if case .silence(let steps, let columns) = rows.last, let last = columns.last,
+            last < column || moment.name == others && columns == [column]
+        {
+            let columns = last < column ? columns + [column] : columns
+            rows[rows.count - 1] = .silence(steps: steps.lowerBound...step, columns: columns)
         } else {
             rows.append(.silence(steps: step...step, columns: [column]))
         }
@@ -53,7 +51,7 @@ extension Diagram {
         /// The step's number; `nil` but for the first moment of a step.
         let step: Int?
         /// The task's name; `nil`: time moved on.
-        let name: String?
+        var name: String?
         let time: Duration
         var mark = Mark.usual
         /// What the task logged.
@@ -65,14 +63,11 @@ extension Diagram {
 
     /// The scenario's task, whose start and end are not shown.
     static let scenario = "scenario"
-    /// The column for the decisive steps of unnamed tasks that logged nothing.
-    private static let others = "(others)"
-
     /// Returns the moments of an execution, up to the failure.
     ///
     /// - Parameter error: The failure; in a deadlock, for example, the waiting tasks are marked.
     static func moments(of trace: Trace, error: any Error) -> [Moment] {
-        let moments = trace.steps.flatMap { Self.moments(of: $0, named: trace.names) }
+        let moments = trace.steps.flatMap { Self.moments(of: $0) }
         guard let problem = error as? ExplorationProblem, let last = trace.steps.last else { return moments }
         guard let text = finalTexts[problem.code] else { return moments }
         return moments + problem.tasks.map { Moment(step: nil, name: $0, time: last.time, mark: .failure, texts: [text]) }
@@ -81,10 +76,11 @@ extension Diagram {
     /// The last text of the tasks that a problem concerns.
     private static let finalTexts: [ExplorationProblem.Code: String] = [
         .deadlock: "waits forever", .livelock: "does not end", .escape: "still waits", .blockedThread: "blocks its thread",
+        .unreadError: "nothing read its error",
     ]
 
-    /// Returns one moment for each run of events of one task; none for an unnamed task without events.
-    private static func moments(of step: Trace.Step, named names: [String]) -> [Moment] {
+    /// Returns one moment for each run of events of one task.
+    private static func moments(of step: Trace.Step) -> [Moment] {
         guard !step.isTime else {
             return [Moment(step: step.number, name: nil, time: step.time, mark: step.pick > 0 ? .decisive : .usual)]
         }
@@ -99,7 +95,7 @@ extension Diagram {
             moments[last].isEnd = kind == .end
             if isFailure { moments[last].mark = .failure }
         }
-        if names.contains(step.task) { add(step.task, nil) }
+        add(step.task, nil)
         for event in step.events {
             add(event.task.isEmpty ? step.task : event.task, isNews(event, in: step) ? event.text : nil, event.kind)
             if event.kind == .failure { break }
@@ -109,10 +105,9 @@ extension Diagram {
             moments[0].texts = ["on \(step.place)\(first)"] + moments[0].texts.dropFirst()
         }
         if step.pick > 0 {
-            if moments.isEmpty { add(others, step.task) }
             if moments[0].texts.isEmpty { moments[0].texts = ["continues"] }
             if moments[0].mark == .usual { moments[0].mark = .decisive }
-            moments[0].passedOver = names.first { $0 == step.passedOver && $0 != moments[0].name }
+            moments[0].passedOver = step.passedOver.flatMap { $0 == moments[0].name ? nil : $0 }
         }
         return moments
     }

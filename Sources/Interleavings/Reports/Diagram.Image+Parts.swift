@@ -32,7 +32,7 @@ extension Diagram.Image {
             svg.line("ruler", from: (edge + 6, middle), to: (width - Self.margin, middle))
             if isDecisive { svg.circle("decisive", x: edge + 6, y: middle, radius: 4) }
             svg.text(PlainText.time(time), "clock", x: edge, y: middle + 4)
-        case .gap(let count): svg.text("⋮ \(count) rows are left out", "gap", x: edge, y: middle + 4)
+        case .gap(let text): svg.text("⋮ \(text)", "gap", x: edge, y: middle + 4)
         }
         let number = Diagram.number(of: row)
         if !number.isEmpty { svg.text(number, "number", x: edge, y: middle + 4) }

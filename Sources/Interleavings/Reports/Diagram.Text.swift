@@ -76,8 +76,8 @@ extension Diagram {
                 let start = "\(isDecisive ? "►" : "─")─ \(PlainText.time(time)) "
                 let end = max((edges.last ?? 0) - Self.gap, PlainText.cells(start) + 4)
                 lines.append(start + String(repeating: "─", count: end - PlainText.cells(start)))
-            case .gap(let count):
-                lines.append("\(String(repeating: " ", count: edges[0]))⋮ \(count) rows are left out")
+            case .gap(let text):
+                lines.append("\(String(repeating: " ", count: edges[0]))⋮ \(text)")
             }
         }
 

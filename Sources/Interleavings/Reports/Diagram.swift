@@ -30,8 +30,8 @@ struct Diagram: Sendable, Equatable {
         /// Several tasks ran in turn, from left to right, and logged nothing.
         case silence(steps: ClosedRange<Int>, columns: [Int])
         case time(Duration, isDecisive: Bool)
-        /// The number of rows left out.
-        case gap(Int)
+        /// Rows are left out, and the text says how many.
+        case gap(String)
     }
 
     /// The number or numbers of a row's steps.
@@ -73,13 +73,64 @@ struct Diagram: Sendable, Equatable {
     private static let (head, tail) = (60, 140)
 
     private mutating func shorten() {
+        fold()
         guard rows.count > Self.head + Self.tail + 1 else { return }
         let cut = Self.head..<(rows.count - Self.tail)
-        rows.replaceSubrange(cut, with: [.gap(cut.count)])
-        func moved(_ row: Int) -> Int { row < cut.lowerBound ? row : max(row - cut.count, cut.lowerBound - 1) + 1 }
-        for index in columns.indices {
-            let life = columns[index].life
-            columns[index].life = moved(life.lowerBound)..<max(moved(life.upperBound), moved(life.lowerBound))
+        replace([(cut, "\(cut.count) rows are left out")])
+    }
+
+    /// The longest sequence of rows whose repetitions are found, and how many rows must be saved to fold them.
+    private static let (longest, fewestSaved) = (12, 8)
+
+    /// Replaces repetitions of the same rows, of which a livelock has hundreds.
+    private mutating func fold() {
+        let keys = rows.map(\.unnumbered)
+        var cuts: [(Range<Int>, String)] = []
+        var row = 0
+        while row < keys.count {
+            let found = (1...Self.longest).lazy.map { ($0, Self.repetitions(of: $0, at: row, in: keys)) }
+                .first { period, times in period * times >= Self.fewestSaved }
+            guard let (period, times) = found else {
+                row += 1
+                continue
+            }
+            let end = row + period * (times + 1)
+            let what = period == 1 ? "the row above repeats" : "the \(period) rows above repeat"
+            cuts.append(((row + period)..<end, "\(what) \(times) more times"))
+            row = end
+        }
+        replace(cuts)
+    }
+
+    private static func repetitions(of period: Int, at row: Int, in keys: [Row]) -> Int {
+        var next = row + period
+        while next < keys.count, keys[next] == keys[next - period] { next += 1 }
+        return (next - row) / period - 1
+    }
+
+    /// Puts a gap in place of each of some ranges, which are in order.
+    private mutating func replace(_ cuts: [(range: Range<Int>, text: String)]) {
+        for (range, text) in cuts.reversed() {
+            rows.replaceSubrange(range, with: [.gap(text)])
+            func moved(_ row: Int) -> Int { row < range.lowerBound ? row : max(row - range.count, range.lowerBound - 1) + 1 }
+            for index in columns.indices {
+                let life = columns[index].life
+                columns[index].life = moved(life.lowerBound)..<max(moved(life.upperBound), moved(life.lowerBound))
+            }
+        }
+    }
+}
+
+extension Diagram.Row {
+    /// The row without its steps' numbers, to compare it with others.
+    fileprivate var unnumbered: Self {
+        switch self {
+        case .action(let action):
+            .action(
+                .init(step: nil, column: action.column, mark: action.mark, texts: action.texts, passedOver: action.passedOver))
+        case .silence(_, let columns): .silence(steps: 0...0, columns: columns)
+        case .time(_, let isDecisive): .time(.zero, isDecisive: isDecisive)
+        case .gap: self
         }
     }
 }

@@ -2,20 +2,27 @@
 public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds of problems; there may be more in later versions.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// ``Simulation/require(_:_:)`` found its condition false.
+        /// ``Simulation/require(_:_:fileID:line:)`` found its condition false.
         public static let requirement = Code(description: "requirement")
+        /// A spawned task threw an error, and nothing asked for its ``SpawnedTask/value`` or ``SpawnedTask/result``.
+        public static let unreadError = Code(description: "unread error")
         /// Nothing can run and no timer is pending, but a task has not ended.
         public static let deadlock = Code(description: "deadlock")
         /// The step limit was reached.
         public static let livelock = Code(description: "livelock")
-        /// A task awaited something that the explorer does not drive.
+        /// A task awaited or began something that the explorer does not drive.
         public static let escape = Code(description: "escape")
         /// A step blocked its thread.
         public static let blockedThread = Code(description: "blocked thread")
         /// The same choices led to a different execution.
         public static let nondeterminism = Code(description: "nondeterminism")
+        /// The explorer cannot drive all code in this program.
+        public static let shutDoor = Code(description: "shut door")
         /// A replayed schedule picks a candidate that does not exist.
         public static let divergence = Code(description: "divergence")
+
+        /// The exploration would pass whatever the code does: it has no schedule, or its scenario starts nothing.
+        public static let nothingToExplore = Code(description: "nothing to explore")
 
         /// The code's name.
         public let description: String
@@ -23,15 +30,23 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
 
     /// The kind of problem.
     public let code: Code
-    /// The names of the tasks that wait, spin or escaped.
+    /// The names of the tasks that wait, spin, escaped or threw.
     public let tasks: [String]
     /// The particulars of this problem.
     public let detail: String
+    /// Where the requirement stands, or the spawning of the task that threw, such as `CacheTests/PriceCacheTests.swift:31`; empty
+    /// for other problems.
+    public let place: String
 
-    init(_ code: Code, tasks: [String] = [], detail: String = "") {
+    /// What to do about an escape; `nil`: use the simulation's own means.
+    private let remedy: String?
+
+    package init(_ code: Code, tasks: [String] = [], detail: String = "", place: String = "", remedy: String? = nil) {
+        self.remedy = remedy
         self.code = code
         self.tasks = tasks
         self.detail = detail
+        self.place = place
     }
 
     /// What happened, and what to do.
@@ -39,27 +54,38 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
         let names = tasks.map { "'\($0)'" }.joined(separator: ", ")
         return switch code {
         case .requirement: detail
+        case .unreadError:
+            "Unread error: \(names) threw \"\(detail)\", and nothing read it. Read its 'value' or 'result', catch the error in"
+                + " the task, or allow it with spawn(…).allowingError()."
         case .deadlock:
             "Deadlock: nothing can run and no timer is pending, but these have not ended: \(names)."
                 + (detail.isEmpty
-                    ? " Or one of them awaits something slow outside the simulation, such as Task.sleep: use simulation.clock."
+                    ? " Or one of them awaits something slow outside the simulation"
+                        + (remedy.map { ". \($0)" } ?? ", such as Task.sleep: use simulation.clock.")
                     : detail)
         case .livelock:
             "Livelock: no end after \(detail) steps. These tasks ran last: \(names). Either they never end, or the scenario is"
                 + " long: raise 'stepLimit'."
         case .escape:
-            "Escape: \(detail). It awaited something that the explorer does not drive, so no schedule can be replayed."
-                + " Waiting at that moment: \(names). \(Self.remedies)"
+            "Escape: \(detail). The explorer does not drive that, so no schedule can be replayed."
+                + " Waiting at that moment: \(names). \(remedy ?? Self.remedies)"
+        case .blockedThread where detail.isEmpty: "Blocked: the system has no thread for a step of \(names)."
         case .blockedThread:
-            "Blocked: a step of \(names) has not ended after \(detail) seconds. It waits for a lock, a semaphore or a queue that"
-                + " another task holds, which cannot run meanwhile: use InterleavedLock, InterleavedSemaphore or"
-                + " simulation.serialQueue."
+            "Blocked: a step of \(names) has not ended after \(detail) seconds. Either it computes without end, or it waits for a"
+                + " lock, a semaphore or a queue that another task holds, which cannot run meanwhile: use InterleavedLock,"
+                + " InterleavedSemaphore or simulation.serialQueue."
         case .nondeterminism:
-            "The same choices led to another execution: \(detail). Something in the scenario differs from run to run: real"
-                + " time, randomness, the order of a Set or Dictionary, an address, or state left by an earlier run."
+            "The same choices led to another execution: \(detail). Something in the scenario differs from run to run. Most"
+                + " likely a Task {} or Task.detached {} runs outside: give it the argument 'executorPreference:"
+                + " simulation.taskExecutor'. If there is none, look for real time, randomness, the order of a Set or Dictionary,"
+                + " an address, state left by an earlier run, or a plain lock that a thread holds at a point: use InterleavedLock."
+        case .shutDoor:
+            "Shut door: \(detail). So this program cannot be driven whole. Use 'driving: .preferred', and give the code under test"
+                + " the simulation's executor and clock. If this is said there too, don't link InterleavingsEverything."
         case .divergence:
             "The schedule does not fit: \(detail). Replay it with the scenario, the granularity, the time model and the"
                 + " build configuration (debug or release) that it was found with; if the code has changed since, explore again."
+        case .nothingToExplore: "Nothing to explore: \(detail)."
         default: code.description
         }
     }

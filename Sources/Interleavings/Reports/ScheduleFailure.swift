@@ -10,19 +10,25 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     public let planned: Int?
     /// The strategy's name.
     public let strategy: String
-    /// The seed of this schedule; `nil` if the strategy does not use one.
+    /// The exploration's seed, with which the strategy runs the same schedules; `nil` if it does not use one.
     public let seed: UInt64?
     /// What ran when, under the shrunk schedule.
     public let trace: Trace
     let settings: Settings
+    var minimality = Shrunk.Minimality.unknown
+    /// The tasks that had not ended though nothing could run, and of which the explorer doesn't know what they waited for.
+    var doubted: [String] = []
+
+    /// Whether no schedule with fewer switches fails in the same way: all were run.
+    public var isMinimal: Bool { if case .proven = minimality { true } else { false } }
+
+    /// When the schedule's clock moved.
+    public var time: TimeModel { settings.time }
 
     /// The line that runs this schedule again.
     public var replayLine: String {
-        var arguments = [".replay(\"\(schedule)\")"]
-        if settings.time != .whenIdle { arguments.append("time: .\(settings.time)") }
-        if settings.granularity != .jobs { arguments.append("granularity: .\(settings.granularity)") }
-        if settings.stepLimit != Settings().stepLimit { arguments.append("stepLimit: \(settings.stepLimit)") }
-        return "try await explore(\(arguments.joined(separator: ", "))) { simulation in …"
+        let remark = schedule.choices.isEmpty ? "  // the usual order" : ""
+        return "try await explore(.replay(\"\(schedule)\")\(settings.replayArguments)) { simulation in …\(remark)"
     }
 
     /// The whole report: the failure, the diagram, and how to run the schedule again.
@@ -32,9 +38,42 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
         return """
             \(heading): \(reason)
             \(picture)
-            To see it again, in a \(Self.build):
+            \([hint, doubt, proof].compactMap(\.self).map { "\($0)\n\n" }.joined())To see it again, in a \(Self.build):
                 \(replayLine)
             """
+    }
+
+    /// What to do about an error that says nothing by itself; `nil`: it says enough.
+    private var hint: String? {
+        guard String(reflecting: type(of: underlying)) == "Testing.ExpectationFailedError" else { return nil }
+        return "A #require failed. Mark the suite with @Suite(.exploring()), from InterleavingsTesting: the report then says"
+            + " which, and an #expect that fails in a scenario is a failing schedule too."
+    }
+
+    /// What else the cause may be: an escape that took too long to be seen; `nil`: it is ruled out.
+    private var doubt: String? {
+        let code = (underlying as? ExplorationProblem)?.code
+        let names = doubted.filter { $0 != Diagram.scenario }.map { "'\($0)'" }.joined(separator: ", ")
+        guard !names.isEmpty, code == nil || code == .requirement else { return nil }
+        let (example, remedy) =
+            settings.driving.isEverything
+            ? ("a thread or a network", "give the code a stub of it") : ("Task.sleep", "use simulation.clock")
+        return "Not ended at that time, though nothing could run: \(names). If one of them awaits something slow outside the"
+            + " simulation, such as \(example), that may be the cause: \(remedy)."
+    }
+
+    /// What is known of schedules with fewer switches; `nil`: nothing, or the schedule has none.
+    private var proof: String? {
+        let switches = schedule.choices.count { $0 > 0 }
+        return switch minimality {
+        case .proven(let tried) where tried > 1:
+            "No schedule with fewer switches fails here: all \(tried) were run."
+        case .proven where switches == 1: "One switch is needed: the usual order doesn't fail here."
+        case .upTo(let most, let tried):
+            "No schedule with at most \(most) switch\(most == 1 ? "" : "es") fails here: \(tried) were run. One with fewer than"
+                + " the present \(switches) may."
+        case .proven, .unknown: nil
+        }
     }
 
     /// The report's first words: the schedule and how it was chosen.
@@ -71,6 +110,18 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     }
 }
 
+extension Settings {
+    /// The arguments of a replay that differ from the usual ones.
+    var replayArguments: String {
+        var arguments = ""
+        if time != .whenIdle { arguments += ", time: .\(time)" }
+        if granularity != .jobs { arguments += ", granularity: .\(granularity)" }
+        if let name = driving.name { arguments += ", driving: .\(name)" }
+        if stepLimit != Settings().stepLimit { arguments += ", stepLimit: \(stepLimit)" }
+        return arguments
+    }
+}
+
 extension ScheduleFailure {
     /// The execution as text for a terminal: a column for each task, queue or thread, and time downwards.
     ///
@@ -81,6 +132,8 @@ extension ScheduleFailure {
     ///
     /// Write it to a file, or attach it to a test's issue. Each access draws it again.
     public var svg: String {
-        Diagram(trace, error: underlying).svg(caption: "\(heading). In a \(Self.build): .replay(\"\(schedule)\")")
+        Diagram(trace, error: underlying).svg(
+            caption:
+                "\(heading). In a \(Self.build): .replay(\"\(schedule)\")\(schedule.choices.isEmpty ? ", the usual order" : "")")
     }
 }

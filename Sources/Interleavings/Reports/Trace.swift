@@ -16,7 +16,7 @@ public struct Trace: Sendable, Equatable {
             let name: String
         }
 
-        /// The task that caused it: the name of a spawned task, a queue or a thread, or `task N`.
+        /// The task that caused it: the name of a spawned task, of its child, of a queue or a thread, or `task N`.
         public let task: String
         /// What happened.
         public let text: String
@@ -29,7 +29,7 @@ public struct Trace: Sendable, Equatable {
     public struct Step: Sendable, Equatable {
         /// The step's number, from 1.
         public let number: Int
-        /// The task that ran: the name of a spawned task, a queue or a thread, or `task N`; empty if time moved on.
+        /// The task that ran: the name of a spawned task, of its child, of a queue or a thread, or `task N`; empty if time moved on.
         public let task: String
         /// Where it ran: the name of an actor's executor or of a queue, or `pool`; empty if time moved on.
         public let place: String
@@ -49,7 +49,11 @@ public struct Trace: Sendable, Equatable {
     }
 
     /// The names of tasks and queues, in the order in which they were given.
+    ///
+    /// A task that another one created without a name has the creator's with a number: `Anna.1` is Anna's first child.
     public internal(set) var names: [String] = []
+    /// Those that the explorer gave.
+    var children: Set<String> = []
     /// The steps, in order.
     public internal(set) var steps: [Step] = []
 }
@@ -68,6 +72,14 @@ struct Recorder: Sendable {
         var number = 2
         while trace.names.contains("\(name) (\(number))") { number += 1 }
         return "\(name) (\(number))"
+    }
+
+    /// Returns a name for the next child of a task.
+    mutating func childName(of parent: String) -> String {
+        var number = 1
+        while trace.names.contains("\(parent).\(number)") { number += 1 }
+        trace.children.insert("\(parent).\(number)")
+        return "\(parent).\(number)"
     }
 
     mutating func begin(_ step: Trace.Step) {

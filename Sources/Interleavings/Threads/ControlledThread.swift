@@ -8,80 +8,155 @@ final class ControlledThread: Sendable {
     enum StepResult {
         case ended
         case stopped
-        case blocked
+        /// It waits in the kernel, probably for what a thread holds that stopped on its way.
+        case asleep
     }
 
     private struct State {
         /// The work it runs, and the engine that it runs for.
         var assignment: (entry: Engine.Entry, engine: Engine)?
         var hasBaton = false
+        /// The thread of the work, once that has begun.
+        var identity: ThreadIdentity?
+        /// The engine lets others go on, because its step sleeps.
+        var isLate = false
         /// The step took too long: the engine no longer waits for it, and if it goes on, it does not stop again.
         var isAbandoned = false
+        /// Its step is an exploration of its own, which waits for threads all the time.
+        var isExploring = false
         /// It makes a text for the report, and does not stop meanwhile.
         var isQuiet = false
+        /// The doors of its steps; `nil`: they have none.
+        var session: (any DoorSession)?
     }
 
     private let threads: ControlledThreads
-    private let queue = DispatchQueue(label: "interleavings.controlled-thread")
+    private let worker = Worker()
     private let baton = DispatchSemaphore(value: 0)
     private let returned = DispatchSemaphore(value: 0)
     private let state = Lock(State())
 
-    private static let key = DispatchSpecificKey<ControlledThread>()
+    private static let own = ThreadValue<ControlledThread>()
 
     /// The controlled thread that calls this; `nil` on any other thread.
-    static var current: ControlledThread? { DispatchQueue.getSpecific(key: key) }
+    static var current: ControlledThread? { own.value }
 
     init(threads: ControlledThreads) {
         self.threads = threads
     }
 
+    /// The execution for which it works; `nil`: none.
+    var engine: Engine? { state.withLock { $0.assignment?.engine } }
+
     /// Whether the execution's outcome is known, so that the thread need not wait any more.
     var isEnding: Bool {
-        state.withLock { $0.assignment?.engine }?.state.withLock { $0.isWindingDown } ?? true
+        engine?.state.withLock { $0.isWindingDown } ?? true
     }
 
-    /// Begins a piece of work, or continues it after a stop, and waits until the step ends.
-    func run(_ entry: Engine.Entry, of engine: Engine, within stepSeconds: Double) -> StepResult {
+    /// Begins a piece of work, or continues it after a stop.
+    func begin(_ entry: Engine.Entry, of engine: Engine) {
         state.withLock { state in
             state.assignment = (entry, engine)
             state.hasBaton = true
         }
         if case .thread = entry.work { baton.signal() } else { start(entry.work, of: engine) }
-        let isLate = returned.wait(timeout: .now() + stepSeconds) == .timedOut
+    }
+
+    /// Waits until the step ends, or sleeps in the kernel.
+    ///
+    /// - Parameters:
+    ///   - seconds: How long it must have lasted before it is looked at.
+    ///   - sightings: How often it must be seen asleep in a row, unless it waits for a lock that a stopped thread holds.
+    func wait(_ seconds: Double, sightings: Int = enoughSightings) -> StepResult {
+        var seconds = seconds, seen = 0
+        while returned.wait(timeout: .now() + seconds) == .timedOut {
+            seconds = Self.lookSeconds
+            guard let thread = state.withLock({ $0.isExploring ? nil : $0.identity }), thread.isAsleep else {
+                seen = 0
+                continue
+            }
+            seen += 1
+            guard seen >= sightings || threads.haveStopped(oneOf: thread.possibleHolders) else { continue }
+            // Woken, it could run at once; so one that sleeps, and has not come back, still waits.
+            guard returned.wait(timeout: .now()) == .timedOut else { break }
+            state.withLock { $0.isLate = true }
+            return .asleep
+        }
         return state.withLock { state in
-            state.isAbandoned = isLate && state.hasBaton
-            return state.isAbandoned ? .blocked : state.assignment == nil ? .ended : .stopped
+            state.isLate = false
+            return state.assignment == nil ? .ended : .stopped
         }
     }
+
+    /// How often a step must be seen asleep in a row before others go on, and how long to wait in between.
+    ///
+    /// For a moment it may wait for a thread outside, which on a loaded machine runs as seldom as the one that looks: for a lock of
+    /// the runtime or of a sanitizer, for the first use of a global.
+    static let enoughSightings = 40
+    private static let lookSeconds = 0.0025
+
+    /// Waits no longer for the step, unless it ends just now.
+    func abandon(after seconds: Double) -> StepResult? {
+        let isLate = returned.wait(timeout: .now() + seconds) == .timedOut
+        return state.withLock { state in
+            state.isLate = false
+            state.isAbandoned = isLate && state.hasBaton
+            return state.isAbandoned ? nil : state.assignment == nil ? .ended : .stopped
+        }
+    }
+
+    /// Runs an exploration inside the step.
+    func exploring<Result>(_ body: () throws -> Result) rethrows -> Result {
+        state.withLock { $0.isExploring = true }
+        defer { state.withLock { $0.isExploring = false } }
+        guard let session = state.withLock({ $0.session }) else { return try body() }
+        return try session.away(body)
+    }
+
+    /// Whether others go on while its step lasts, so that what it enqueues must not come among what they enqueue.
+    var isLate: Bool { state.withLock { $0.isLate } }
 
     private func start(_ work: Engine.Work, of engine: Engine) {
-        queue.setSpecific(key: Self.key, value: self)
-        queue.async {
-            self.threads.setRunning(.current)
-            engine.run(work)
-            // No cycle between the queue and the thread outlives the work.
-            self.queue.setSpecific(key: Self.key, value: nil)
+        let doors = engine.doors
+        state.withLock { state in
+            state.identity = nil
+            state.session = doors.session
+        }
+        let isRun = worker.run {
+            self.state.withLock { $0.identity = .current }
+            self.threads.setRunning(.current, true)
+            engine.blackBox?.setThread(.current)
+            Self.own.with(self) { doors.step { engine.run(work) } }
+            self.state.withLock { $0.session = nil }
             self.handBack(ended: true)
         }
+        guard !isRun else { return }
+        engine.lackThread()
+        handBack(ended: true)
     }
 
-    /// Stops between two accesses until it is picked again.
-    ///
-    /// - Parameter lock: The lock that must be free first.
-    func pause(for lock: InterleavedLock.Gate? = nil) {
-        let assignment = state.withLock { $0.isAbandoned || $0.isQuiet ? nil : $0.assignment }
-        guard let assignment else { return }
-        assignment.engine.pause(self, assignment.entry, lock: lock)
+    /// Stops until it is picked again: between two accesses, or until it needn't wait any more.
+    func pause(for wait: Engine.Wait? = nil) {
+        let (assignment, session) = state.withLock { state in
+            (state.isAbandoned || state.isQuiet ? nil : state.assignment, state.session)
+        }
+        guard let assignment, wait != nil || assignment.engine.stopsAtPoints else { return }
+        // The explorer's own calls are not the code's.
+        if let session { session.away { stop(assignment, wait) } } else { stop(assignment, wait) }
+    }
+
+    private func stop(_ assignment: (entry: Engine.Entry, engine: Engine), _ wait: Engine.Wait?) {
+        assignment.engine.pause(self, assignment.entry, wait)
         handBack(ended: false)
         baton.wait()
-        threads.setRunning(.current)
+        threads.setRunning(.current, true)
+        assignment.engine.blackBox?.setThread(.current)
     }
 
     /// Notes for the report what the step does.
     func note(_ text: @autoclosure () -> String) {
         let assignment = state.withLock { $0.isAbandoned || $0.isQuiet ? nil : $0.assignment }
-        assignment?.engine.log(text(), by: Simulation.taskName)
+        assignment?.engine.log(text(), by: assignment?.engine.author(Simulation.taskName))
     }
 
     var isQuiet: Bool { state.withLock { $0.isQuiet } }
@@ -103,7 +178,7 @@ final class ControlledThread: Sendable {
             return !state.isAbandoned
         }
         guard isAwaited else { return }
-        threads.setRunning(nil)
+        threads.setRunning(.current, false)
         returned.signal()
     }
 }

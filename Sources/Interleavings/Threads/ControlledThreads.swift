@@ -12,7 +12,10 @@ import Musl
 final class ControlledThreads: Sendable {
     private struct State {
         var idle: [ControlledThread] = []
-        var running: ThreadIdentity?
+        /// Those that run a step: one, and those whose step sleeps.
+        var running: [ThreadIdentity] = []
+        /// The system's numbers of those that have stopped or ended.
+        var stopped: Set<Int32> = []
     }
 
     private let state = Lock(State())
@@ -33,36 +36,67 @@ final class ControlledThreads: Sendable {
         } else {
             thread = state.withLock { $0.idle.popLast() } ?? ControlledThread(threads: self)
         }
-        switch thread.run(entry, of: engine, within: stepSeconds) {
+        thread.begin(entry, of: engine)
+        switch thread.wait(min(Self.usualSeconds, stepSeconds)) {
         case .ended:
             state.withLock { $0.idle.append(thread) }
             return true
         case .stopped:
             return false
-        case .blocked:
-            engine.block(entry)
+        case .asleep:
+            engine.state.withLock { state in
+                state.sleepers.append(Engine.Sleeper(thread: thread, entry: entry))
+                state.omissions.insert(.sleepingStep)
+            }
             return false
         }
     }
 
-    /// Notes which thread runs a step; `nil`: none does, and the thread may run other code.
-    func setRunning(_ thread: ThreadIdentity?) {
-        state.withLock { $0.running = thread }
+    /// Takes back a thread that was late.
+    func takeBack(_ thread: ControlledThread) {
+        state.withLock { $0.idle.append(thread) }
+    }
+
+    /// A step takes microseconds; one that takes longer is looked at.
+    private static let usualSeconds = 0.001
+
+    /// Notes whether a thread runs a step; if not, it may run other code.
+    func setRunning(_ thread: ThreadIdentity, _ runs: Bool) {
+        let number = thread.systemNumber ?? 0
+        state.withLock { state in
+            state.running.removeAll { $0 == thread }
+            if runs { state.running.append(thread) }
+            if runs { state.stopped.remove(number) } else { state.stopped.insert(number) }
+        }
+    }
+
+    /// Whether one of the threads, by their system numbers, has stopped on its way, so that it keeps what it holds.
+    func haveStopped(oneOf numbers: [Int32]) -> Bool {
+        state.withLock { state in numbers.contains { $0 != 0 && state.stopped.contains($0) } }
     }
 
     func isRunning(on thread: ThreadIdentity) -> Bool {
-        state.withLock { $0.running } == thread
+        state.withLock { $0.running.contains(thread) }
     }
 }
 
 extension Engine {
     /// Makes a thread runnable again that stopped on its way.
-    func pause(_ thread: ControlledThread, _ entry: Entry, lock: InterleavedLock.Gate?) {
+    func pause(_ thread: ControlledThread, _ entry: Entry, _ wait: Wait?) {
+        let isLate = thread.isLate
         state.withLock { state in
             let work = Work.thread(thread)
             let since = state.steps
-            state.ready.append(Entry(work: work, lane: entry.lane, task: entry.task, since: since, lock: lock))
+            var next = Entry(work: work, turn: entry.turn, task: entry.task, since: since, wait: wait)
+            next.process = entry.process
+            state.add(next, isLate: isLate)
         }
+    }
+
+    /// Fails the execution because the system has no thread for a step.
+    func lackThread() {
+        let name = state.withLock { $0.name(of: $0.lastTask) }
+        fail(ExplorationProblem(.blockedThread, tasks: [name]), by: name, "gets no thread")
     }
 
     /// Fails the execution because a step has blocked its thread.
@@ -75,7 +109,7 @@ extension Engine {
 
 /// Identifies a thread, to tell the engine's own from any other.
 struct ThreadIdentity: Sendable, Equatable {
-    private let number: UInt
+    let number: UInt
 
     static var current: ThreadIdentity {
         #if canImport(Darwin)

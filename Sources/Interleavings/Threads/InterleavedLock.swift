@@ -6,25 +6,42 @@ import TokenServiceConcurrency
 /// Outside an exploration at the granularity of accesses it is a plain mutex. It is not recursive.
 public final class InterleavedLock: Sendable {
     /// The lock's state in an exploration: taken or free.
-    final class Gate: Sendable {
+    final class Gate: Interleavings.Gate {
+        private struct State {
+            var isTaken = false
+            /// The execution that used it last.
+            weak var engine: Engine?
+        }
+
         let name: String
-        private let taken = Lock(false)
+        private let state = Lock(State())
 
         init(name: String) {
             self.name = name
         }
 
-        var isTaken: Bool { taken.withLock { $0 } }
+        var isOpen: Bool { state.withLock { !$0.isTaken } }
+        var title: String { "the lock '\(name)'" }
 
         func take() -> Bool {
-            taken.withLock { taken in
-                defer { taken = true }
-                return !taken
+            state.withLock { state in
+                defer { state.isTaken = true }
+                return !state.isTaken
             }
         }
 
         func free() {
-            taken.withLock { $0 = false }
+            state.withLock { $0.isTaken = false }
+        }
+
+        /// Reports an escape if a thread outside uses what an execution uses: the two would not wait for each other.
+        func expectHome(_ call: StaticString) {
+            let own = ControlledThread.current?.engine ?? Simulation.current?.engine
+            let engine = state.withLock { state in
+                if let own { state.engine = own }
+                return state.engine
+            }
+            engine?.expectHome(call)
         }
     }
 
@@ -40,6 +57,7 @@ public final class InterleavedLock: Sendable {
 
     /// Runs `body` while it holds the lock.
     public func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        gate.expectHome("InterleavedLock")
         guard let thread = ControlledThread.current, !thread.isQuiet else {
             return try mutex.withLock { _ throws(Failure) in try body() }
         }
@@ -47,12 +65,14 @@ public final class InterleavedLock: Sendable {
         // Only the picked thread runs, so no other takes the lock between the check and the step. At the end all may pass.
         while !gate.take(), !thread.isEnding {
             thread.note("waits for the lock '\(gate.name)'")
-            thread.pause(for: gate)
+            thread.pause(for: .gate(gate))
         }
         thread.note("takes the lock '\(gate.name)'")
         defer {
             gate.free()
             thread.note("frees the lock '\(gate.name)'")
+            // What comes next may be something that others see, and that has no point of its own.
+            thread.pause()
         }
         return try body()
     }

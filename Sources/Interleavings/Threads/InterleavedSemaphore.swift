@@ -27,17 +27,19 @@ public final class InterleavedSemaphore: Sendable {
 
     /// Blocks the thread until there is a signal for it: each signal lets one thread pass.
     public func wait() {
+        gate.expectHome("InterleavedSemaphore")
         guard let thread = ControlledThread.current, !thread.isQuiet else { return semaphore.wait() }
         thread.pause()
         while !pass(), !thread.isEnding {
             thread.note("waits for the semaphore '\(gate.name)'")
-            thread.pause(for: gate)
+            thread.pause(for: .gate(gate))
         }
         thread.note("passes the semaphore '\(gate.name)'")
     }
 
     /// Lets one thread pass that waits now or later.
     public func signal() {
+        gate.expectHome("InterleavedSemaphore")
         guard let thread = ControlledThread.current, !thread.isQuiet else {
             semaphore.signal()
             return

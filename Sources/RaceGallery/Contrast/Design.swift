@@ -105,8 +105,6 @@ extension Design {
     }
 
     private static func tokenService(_ surroundings: any Surroundings, _ network: Network) -> TokenService {
-        TokenService(
-            environment: .driven(by: surroundings.executor, clock: surroundings.clock, seed: 1),
-            loader: CallbackTokenLoader(network))
+        TokenService(environment: surroundings.environment, loader: CallbackTokenLoader(network))
     }
 }

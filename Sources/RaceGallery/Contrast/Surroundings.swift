@@ -8,7 +8,10 @@ import Interleavings
 /// first served, and room for thousands of callers.
 protocol Surroundings: Sendable {
     var clock: any Clock<Duration> { get }
-    var executor: any TaskExecutor { get }
+    /// Where tasks run; `nil`: on the default pool.
+    var executor: (any TaskExecutor)? { get }
+    /// What a `TokenService` takes.
+    var environment: TokenService.Environment { get }
 
     /// Makes a serial queue, and returns what enqueues a block there.
     func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void
@@ -31,6 +34,8 @@ protocol Surroundings: Sendable {
 }
 
 /// The surroundings of one execution under the explorer: the schedule says when an answer comes and who goes on.
+///
+/// Where the simulation drives everything, a design takes nothing from it.
 struct EveryOrder: Surroundings {
     let simulation: Simulation
     /// Answers under way, in any order.
@@ -41,12 +46,12 @@ struct EveryOrder: Surroundings {
         answers = simulation.concurrentQueue("network")
     }
 
-    var clock: any Clock<Duration> { simulation.clock }
-    var executor: any TaskExecutor { simulation.taskExecutor }
+    var clock: any Clock<Duration> { simulation.seams.clock }
+    var executor: (any TaskExecutor)? { simulation.seams.executor }
+    var environment: TokenService.Environment { simulation.seams.environment() }
 
     func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void {
-        let queue = simulation.serialQueue(label)
-        return { queue.async($0) }
+        simulation.seams.serialQueue(label)
     }
 
     func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void) { simulation.spawn(name, body) }
@@ -74,7 +79,8 @@ struct UsualOrder: Surroundings {
     private static let slowest = step * 3
 
     var clock: any Clock<Duration> { manualClock }
-    var executor: any TaskExecutor { stage }
+    var executor: (any TaskExecutor)? { stage }
+    var environment: TokenService.Environment { .driven(by: stage, clock: manualClock, seed: 1) }
 
     func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void {
         // The stage runs tasks in the order in which they were started, one at a time.

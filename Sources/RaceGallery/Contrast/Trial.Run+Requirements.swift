@@ -1,45 +1,58 @@
 import AccessTokens
 import AccessTokensTesting
 
+extension Trial {
+    /// What is wrong with a run, and where that is required: the explorer shrinks a failure to another of the same place.
+    struct Violation: Sendable {
+        let text: String
+        let line: Int
+
+        init(_ text: String, line: Int = #line) {
+            self.text = text
+            self.line = line
+        }
+    }
+}
+
 /// What a trial may require of a run; `nil`: the run is as it should be.
 extension Trial.Run {
     /// More than one load.
-    var secondLoad: String? {
+    var secondLoad: Trial.Violation? {
         let loads = network.server.loadsStarted
-        return loads == 1 ? nil : "\(loads) loads, where one is enough"
+        return loads == 1 ? nil : Trial.Violation("\(loads) loads, where one is enough")
     }
 
     /// A caller without an answer, with several, or answered before one whose call had returned when it asked.
-    var wrongAnswer: String? {
+    var wrongAnswer: Trial.Violation? {
         let record = record
         for caller in record.callers {
-            guard let place = caller.place else { return "\(caller.name) is never answered" }
-            if caller.answers.count > 1 { return "\(caller.name) is answered \(caller.answers.count) times" }
+            guard let place = caller.place else { return Trial.Violation("\(caller.name) is never answered") }
+            if caller.answers.count > 1 { return Trial.Violation("\(caller.name) is answered \(caller.answers.count) times") }
             let hasOvertaken = record.returned.prefix(caller.earlier).contains { earlier in
                 record.callers[earlier].place.map { $0 > place } ?? true
             }
-            if hasOvertaken { return "\(caller.name) is answered before an earlier caller" }
+            if hasOvertaken { return Trial.Violation("\(caller.name) is answered before an earlier caller") }
         }
         return nil
     }
 
     /// A caller without a token that the server accepts.
-    var refusedToken: String? {
+    var refusedToken: Trial.Violation? {
         for caller in record.callers {
             let token = try? caller.answers.first?.get()
             let isAccepted = token.map(network.server.accepts) ?? false
-            if !isAccepted { return "\(caller.name) holds no token that the server accepts" }
+            if !isAccepted { return Trial.Violation("\(caller.name) holds no token that the server accepts") }
         }
         return nil
     }
 
     /// The last caller's token, if it was issued before the sign-out began.
-    var oldToken: String? {
+    var oldToken: Trial.Violation? {
         let record = record
         // The server numbers its tokens.
         let old = (0..<record.issuedBeforeSignOut).map { "access-\($0 + 1)" }
         let isOld = (try? record.callers.last?.answers.first?.get()).map { old.contains($0.value) } ?? false
-        return isOld ? "the later caller gets a token from before the sign-out" : nil
+        return isOld ? Trial.Violation("the later caller gets a token from before the sign-out") : nil
     }
 }
 

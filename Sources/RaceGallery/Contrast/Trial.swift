@@ -6,11 +6,11 @@ package struct Trial: Sendable {
     package let name: String
     private let trouble: Network.Trouble
     private let script: @Sendable (Run) async throws -> Void
-    private let requirements: @Sendable (Run) -> String?
+    private let requirements: @Sendable (Run) -> Violation?
 
     private init(
         _ name: String, trouble: Network.Trouble = .none, script: @escaping @Sendable (Run) async throws -> Void,
-        requirements: @escaping @Sendable (Run) -> String?
+        requirements: @escaping @Sendable (Run) -> Violation?
     ) {
         self.name = name
         self.trouble = trouble
@@ -24,15 +24,19 @@ package struct Trial: Sendable {
     ///   - design: The design that it happens to.
     ///   - callers: How many callers ask.
     ///   - strategy: Which schedules.
+    ///   - driving: With everything driven the design takes nothing from the simulation, and has no point inside synchronous code.
     /// - Returns: How many schedules there were, how many failed, and the first failure.
     package func explore(
-        _ design: Design, callers: Int, _ strategy: Strategy = .exhaustive()
+        _ design: Design, callers: Int, _ strategy: Strategy = .exhaustive(), driving: Driving = .preferred
     ) async throws -> ExplorationSummary {
-        try await Interleavings.explore(strategy, granularity: design.granularity, countsFailures: true) { simulation in
+        let granularity = driving.isEverything ? .jobs : design.granularity
+        return try await Interleavings.explore(
+            strategy, granularity: granularity, driving: driving, countsFailures: true
+        ) { simulation in
             let run = Run(design, in: EveryOrder(simulation), trouble: trouble, callers: callers)
             try await script(run)
             let violation = requirements(run)
-            try simulation.require(violation == nil, violation ?? "")
+            try simulation.require(violation == nil, violation?.text ?? "", line: violation?.line ?? #line)
         }
     }
 

@@ -11,7 +11,7 @@ extension Exhibit {
         source: "aws-sdk-swift's cached resolver [S]; spring-security#14123: 20 fetches",
         broken: { simulation in
             let loader = simulation.loader()
-            let service = ReentrantTokenService(loader: loader, clock: simulation.clock)
+            let service = ReentrantTokenService(loader: loader, clock: simulation.seams.clock)
             try await twoCallers(simulation, loader) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -9,24 +9,25 @@ import Interleavings
 /// The bug sits in `refresh()`: its first line belongs before the `Task`.
 actor FlagInsideTaskService {
     private let loader: any TokenLoader
-    private let clock: VirtualClock
-    private let executor: any TaskExecutor
+    private let elapsed: @Sendable () -> Duration
+    private let executor: (any TaskExecutor)?
     private var token: AccessToken
-    private var refreshFrom: VirtualClock.Instant
+    private var refreshFrom: Duration
     private var isRefreshing = false
 
     private static let refreshAfter = Duration.seconds(45 * 60)
 
-    init(_ token: AccessToken, loader: some TokenLoader, clock: VirtualClock, executor: any TaskExecutor) {
+    init<C: Clock<Duration>>(_ token: AccessToken, loader: some TokenLoader, clock: C, executor: (any TaskExecutor)?) {
         self.token = token
         self.loader = loader
-        self.clock = clock
         self.executor = executor
-        refreshFrom = clock.now.advanced(by: Self.refreshAfter)
+        let start = clock.now
+        elapsed = { start.duration(to: clock.now) }
+        refreshFrom = Self.refreshAfter
     }
 
     func retrieveToken() -> AccessToken {
-        if clock.now >= refreshFrom, !isRefreshing {
+        if elapsed() >= refreshFrom, !isRefreshing {
             Task(executorPreference: executor) { await self.refresh() }
         }
         return token
@@ -37,7 +38,7 @@ actor FlagInsideTaskService {
         defer { isRefreshing = false }
         guard let loaded = try? await loader.loadToken(replacing: token) else { return }
         token = loaded
-        refreshFrom = clock.now.advanced(by: Self.refreshAfter)
+        refreshFrom = elapsed() + Self.refreshAfter
     }
 }
 
@@ -48,7 +49,7 @@ extension Exhibit {
         broken: { simulation in
             let loader = simulation.loader()
             let service = FlagInsideTaskService(
-                .signedIn, loader: loader, clock: simulation.clock, executor: simulation.taskExecutor)
+                .signedIn, loader: loader, clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await callersInTheSoftWindow(simulation, loader) { await service.retrieveToken() }
         },
         mended: { simulation in

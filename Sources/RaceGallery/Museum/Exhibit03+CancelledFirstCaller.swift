@@ -46,7 +46,7 @@ extension Exhibit {
         3, "Cancelling the first caller, whose task loads for all, fails the others",
         source: "okta-mobile-swift [R]; azure-sdk-for-net#19424",
         broken: { simulation in
-            let service = FirstCallerLoadsService(loader: simulation.loader(), clock: simulation.clock)
+            let service = FirstCallerLoadsService(loader: simulation.loader(), clock: simulation.seams.clock)
             try await firstCallerLeaves(simulation) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -10,10 +10,10 @@ import Interleavings
 /// The bug sits in `onCancel`. Exhibit 5 shows what else this service does wrong.
 actor CachedTaskService {
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private var task: Task<AccessToken, any Error>?
 
-    init(loader: some TokenLoader, executor: any TaskExecutor) {
+    init(loader: some TokenLoader, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.executor = executor
     }
@@ -34,7 +34,7 @@ extension Exhibit {
         4, "Cancelling any waiter cancels the load that all share, and what is cached is the cancellation",
         source: "soto-core [R]",
         broken: { simulation in
-            let service = CachedTaskService(loader: simulation.loader(), executor: simulation.taskExecutor)
+            let service = CachedTaskService(loader: simulation.loader(), executor: simulation.seams.executor)
             try await secondCallerLeaves(simulation) { try await service.retrieveToken() }
         },
         mended: { simulation in

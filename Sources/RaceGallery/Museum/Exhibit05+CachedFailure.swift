@@ -12,7 +12,7 @@ extension Exhibit {
         source: "soto-core#708",
         broken: { simulation in
             let loader = failingFirst(simulation)
-            let service = CachedTaskService(loader: loader, executor: simulation.taskExecutor)
+            let service = CachedTaskService(loader: loader, executor: simulation.seams.executor)
             try await callersAfterAFailure(simulation, loader) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -10,25 +10,26 @@ import Interleavings
 /// The bug sits where `outcome` is set without a look at what it displaces.
 actor DisplacingRefreshService {
     private let loader: any TokenLoader
-    private let clock: VirtualClock
-    private let executor: any TaskExecutor
+    private let elapsed: @Sendable () -> Duration
+    private let executor: (any TaskExecutor)?
     private var outcome: Result<AccessToken, any Error>
-    private var refreshFrom: VirtualClock.Instant
+    private var refreshFrom: Duration
     private var isRefreshing = false
 
     private static let refreshAfter = Duration.seconds(45 * 60)
     private static let pauseAfterFailure = Duration.seconds(120)
 
-    init(_ token: AccessToken, loader: some TokenLoader, clock: VirtualClock, executor: any TaskExecutor) {
+    init<C: Clock<Duration>>(_ token: AccessToken, loader: some TokenLoader, clock: C, executor: (any TaskExecutor)?) {
         self.loader = loader
-        self.clock = clock
         self.executor = executor
         outcome = .success(token)
-        refreshFrom = clock.now.advanced(by: Self.refreshAfter)
+        let start = clock.now
+        elapsed = { start.duration(to: clock.now) }
+        refreshFrom = Self.refreshAfter
     }
 
     func retrieveToken() throws -> AccessToken {
-        if clock.now >= refreshFrom, !isRefreshing {
+        if elapsed() >= refreshFrom, !isRefreshing {
             isRefreshing = true
             Task(executorPreference: executor) { await self.refresh() }
         }
@@ -38,10 +39,10 @@ actor DisplacingRefreshService {
     private func refresh() async {
         do {
             outcome = .success(try await loader.loadToken(replacing: nil))
-            refreshFrom = clock.now.advanced(by: Self.refreshAfter)
+            refreshFrom = elapsed() + Self.refreshAfter
         } catch {
             outcome = .failure(error)
-            refreshFrom = clock.now.advanced(by: Self.pauseAfterFailure)
+            refreshFrom = elapsed() + Self.pauseAfterFailure
         }
         isRefreshing = false
     }
@@ -53,7 +54,7 @@ extension Exhibit {
         source: "google-cloud-rust#5809; soto-core [R]",
         broken: { simulation in
             let service = DisplacingRefreshService(
-                .signedIn, loader: failing(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+                .signedIn, loader: failing(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await callersDuringAnOutage(simulation) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -11,11 +11,11 @@ import TokenServiceConcurrency
 /// The bug sits in `load()`, which does not ask, after its `await`, whose session it is.
 actor UnfencedSessionService {
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private var token: KeptToken
     private var flight: Task<AccessToken, any Error>?
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: any TaskExecutor) {
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.executor = executor
         token = KeptToken(clock: clock)
@@ -68,7 +68,7 @@ extension Exhibit {
         broken: { simulation in
             let session = UserSession(of: "Anna")
             let service = UnfencedSessionService(
-                loader: session.loader(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+                loader: session.loader(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await signOutDuringALoad(simulation, session, { try await service.retrieveToken() }) {
                 await service.signOut()
             }

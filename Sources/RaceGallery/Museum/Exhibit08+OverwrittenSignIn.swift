@@ -12,7 +12,7 @@ extension Exhibit {
         broken: { simulation in
             let session = UserSession(of: "Anna")
             let service = UnfencedSessionService(
-                loader: session.loader(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+                loader: session.loader(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await changeOfUserDuringALoad(simulation, session, { try await service.retrieveToken() }) { token in
                 await service.signOut()
                 await service.signIn(with: token)

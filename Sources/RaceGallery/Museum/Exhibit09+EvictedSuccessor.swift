@@ -10,11 +10,11 @@ import Interleavings
 /// The bug sits in the `defer`: compare before clearing.
 actor EvictingCleanupService {
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private var token: KeptToken
     private var flight: Task<AccessToken, any Error>?
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: any TaskExecutor) {
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.executor = executor
         token = KeptToken(clock: clock)
@@ -51,7 +51,7 @@ extension Exhibit {
         broken: { simulation in
             let loader = simulation.loader()
             let service = EvictingCleanupService(
-                loader: loader, clock: simulation.clock, executor: simulation.taskExecutor)
+                loader: loader, clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await callersAfterASignOut(simulation, loader, { try await service.retrieveToken() }) {
                 await service.signOut()
             }

@@ -10,11 +10,11 @@ import Interleavings
 /// The bug sits in the signature of `invalidate()`: which token?
 actor BlindInvalidationService {
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private var token: AccessToken?
     private var flight: Task<AccessToken, any Error>?
 
-    init(_ token: AccessToken, loader: some TokenLoader, executor: any TaskExecutor) {
+    init(_ token: AccessToken, loader: some TokenLoader, executor: (any TaskExecutor)?) {
         self.token = token
         self.loader = loader
         self.executor = executor
@@ -43,7 +43,7 @@ extension Exhibit {
         source: "KTOR-5681; p2/OAuth2 [S]",
         broken: { simulation in
             let loader = simulation.loader()
-            let service = BlindInvalidationService(.signedIn, loader: loader, executor: simulation.taskExecutor)
+            let service = BlindInvalidationService(.signedIn, loader: loader, executor: simulation.seams.executor)
             try await refusedRequests(simulation, loader, { try await service.retrieveToken() }) { _ in
                 await service.invalidate()
             }

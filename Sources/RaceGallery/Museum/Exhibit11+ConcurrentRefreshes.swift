@@ -66,7 +66,7 @@ extension Exhibit {
                 guard !server.accepts(token) else { return token }
                 simulation.log("is answered 401: \(token.value) was revoked")
                 return try await renew(token)
-            }
+            }.allowingError()
         }
         try await simulation.settle()
         try simulation.require(server.reuseDetected == 0, "no refresh token is used twice: the server ends the session")

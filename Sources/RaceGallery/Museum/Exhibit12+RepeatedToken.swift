@@ -9,11 +9,11 @@ import Interleavings
 /// The bug sits in `invalidate(_:)`, which forgets what it was told.
 actor ForgetfulInvalidationService {
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private var token: AccessToken?
     private var flight: Task<AccessToken, any Error>?
 
-    init(_ token: AccessToken, loader: some TokenLoader, executor: any TaskExecutor) {
+    init(_ token: AccessToken, loader: some TokenLoader, executor: (any TaskExecutor)?) {
         self.token = token
         self.loader = loader
         self.executor = executor
@@ -44,7 +44,7 @@ extension Exhibit {
         source: "home-assistant/iOS PR#5317; okhttp#960; SerialUpdatingValue [R]: 159,281 loads in 300 ms",
         broken: { simulation in
             let loader = cachedAnswers(simulation)
-            let service = ForgetfulInvalidationService(.signedIn, loader: loader, executor: simulation.taskExecutor)
+            let service = ForgetfulInvalidationService(.signedIn, loader: loader, executor: simulation.seams.executor)
             try await persistentRequest(simulation, loader, { try await service.retrieveToken() }) { refused in
                 await service.invalidate(refused)
             }

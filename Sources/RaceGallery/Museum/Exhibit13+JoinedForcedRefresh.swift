@@ -11,11 +11,11 @@ import TokenServiceConcurrency
 /// The bug sits where a forced call joins the load.
 actor JoiningForcedRefreshService {
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private var token: KeptToken
     private var flight: Task<AccessToken, any Error>?
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: any TaskExecutor) {
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.executor = executor
         token = KeptToken(clock: clock)
@@ -44,7 +44,7 @@ extension Exhibit {
         broken: { simulation in
             let consent = Consent()
             let service = JoiningForcedRefreshService(
-                loader: consent.loader(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+                loader: consent.loader(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await consentDuringALoad(simulation, consent, { try await service.retrieveToken() }) {
                 try await service.retrieveToken(forcingRefresh: true)
             }

@@ -9,11 +9,11 @@ import Interleavings
 /// The bug sits in what is not here: a limit for the load.
 actor UnlimitedLoadService {
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private var token: KeptToken
     private var flight: Task<AccessToken, any Error>?
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: any TaskExecutor) {
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.executor = executor
         token = KeptToken(clock: clock)
@@ -40,7 +40,7 @@ extension Exhibit {
         source: "MeetingBar PR#951; KTOR-5879",
         broken: { simulation in
             let service = UnlimitedLoadService(
-                loader: loaderOfASilentServer(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+                loader: loaderOfASilentServer(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await callersOfASilentServer(simulation, secondAfter: .seconds(300)) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -12,12 +12,12 @@ actor CountingTimeoutService {
     struct TimedOut: Error {}
 
     private let loader: any TokenLoader
-    private let clock: VirtualClock
-    private let executor: any TaskExecutor
+    private let clock: any Clock<Duration>
+    private let executor: (any TaskExecutor)?
     private var token: KeptToken
     private var waiters: [CheckedContinuation<AccessToken, any Error>] = []
 
-    init(loader: some TokenLoader, clock: VirtualClock, executor: any TaskExecutor) {
+    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.clock = clock
         self.executor = executor
@@ -64,7 +64,7 @@ extension Exhibit {
         source: "firebase PR#16665",
         broken: { simulation in
             let service = CountingTimeoutService(
-                loader: loaderOfASilentServer(simulation), clock: simulation.clock, executor: simulation.taskExecutor)
+                loader: loaderOfASilentServer(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await callersOfASilentServer(simulation, secondAfter: .seconds(10)) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -18,11 +18,11 @@ import Foundation
 actor EarlyWakingService {
     private let loader: any TokenLoader
     private let store: any TokenStore
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private var token: KeptToken
     private var waiters: [CheckedContinuation<AccessToken, any Error>] = []
 
-    init(loader: some TokenLoader, store: some TokenStore, clock: some Clock<Duration>, executor: any TaskExecutor) {
+    init(loader: some TokenLoader, store: some TokenStore, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.store = store
         self.executor = executor
@@ -57,7 +57,7 @@ extension Exhibit {
             let server = simulation.server()
             let service = EarlyWakingService(
                 loader: simulation.loader(of: server), store: InMemoryTokenStore(),
-                clock: simulation.clock, executor: simulation.taskExecutor)
+                clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await askTwice(simulation, loads: { server.loadsStarted }) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -11,32 +11,33 @@ import TokenServiceConcurrency
 ///
 /// The bug sits in each `[weak self]`, where `self` is what the caller waits for.
 ///
-/// `@unchecked Sendable`: `token` and `handlers` are touched on `queue` only, which is serial.
+/// `@unchecked Sendable`: `token` and `handlers` are touched on the queue only, which is serial.
 final class ForgetfulCallbackService: @unchecked Sendable {
     typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
+    typealias Enqueue = @Sendable (_ block: @escaping @Sendable () -> Void) -> Void
 
     private let loader: any AccessTokenLoader
-    private let queue: VirtualQueue
+    private let enqueue: Enqueue
     private var token: KeptToken
     private var handlers: [Handler] = []
 
-    init(loader: some AccessTokenLoader, queue: VirtualQueue, clock: some Clock<Duration>) {
+    init(loader: some AccessTokenLoader, enqueue: @escaping Enqueue, clock: some Clock<Duration>) {
         self.loader = loader
-        self.queue = queue
+        self.enqueue = enqueue
         token = KeptToken(clock: clock)
     }
 
     func retrieveToken(then handler: @escaping Handler) {
-        queue.async { [weak self] in self?.retrieve(handler) }
+        enqueue { [weak self] in self?.retrieve(handler) }
     }
 
     private func retrieve(_ handler: @escaping Handler) {
         if let token = token.valid { return handler(.success(token)) }
         handlers.append(handler)
         guard handlers.count == 1 else { return }
-        loader.load { [weak self, queue] result in
+        loader.load { [weak self, enqueue] result in
             // The race: is the service still there when this comes?
-            queue.async { self?.finish(result) }
+            enqueue { self?.finish(result) }
         }
     }
 
@@ -53,17 +54,17 @@ extension Exhibit {
         18, "Callbacks are dropped when the service is released", source: "the article; Monstra [R]",
         broken: { simulation in
             let loader = simulation.callbackLoader(of: simulation.server())
-            let queue = simulation.serialQueue("queue")
+            let enqueue = simulation.seams.serialQueue("queue")
             try await anOwnerWhoLeaves(simulation) {
-                let service = ForgetfulCallbackService(loader: loader, queue: queue, clock: simulation.clock)
+                let service = ForgetfulCallbackService(loader: loader, enqueue: enqueue, clock: simulation.seams.clock)
                 return { service.retrieveToken(then: $0) }
             }
         },
         mended: { simulation in
             let loader = CallbackTokenLoader(simulation.callbackLoader(of: simulation.server()))
-            let queue = simulation.serialQueue("queue")
+            let enqueue = simulation.seams.serialQueue("queue")
             try await anOwnerWhoLeaves(simulation) {
-                let service = AccessTokenService(service: simulation.service(loader: loader)) { queue.async($0) }
+                let service = AccessTokenService(service: simulation.service(loader: loader)) { enqueue($0) }
                 return { service.retrieveToken(then: $0) }
             }
         })

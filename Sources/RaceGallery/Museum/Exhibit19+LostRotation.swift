@@ -39,7 +39,7 @@ extension Exhibit {
             let server = simulation.server(rotates: true)
             let loader = simulation.loader(of: server)
             let service = GrantLosingService(
-                loader: loader, signedInWith: server.signIn(), clock: simulation.clock)
+                loader: loader, signedInWith: server.signIn(), clock: simulation.seams.clock)
             try await aScreenThatCloses(simulation, server) { try await service.retrieveToken() }
         },
         mended: { simulation in

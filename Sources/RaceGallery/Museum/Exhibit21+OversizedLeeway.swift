@@ -13,12 +13,12 @@ actor OversizedLeewayService {
     private static let leeway = Duration.seconds(60)
 
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private let elapsed: @Sendable () -> Duration
     private var kept: (token: AccessToken, expiry: Duration)?
     private var load: Task<AccessToken, any Error>?
 
-    init<C: Clock<Duration>>(loader: some TokenLoader, clock: C, executor: any TaskExecutor) {
+    init<C: Clock<Duration>>(loader: some TokenLoader, clock: C, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.executor = executor
         let start = clock.now
@@ -50,7 +50,7 @@ extension Exhibit {
         broken: { simulation in
             try await aServerWithShortTokens(simulation) { loader in
                 let service = OversizedLeewayService(
-                    loader: loader, clock: simulation.clock, executor: simulation.taskExecutor)
+                    loader: loader, clock: simulation.seams.clock, executor: simulation.seams.executor)
                 return { try await service.retrieveToken() }
             }
         },

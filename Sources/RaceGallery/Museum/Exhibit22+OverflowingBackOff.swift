@@ -52,7 +52,7 @@ extension Exhibit {
         broken: { simulation in
             let server = simulation.server(latency: .zero)
             let service = OverflowingBackOffService(
-                loader: simulation.loader(of: server, isNumbered: false), clock: simulation.clock)
+                loader: simulation.loader(of: server, isNumbered: false), clock: simulation.seams.clock)
             try await anOutage(simulation, server) { try await service.retrieveToken() }
         },
         mended: { simulation in

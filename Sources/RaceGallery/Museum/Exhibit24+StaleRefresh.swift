@@ -12,12 +12,12 @@ import Interleavings
 /// The bug sits in the refresh's last line, which does not ask what was refused meanwhile.
 actor StaleRefreshService {
     private let loader: any TokenLoader
-    private let executor: any TaskExecutor
+    private let executor: (any TaskExecutor)?
     private let elapsed: @Sendable () -> Duration
     private var kept: (token: AccessToken, start: Duration)?
     private var load: Task<AccessToken, any Error>?
 
-    init<C: Clock<Duration>>(loader: some TokenLoader, clock: C, executor: any TaskExecutor) {
+    init<C: Clock<Duration>>(loader: some TokenLoader, clock: C, executor: (any TaskExecutor)?) {
         self.loader = loader
         self.executor = executor
         let start = clock.now
@@ -61,7 +61,7 @@ extension Exhibit {
         broken: { simulation in
             let server = simulation.server()
             let service = StaleRefreshService(
-                loader: simulation.loader(of: server), clock: simulation.clock, executor: simulation.taskExecutor)
+                loader: simulation.loader(of: server), clock: simulation.seams.clock, executor: simulation.seams.executor)
             try await aRefusalDuringARefresh(simulation, server) {
                 try await service.retrieveToken()
             } invalidate: {

@@ -39,7 +39,7 @@ extension Exhibit {
         strategy: .exhaustive(preemptions: 2), granularity: .accesses,
         broken: { simulation in
             let server = simulation.server(keepsOneTokenValid: false)
-            let service = TornService(loader: simulation.loader(of: server), clock: simulation.clock)
+            let service = TornService(loader: simulation.loader(of: server), clock: simulation.seams.clock)
             try await callersAtExpiry(simulation, server) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -50,7 +50,7 @@ extension Exhibit {
         strategy: .exhaustive(preemptions: 2), granularity: .accesses,
         broken: { simulation in
             let loader = simulation.callbackLoader(of: simulation.server())
-            let service = UnderLockService(loader: loader, clock: simulation.clock)
+            let service = UnderLockService(loader: loader, clock: simulation.seams.clock)
             try await aModelWithALock(simulation) { service.retrieveToken(then: $0) }
         },
         mended: { simulation in

@@ -85,7 +85,7 @@ extension Exhibit {
                     let token = try await retrieve()
                     simulation.log("gets \(token?.value ?? "none")")
                 }
-            }
+            }.allowingError()
         }
         try await simulation.settle()
     }

@@ -47,7 +47,7 @@ extension Exhibit {
             let server = simulation.server(rotates: true)
             let service = SigningOutService(
                 loader: simulation.loader(of: server), signedInWith: server.signIn(),
-                clock: simulation.clock)
+                clock: simulation.seams.clock)
             try await aTunnel(simulation, server) { try await service.retrieveToken() }
         },
         mended: { simulation in
@@ -63,7 +63,7 @@ extension Exhibit {
         _ retrieve: @escaping Retrieve
     ) async throws {
         try await simulation.clock.sleep(for: .seconds(3600))
-        simulation.spawn("caller") { try await simulation.ask(retrieve) }
+        simulation.spawn("caller") { try await simulation.ask(retrieve) }.allowingError()
         simulation.spawn("network") {
             simulation.log("goes away")
             server.isReachable = false

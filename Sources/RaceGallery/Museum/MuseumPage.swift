@@ -43,16 +43,18 @@ package enum MuseumPage {
     private static let introduction = """
         # The museum of races
 
-        Races that shipped, each as a small broken service and the schedule that shows its bug.
+        Races that other libraries shipped. Each is a small broken service here, with the schedule that shows its bug.
 
-        Each has a file in `Sources/RaceGallery/Museum`, with the scenario and the service, whose comment tells how the bug
-        happens and where it sits in the code. The same scenario on `TokenService`, or on its shim for callbacks, passes under
-        every schedule that the tests try.
+        Each bug has a file in `Sources/RaceGallery/Museum`, with the broken service and a scenario. The comment on the service
+        tells how the bug happens, and where it sits in the code. The same scenario passes on `TokenService`, or on its service
+        for callbacks, under every schedule that the tests try.
 
-        `swift run race-lab --museum` prints this table and a diagram of each bug, and the documentation site has both. Do not
-        edit `Docs/Museum.md`: `swift run race-lab --museum | sed '/^\(diagramsHeading)/,$d' > Docs/Museum.md` writes it, and a
-        test compares it with the exhibits. Schedules fit one build configuration; these are a \(build) build's. Bugs marked [R] were
-        reproduced by running the project, those marked [S] read in its source; the others are in issues and pull requests.
+        We ran the projects marked [R], and saw the bug. We read the source of those marked [S]. The other bugs are described in
+        the projects' issues and pull requests. A schedule fits one build configuration, and these fit a \(build) build.
+
+        `swift run race-lab --museum` prints this table and a diagram of each bug, and the documentation site has both. Don't
+        edit `Docs/Museum.md`. This command writes it, and a test compares it with the exhibits:
+        `swift run race-lab --museum | sed '/^\(diagramsHeading)/,$d' > Docs/Museum.md`.
         """
 
     private static let head = """
@@ -67,7 +69,7 @@ package enum MuseumPage {
     }
 
     private static func name(of schedule: Schedule) -> String {
-        schedule.choices.isEmpty ? "none: the first choice each time" : "`\(schedule)`"
+        schedule.choices.isEmpty ? "none: the usual order" : "`\(schedule)`"
     }
 
     private static func section(_ finding: Finding) -> String? {

@@ -73,7 +73,7 @@ extension Simulation {
         isRepeatable: Bool = false,
         answer: @escaping NarratedLoader.Exchange = { number, _ in AccessToken("token \(number)", lifetime: .seconds(3600)) }
     ) -> NarratedLoader {
-        NarratedLoader(self, isRepeatable: isRepeatable) { [clock] number, previous in
+        NarratedLoader(self, isRepeatable: isRepeatable) { [clock = seams.clock] number, previous in
             let decision: Result<AccessToken, any Error>
             do { decision = .success(try await answer(number, previous)) } catch { decision = .failure(error) }
             try await clock.sleep(for: .seconds(1))

@@ -16,19 +16,26 @@ extension Simulation {
         rotates: Bool = false
     ) -> SimulatedAuthorizationServer {
         SimulatedAuthorizationServer(
-            clock: clock, tokenLifetime: lifetime, latency: latency, keepsOneTokenValid: keepsOneTokenValid,
-            rotatesRefreshTokens: rotates, executor: taskExecutor)
+            clock: seams.clock, tokenLifetime: lifetime, latency: latency, keepsOneTokenValid: keepsOneTokenValid,
+            rotatesRefreshTokens: rotates, executor: seams.executor)
     }
 
     /// The service that has none of the museum's bugs.
     func service(
         policy: RefreshPolicy = RefreshPolicy(), store: (any TokenStore)? = nil, executor: (any TaskExecutor)? = nil,
-        wallClock: @escaping @Sendable () -> Date = { Date(timeIntervalSince1970: 0) }, loader: some TokenLoader
+        wallClock: (@Sendable () -> Date)? = nil, loader: some TokenLoader
     ) -> TokenService {
         TokenService(
-            policy: policy, store: store,
-            environment: .driven(by: executor ?? taskExecutor, clock: clock, wallClock: wallClock, seed: 1),
+            policy: policy, store: store, environment: seams.environment(executor: executor, wallClock: wallClock),
             loader: loader)
+    }
+
+    /// Services of many keys that have none of the museum's bugs.
+    func services<Key: Hashable & Sendable>(
+        keepingIdle limit: Int = 1_000, grant: (@Sendable (Key) -> Key)? = nil,
+        loader: @escaping @Sendable (Key) -> any TokenLoader
+    ) -> TokenServices<Key> {
+        TokenServices(keepingIdle: limit, grant: grant, environment: seams.environment(), loader: loader)
     }
 
     /// A caller's part: it asks, and the diagram shows what it gets.
@@ -46,9 +53,11 @@ extension Simulation {
     }
 
     /// Callers who ask all at once.
+    ///
+    /// An error is one of their outcomes: the exhibit requires what must hold.
     @discardableResult
-    func callers(_ numbers: ClosedRange<Int>, _ retrieve: @escaping Exhibit.Retrieve) -> [Task<AccessToken, any Error>] {
-        numbers.map { number in spawn("caller \(number)") { [self] in try await ask(retrieve) } }
+    func callers(_ numbers: ClosedRange<Int>, _ retrieve: @escaping Exhibit.Retrieve) -> [SpawnedTask<AccessToken>] {
+        numbers.map { number in spawn("caller \(number)") { [self] in try await ask(retrieve) }.allowingError() }
     }
 }
 
@@ -57,7 +66,7 @@ extension AccessToken {
     static let signedIn = AccessToken("token 0", lifetime: .seconds(3600), refreshToken: "grant 0")
 }
 
-extension Task where Failure == any Error {
+extension SpawnedTask {
     /// Whether the task ended because it, or the load that it waited for, was cancelled.
     var wasCancelled: Bool {
         get async {

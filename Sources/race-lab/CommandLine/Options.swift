@@ -18,11 +18,16 @@ struct Options: Equatable {
 
     var wantsHelp = false
     var wantsMuseum = false
+    var wantsSharing = false
     var isJSON = false
     var callers = 100
     /// The name of the design to show; `nil`: all are compared.
     var show: String?
     var server: Server?
+    /// The load over many keys; `nil`: over one.
+    var keys: Keys?
+    /// Processes that share a grant; `nil`: there is one.
+    var fleet: Fleet?
 
     /// More callers show nothing more, and measure the machine instead.
     static let callerLimit = 10_000
@@ -38,9 +43,9 @@ struct Options: Equatable {
         while let argument = rest.popFirst() {
             let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             let name = parts.first ?? ""
-            if ["--help", "-h", "--json", "--museum"].contains(name) {
+            if Self.flags.contains(name) {
                 guard parts.count == 1 else { throw UsageError("\(name) takes no value") }
-                if name == "--json" { isJSON = true } else if name == "--museum" { wantsMuseum = true } else { wantsHelp = true }
+                given[name] = ""
             } else if Self.names.contains(name) {
                 guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty, !value.hasPrefix("--") else {
                     throw UsageError("\(name) needs a value")
@@ -50,14 +55,22 @@ struct Options: Equatable {
                 throw Self.unknown(name)
             }
         }
+        isJSON = given["--json"] != nil
+        wantsMuseum = given["--museum"] != nil
+        wantsSharing = given["--sharing"] != nil
+        wantsHelp = given["--help"] != nil || given["-h"] != nil
         callers = try Self.number("--callers", in: given, upTo: Self.callerLimit) ?? callers
         show = try Self.design(in: given, isJSON: isJSON)
+        fleet = try Self.fleet(in: given)
+        if fleet != nil { return }
         server = try Self.server(in: given)
+        keys = try Self.keys(in: given)
     }
 
-    private static let names = [
-        "--callers", "--show", "--token-url", "--client-id", "--authentication", "--scope", "--store", "--expiries", "--seconds",
-    ]
+    private static let flags = ["--help", "-h", "--json", "--museum", "--kill", "--sharing", "--swaps"]
+    private static let names =
+        ["--callers", "--show", "--keys", "--idle", "--token-url", "--processes", "--etcd", "--seed"] + namesOfServer
+    private static let namesOfServer = ["--client-id", "--authentication", "--scope", "--store", "--expiries", "--seconds"]
 
     /// Says what is not known; repeats it only if it looks like an option's name, as anything else may be a secret.
     private static func unknown(_ name: String) -> UsageError {
@@ -69,19 +82,19 @@ struct Options: Equatable {
         return UsageError(what)
     }
 
-    private static func number(
-        _ name: String, in given: [String: String], upTo limit: Int
+    static func number(
+        _ name: String, in given: [String: String], from least: Int = 1, upTo limit: Int
     ) throws(UsageError) -> Int? {
         guard let text = given[name] else { return nil }
-        guard let number = Int(text), (1...limit).contains(number) else {
-            throw UsageError("\(name) expects a whole number from 1 to \(limit)")
+        guard let number = Int(text), (least...limit).contains(number) else {
+            throw UsageError("\(name) expects a whole number from \(least) to \(limit)")
         }
         return number
     }
 
     private static func design(in given: [String: String], isJSON: Bool) throws(UsageError) -> String? {
         guard let text = given["--show"] else { return nil }
-        if let other = isJSON ? "--json" : names.first(where: { $0 != "--show" && given[$0] != nil }) {
+        if let other = isJSON ? "--json" : (names + ["--kill", "--swaps"]).first(where: { $0 != "--show" && given[$0] != nil }) {
             throw UsageError("--show draws one schedule: leave out \(other)")
         }
         // The table marks some with an asterisk.
@@ -95,7 +108,10 @@ struct Options: Equatable {
 
     private static func server(in given: [String: String]) throws(UsageError) -> Server? {
         guard let text = given["--token-url"] else {
-            guard let lonely = names.dropFirst(2).first(where: { given[$0] != nil }) else { return nil }
+            guard let lonely = namesOfServer.first(where: { given[$0] != nil }) else { return nil }
+            if lonely == "--store" {
+                throw UsageError("--store is for a real server or several processes: give --token-url or --processes as well")
+            }
             throw UsageError("\(lonely) is for a real server: give --token-url as well")
         }
         guard let url = URL(string: text), url.scheme != nil else {

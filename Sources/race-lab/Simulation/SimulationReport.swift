@@ -1,48 +1,62 @@
 import RaceGallery
 
-/// What the simulated mode prints: the table, a sentence for each design, and what the rows count.
-struct SimulationReport: Encodable, CustomStringConvertible {
+/// What the simulated mode finds, and what it prints meanwhile: the designs as they are done, what is counted, and the table.
+struct SimulationReport: Encodable {
     let callers: Int
     let designs: [Findings]
 
     /// Runs every trial with every design, once in the usual order and then under the explorer.
-    init(callers: Int, report: @escaping @Sendable (_ progress: String) -> Void = { _ in }) async throws {
+    ///
+    /// - Parameters:
+    ///   - callers: How many callers ask in the usual order.
+    ///   - report: Told what happens next, for a person who waits.
+    ///   - print: Gets the text, each part as soon as it is known.
+    init(
+        callers: Int, report: (_ progress: String) -> Void = { _ in }, print: (_ text: String) -> Void = { _ in }
+    ) async throws {
         self.callers = callers
+        print(Self.opening(callers: callers) + "\n")
         var designs: [Findings] = []
         for design in Design.all {
             var findings = try await Findings(of: design, callers: callers) { report("\(design.name): \($0)") }
             findings.add(try await Contrast(of: design) { report("\(design.name): \($0), in every order") })
             designs.append(findings)
+            print(Self.line(design.title, design.reason))
         }
         self.designs = designs
+        print("\n" + sections.joined(separator: "\n\n"))
     }
 
-    var description: String {
-        let sections = [
-            [title], table.lines, Design.all.map { Self.line($0.title, $0.reason) }, Self.notes,
-            Self.counts.map { Self.line($0.name, $0.meaning) }, [Self.lesson.wrapped(indent: 0)],
-        ]
-        return sections.map { $0.joined(separator: "\n") }.joined(separator: "\n\n")
+    private static func opening(callers: Int) -> String {
+        let question = "\(callers) caller\(callers == 1 ? " needs" : "s need") an access token at once."
+        let comparison =
+            "Here is what six designs of a token service make of it, on a simulated server: first in the usual order, then with "
+            + "\(Contrast.callers) callers in hundreds of other orders."
+        return "\(question) \(comparison)".wrapped(indent: 0)
     }
 
-    private var table: Table {
+    /// What the rows count, then the table, so that both the table and the lesson are still there when the lab has ended.
+    private var sections: [String] {
+        let legend = Self.counts.map { Self.line($0.name, $0.meaning) }.joined(separator: "\n")
+        return [legend, table.lines.joined(separator: "\n"), Self.notes.joined(separator: "\n"), Self.lesson]
+    }
+
+    var table: Table {
         Table(
             headings: [[]] + Design.all.map(\.heading),
             rows: Self.counts.map { count in [count.name] + designs.map(count.value) })
     }
 
-    private var title: String {
-        "\(callers) caller\(callers == 1 ? " needs" : "s need") an access token at once: what six designs make of it."
-    }
-
     private static let notes = [
-        "* For one thread only, and run on one here: what it does on several is undefined. Its schedules are those of several "
-            + "threads that take turns.",
-        "Time is simulated, so the numbers are the same in every run; all are measured.",
-    ].map { $0.wrapped(indent: 2) }
+        "Lower is better, except for “sign-out holds”. Time is simulated, so the numbers are the same in every run."
+            .wrapped(indent: 0),
+        ("* For one thread only, and run on one here: what it does on several is undefined. Its schedules are those of several "
+            + "threads that take turns.").wrapped(indent: 2),
+    ]
 
     private static let lesson =
         "To remember: a check, an await and a write are three steps, in an actor too. Share the load, not only the token."
+        .wrapped(indent: 0)
 
     private static func line(_ name: String, _ text: String) -> String {
         let column = 23

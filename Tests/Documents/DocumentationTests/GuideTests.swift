@@ -5,18 +5,25 @@ import Testing
 struct GuideTests {
     private static let root = LinkTests.root
 
-    /// The pages of every documentation catalog, by their paths in the package.
-    static let pages = ["Sources", "Docs"].flatMap { folder in
-        let files = FileManager.default.enumerator(atPath: root.appending(path: folder).path)
-        return (files?.compactMap { $0 as? String } ?? []).filter { $0.contains(".docc/") && $0.hasSuffix(".md") }
-            .map { folder + "/" + $0 }
-    }.sorted()
+    /// What a page's Swift blocks say: the modules that they import, and the rest, block by block.
+    private static func code(of page: String) throws -> (imports: Set<String>, blocks: [String]) {
+        let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
+        var imports: Set<String> = []
+        let blocks = text.matches(of: /(?s)```swift\n(.*?)```/).map { match in
+            condensed(String(match.1)).components(separatedBy: "\n").filter { line in
+                guard let name = line.firstMatch(of: /^import (\w+)/)?.1 else { return true }
+                imports.insert(String(name))
+                return false
+            }.joined(separator: "\n")
+        }
+        return (imports, blocks.filter { !$0.isEmpty })
+    }
 
-    /// What is compiled beside this file, each file condensed.
+    /// What is compiled beside this file and in the migration's sample, each file condensed.
     private static func examples() throws -> [String] {
-        let folder = root.appending(path: "Tests/Documents/DocumentationTests")
-        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
-            .filter { $0.pathExtension == "swift" }
+        let folder = root.appending(path: "Tests/Documents")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        return try (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
             .map { condensed(try String(contentsOf: $0, encoding: .utf8)) }
     }
 
@@ -26,17 +33,48 @@ struct GuideTests {
             .joined(separator: "\n")
     }
 
-    @Test(arguments: pages)
+    @Test(arguments: LinkTests.catalogPages)
     func `every Swift block is code that compiles`(page: String) throws {
-        let text = try String(contentsOf: Self.root.appending(path: page), encoding: .utf8)
         let examples = try Self.examples()
-        for match in text.matches(of: /(?s)```swift\n(.*?)```/) {
-            let block = Self.condensed(String(match.1))
-            #expect(examples.contains { $0.contains(block) }, "in no file of Tests/Documents/DocumentationTests:\n\(block)")
+        for block in try Self.code(of: page).blocks {
+            #expect(examples.contains { $0.contains(block) }, "in no file of Tests/Documents:\n\(block)")
         }
     }
 
-    @Test func `there are pages`() {
-        #expect(Self.pages.count >= 6)
+    /// The names by which code shows that it needs a module: the public declarations of ours, and a few of each other's.
+    private static func names() throws -> [String: [String]] {
+        var names = [
+            "Dispatch": ["DispatchQueue"], "Foundation": ["URL", "Data", "URLSession", "URLRequest", "JSONDecoder"],
+            "InterleavingsTesting": ["exploring"], "Synchronization": ["Mutex"], "Testing": ["#expect", "@Test", "@Suite"],
+        ]
+        let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
+        for product in manifest.matches(of: /\.library\(name: "(\w+)"/).map({ String($0.1) }) {
+            let files = FileManager.default.enumerator(
+                at: root.appending(path: "Sources/\(product)"), includingPropertiesForKeys: nil)
+            for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
+                let source = try String(contentsOf: file, encoding: .utf8)
+                let declarations = source.matches(
+                    of: /(?m)^(?:@\w+ )*public (?:final )?(?:nonisolated )?(?:class|struct|actor|enum|protocol|func) (\w+)/)
+                names[product, default: []] += declarations.map { String($0.1) }
+            }
+        }
+        return names
+    }
+
+    @Test(arguments: LinkTests.catalogPages)
+    func `a page shows each import that its code needs`(page: String) throws {
+        let (imports, blocks) = try Self.code(of: page)
+        let words = Set(blocks.flatMap { block in block.matches(of: /([@#]?)(\w+)/).flatMap { ["\($0.1)\($0.2)", "\($0.2)"] } })
+        for (module, names) in try Self.names() {
+            let used = names.filter(words.contains)
+            #expect(used.isEmpty || imports.contains(module), "\(used.sorted()) need “import \(module)”")
+        }
+    }
+
+    @Test func `a name belongs to the module that declares it`() throws {
+        let names = try Self.names()
+        #expect(names["AccessTokens"]?.contains("TokenService") == true)
+        #expect(names["DataLoading"]?.contains("DataLoader") == true)
+        #expect(names["Interleavings"]?.contains("explore") == true)
     }
 }

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 import Interleavings
+import InterleavingsTesting
 import Testing
 
 // The two bridges in “Migrating from completion handlers” that look right, run. `GuideTests` holds the page to this file.
@@ -31,7 +32,7 @@ private struct Bridge {
     }
 }
 
-@Suite(.timeLimit(.minutes(10))) struct `Migrating from completion handlers: bridges` {
+@Suite(.unaided, .timeLimit(.minutes(10))) struct `Migrating from completion handlers: bridges` {
     @Test func `a wrapped handler keeps its cancelled caller, retrieveToken lets it go`() async throws {
         let loader = ScriptedLoader()
         let service = AccessTokenService(loader: loader)
@@ -68,7 +69,7 @@ private struct Bridge {
             let service = AccessTokenService(service: tokens) { queue.async($0) }
             try await Self.inOrder(simulation) { service.retrieveToken(then: $0) }
         }
-        #expect(summary.isComplete)
+        #expect(summary.coverage.gaps == [.defaultActor])
     }
 
     private static func inOrder(

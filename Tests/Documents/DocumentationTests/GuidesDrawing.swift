@@ -8,7 +8,7 @@ struct GuidesDrawing {
 
     /// What something is drawn for; each has a colour in either appearance.
     enum Ink: String {
-        case text, note, line, fresh, either, refresh, leeway, attempt
+        case text, note, line, grid, fresh, either, refresh, leeway, attempt
 
         func color(_ appearance: Appearance) -> String {
             switch (self, appearance) {
@@ -18,6 +18,8 @@ struct GuidesDrawing {
             case (.note, .dark): "#b4b4ba"
             case (.line, .light): "#8e8e93"
             case (.line, .dark): "#8e8e93"
+            case (.grid, .light): "#e3e3e8"
+            case (.grid, .dark): "#3a3a3e"
             case (.fresh, .light): "#c9e7d0"
             case (.fresh, .dark): "#1f5435"
             case (.either, .light): "#e6e4ab"
@@ -60,10 +62,19 @@ struct GuidesDrawing {
                 + #"stroke="\#(ink.color(appearance))" stroke-width="\#(place(width))"/>"#)
     }
 
+    mutating func dot(_ ink: Ink, x: Double, y: Double) {
+        elements.append(#"<circle cx="\#(place(x))" cy="\#(place(y))" r="4" fill="\#(ink.color(appearance))"/>"#)
+    }
+
     mutating func text(_ ink: Ink, _ text: String, x: Double, y: Double, _ anchor: Anchor = .start, isBold: Bool = false) {
         elements.append(
             #"<text x="\#(place(x))" y="\#(place(y))" text-anchor="\#(anchor.rawValue)" "#
                 + #"fill="\#(ink.color(appearance))"\#(isBold ? #" font-weight="600""# : "")>\#(text)</text>"#)
+    }
+
+    /// GitHub shows the light picture on dark pages too, so it brings its own paper.
+    private var paper: String {
+        appearance == .light ? "\n" + #"<rect width="100%" height="100%" rx="6" fill="white"/>"# : ""
     }
 
     /// The whole picture.
@@ -71,7 +82,7 @@ struct GuidesDrawing {
         """
         <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(place(width)) \(place(height))" \
         width="\(place(width))" height="\(place(height))" role="img" font-family="system-ui, sans-serif" font-size="13">
-        <title>\(title)</title>
+        <title>\(title)</title>\(paper)
         \(elements.joined(separator: "\n"))
         </svg>
 

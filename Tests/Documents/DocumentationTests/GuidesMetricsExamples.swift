@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
+import Synchronization
 import Testing
 
 // The Swift blocks of `LoggingAndMetrics` about the times of loads, as they stand there, run.
@@ -26,15 +27,32 @@ struct LoadTimes {
     }
 }
 
+func record(_ event: TokenEvent, lasting duration: Duration?) {
+    let name = [("access_token.event.name", "\(event.name)")]
+    Counter(label: "access_token.events", dimensions: name).increment()
+    guard let duration else { return }
+    let failure = event.error.map { [("error.type", "\($0.code)")] } ?? []
+    Recorder(label: "access_token.load.duration", dimensions: failure)
+        .record(duration / .seconds(1))
+    Recorder(label: "access_token.load.callers").record(event.callers)
+}
+
 func measure(
     _ events: AsyncStream<TokenEvent>,
-    _ record: (_ outcome: String, Duration) -> Void
+    _ record: (TokenEvent, _ lasting: Duration?) -> Void
 ) async {
     var times = LoadTimes()
     for await event in events {
-        guard let duration = times.duration(of: event) else { continue }
-        record("\(event.name)", duration)
+        record(event, times.duration(of: event))
     }
+}
+
+func record(_ event: KeyEvent<TenantScope>) {
+    let attributes = [
+        ("access_token.event.name", "\(event.event.name)"),
+        ("access_token.scope", event.key.scope),
+    ]
+    Counter(label: "access_token.events", dimensions: attributes).increment()
 }
 
 @Suite struct `The guide to metrics` {
@@ -50,10 +68,23 @@ func measure(
         return events
     }
 
-    @Test func `records each load once, by its outcome`() async throws {
-        var outcomes: [String] = []
-        await measure(try await story()) { outcome, _ in outcomes.append(outcome) }
-        #expect(outcomes == ["loadFailed", "loadSucceeded"])
+    @Test func `counts each event and records each load once, in seconds, by its error`() async throws {
+        let story = try await story()
+        await measure(story, record)
+        // A duration is whatever it was.
+        let all = Instruments.lines.withLock(\.self).map { line in
+            line.hasPrefix("access_token.load.duration") ? line.split(separator: " ").dropLast().joined(separator: " ") : line
+        }
+        #expect(
+            all == [
+                "access_token.events access_token.event.name=loadStarted +1",
+                "access_token.events access_token.event.name=loadFailed +1",
+                "access_token.load.duration error.type=loadFailed", "access_token.load.callers 1",
+                "access_token.events access_token.event.name=loadStarted +1",
+                "access_token.events access_token.event.name=loadSucceeded +1",
+                "access_token.load.duration", "access_token.load.callers 1",
+                "access_token.events access_token.event.name=reset +1",
+            ])
     }
 
     @Test func `measures from a load's start to its end`() async throws {
@@ -66,4 +97,30 @@ func measure(
         }
         #expect(durations == [.seconds(2), .seconds(3)])
     }
+}
+
+/// Where the stand-ins for the instruments of swift-metrics write.
+private enum Instruments {
+    /// What one test writes: only that one measures with them.
+    static let lines = Mutex<[String]>([])
+
+    static func write(_ label: String, _ dimensions: [(String, String)], _ value: String) {
+        let line = ([label] + dimensions.map { "\($0.0)=\($0.1)" } + [value]).joined(separator: " ")
+        lines.withLock { $0.append(line) }
+    }
+}
+
+private struct Counter {
+    let label: String
+    var dimensions: [(String, String)] = []
+
+    func increment() { Instruments.write(label, dimensions, "+1") }
+}
+
+private struct Recorder {
+    let label: String
+    var dimensions: [(String, String)] = []
+
+    func record(_ value: some BinaryInteger) { Instruments.write(label, dimensions, "\(value)") }
+    func record(_ value: some BinaryFloatingPoint) { Instruments.write(label, dimensions, "\(Double(value))") }
 }

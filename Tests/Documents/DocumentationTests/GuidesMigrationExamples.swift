@@ -5,106 +5,20 @@ import Dispatch
 import Foundation
 import Testing
 
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
-
 // “Migrating from completion handlers”, run. `GuideTests` holds the page to this file.
 
-private struct Login: Decodable {
-    let token: String
-    let seconds: Int
-}
-
-private struct LoginAPI: AccessTokenLoader {
-    let session: URLSession
-    let request: URLRequest
-
-    func load(then handler: @escaping Handler) {
-        session.dataTask(with: request) { data, _, error in
-            let result = Result<AccessToken, any Error> {
-                guard let data else { throw error ?? URLError(.unknown) }
-                let login = try JSONDecoder().decode(Login.self, from: data)
-                return AccessToken(
-                    login.token, lifetime: .seconds(login.seconds))
-            }
-            handler(result)
-        }.resume()
-    }
-}
-
-private struct OldScreen {
-    let service: AccessTokenService
-    let log: GuideLog
-
-    func load(then finish: @escaping @Sendable () -> Void) {
-        service.retrieveToken { [log] result in
-            switch result {
-            case .success(let token): log.add("old screen \(token.value)")
-            case .failure(let error): log.add("old screen \(error)")
-            }
-            finish()
-        }
-    }
-
-    func signOut(then handler: @escaping @Sendable () -> Void) {
-        service.reset { change in
-            if let failure = change.storeFailure {
-                self.log.add("the store still has the token: \(failure)")
-            }
-            handler()
-        }
-    }
-}
-
-private struct NewScreen {
-    let tokens: TokenService
-    let log: GuideLog
-
-    func load() async throws {
-        let token = try await tokens.retrieveToken()
-        log.add("new screen \(token.value)")
-    }
-}
-
-/// Waits for a handler without blocking a thread.
-private func finished(_ start: (@escaping @Sendable () -> Void) -> Void) async {
-    await withCheckedContinuation { continuation in start { continuation.resume() } }
+/// An app's one file of names, for callers on no actor.
+private enum OneModule {
+    typealias AccessToken = AccessTokens.AccessToken
+    typealias AccessTokenService = AccessTokensDispatch.AccessTokenService
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `Migrating from completion handlers` {
     private let log = GuideLog()
-    private let host: StubbedHost
 
-    init() throws {
-        host = try StubbedHost { _ in StubbedHost.Answer(body: #"{"token": "a", "seconds": 3600}"#) }
-    }
-
-    @Test func `the first step changes one line`() async {
-        let (session, request) = (host.session, URLRequest(url: host.url))
-        let service = AccessTokenService(
-            loader: LoginAPI(session: session, request: request))
-        await finished { OldScreen(service: service, log: log).load(then: $0) }
-        #expect(log.lines == ["old screen a"])
-    }
-
-    @Test func `both worlds share one token and one load`() async throws {
-        let (session, request, queue) = (host.session, URLRequest(url: host.url), DispatchQueue(label: "test"))
-        let login = LoginAPI(session: session, request: request)
-        let tokens = TokenService(loader: CallbackTokenLoader(login))
-        let service = AccessTokenService(service: tokens, queue: queue)
-        async let new: Void = NewScreen(tokens: tokens, log: log).load()
-        await finished { OldScreen(service: service, log: log).load(then: $0) }
-        try await new
-        #expect(log.lines.sorted() == ["new screen a", "old screen a"] && host.arrivals.count == 1)
-        await finished { OldScreen(service: service, log: log).signOut(then: $0) }
-        #expect(tokens.cachedToken == nil && log.lines.count == 2)
-    }
-
-    @Test func `a service that was made for handlers has a door for async callers too`() async throws {
-        let service = AccessTokenService(loader: LoginAPI(session: host.session, request: URLRequest(url: host.url)))
-        try await NewScreen(tokens: service.service, log: log).load()
-        #expect(log.lines == ["new screen a"])
+    @Test func `two names in one file are the package's types`() {
+        let service = OneModule.AccessTokenService(loader: ScriptedLoader())
+        #expect(type(of: service) == AccessTokenService.self && OneModule.AccessToken("abc") == AccessToken("abc"))
     }
 
     @Test func `a call with a limit is answered in time`() async throws {

@@ -3,11 +3,12 @@ import AccessTokensTesting
 import Foundation
 import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 // Every Swift block, every figure and every picture of the guide to `RefreshPolicy`.
 
 @Suite struct `The guide to RefreshPolicy` {
-    private static let catalog = LinkTests.root.appending(path: "Docs/Guides.docc")
+    private static let catalog = LinkTests.root.appending(path: "Sources/AccessTokens/AccessTokens.docc")
 
     private let policy = RefreshPolicy()
 
@@ -93,16 +94,49 @@ import Testing
         }
     }
 
+    @Test(arguments: Recovery.Pacing.allCases)
+    func `the table of outages is what the formulas say`(pacing: Recovery.Pacing) throws {
+        let row = Recovery.row(pacing)
+        #expect(try page().contains(row), "\(row)")
+    }
+
+    @Test func `a person who tries again is not kept waiting, nor is a program that hears of the network`() async throws {
+        let isConnected = Lock(false), loads = Lock(0)
+        let tokens = TokenService(environment: .init(clock: ManualClock())) { _ in
+            loads.withLock { $0 += 1 }
+            guard isConnected.withLock({ $0 }) else { throw URLError(.notConnectedToInternet) }
+            return AccessToken("again", lifetime: .seconds(3600))
+        }
+        for _ in 1...3 { _ = try? await tokens.retrieveToken() }
+        isConnected.withLock { $0 = true }
+        await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+        #expect(loads.withLock { $0 } == 2)
+
+        let (updates, continuation) = AsyncStream.makeStream(of: Bool.self)
+        for isConnected in [true, false, true] { continuation.yield(isConnected) }
+        continuation.finish()
+        await retry(tokens, whenConnected: updates)
+        #expect(try await tokens.retrieveToken().value == "again")
+    }
+
     /// `RENEW_PICTURES=1 swift test --filter DocumentationTests` writes the pictures instead of comparing them.
     @Test(arguments: RefreshPolicyPictures.all.map(\.name), GuidesDrawing.Appearance.allCases)
     func `the pictures are what the formulas draw`(name: String, appearance: GuidesDrawing.Appearance) throws {
         let picture = try #require(RefreshPolicyPictures.all.first { $0.name == name })
-        let file = Self.catalog.appending(path: "Resources/\(name)\(appearance.rawValue).svg")
+        let file = Self.catalog.appending(path: "\(name)\(appearance.rawValue).svg")
         let drawn = picture.draw(appearance)
         if ProcessInfo.processInfo.environment["RENEW_PICTURES"] == "1" {
             try Data(drawn.utf8).write(to: file)
         }
         #expect(try String(contentsOf: file, encoding: .utf8) == drawn)
-        #expect(try page().contains("](\(name))"))
+        #expect(try page().contains("](\(name).svg)"))
+    }
+}
+
+func retry(_ tokens: TokenService, whenConnected updates: some AsyncSequence<Bool, Never>) async {
+    var wasConnected = true
+    for await isConnected in updates {
+        if isConnected && !wasConnected { await tokens.retryNow() }
+        wasConnected = isConnected
     }
 }

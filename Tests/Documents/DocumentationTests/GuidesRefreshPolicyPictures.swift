@@ -8,9 +8,10 @@ enum RefreshPolicyPictures {
     private static let left = 12.0
     private static let right = 508.0
 
-    /// The names under which the pictures stand in `Docs/Guides.docc/Resources`, and what is in them.
+    /// The names under which the pictures stand in `Sources/AccessTokens/AccessTokens.docc`, and what is in them.
     static let all: [(name: String, draw: @Sendable (Drawing.Appearance) -> String)] = [
         ("token-life", tokenLife), ("failure-pauses", failurePauses),
+        ("recovery", Recovery.draw),
     ]
 
     static func tokenLife(_ appearance: Drawing.Appearance) -> String {

@@ -1,45 +1,21 @@
 import Interleavings
-import InterleavingsTesting
 import Synchronization
 import Testing
 
 // Every Swift block of the guides of `Interleavings`, as it stands there, run. `GuideTests` holds the two to each other.
 
-private enum Racing {
-    actor PriceCache {
-        private var price: Int?
-        private let fetch: @Sendable () async -> Int
+private actor Limiter {
+    private let clock: VirtualClock
+    private var next: VirtualClock.Instant?
 
-        init(fetch: @escaping @Sendable () async -> Int) {
-            self.fetch = fetch
-        }
-
-        func get() async -> Int {
-            if let price { return price }
-            let fetched = await fetch()
-            price = fetched
-            return fetched
-        }
+    init(clock: VirtualClock) {
+        self.clock = clock
     }
-}
 
-private enum Mended {
-    actor PriceCache {
-        private var fetching: Task<Int, Never>?
-        private let fetch: @Sendable () async -> Int
-        private let executor: (any TaskExecutor)?
-
-        init(executor: (any TaskExecutor)? = nil, fetch: @escaping @Sendable () async -> Int) {
-            self.executor = executor
-            self.fetch = fetch
-        }
-
-        func get() async -> Int {
-            if let fetching { return await fetching.value }
-            let task = Task(executorPreference: executor) { [fetch] in await fetch() }
-            fetching = task
-            return await task.value
-        }
+    func pass() async throws {
+        let turn = max(next ?? clock.now, clock.now)
+        next = turn.advanced(by: .seconds(1))
+        try await clock.sleep(until: turn)
     }
 }
 
@@ -52,41 +28,32 @@ private actor Counter {
 }
 
 @Suite struct `The guides of Interleavings` {
-    private typealias PriceCache = Racing.PriceCache
-
-    @Test func `show a race, and its schedule again`() async throws {
-        let failure = await #expect(throws: ScheduleFailure.self) {
-            try await explore { simulation in
-                let fetches = Mutex(0)
-                let cache = PriceCache {
-                    fetches.withLock { $0 += 1 }
-                    try? await simulation.clock.sleep(for: .seconds(1))
-                    return 42
-                }
-                simulation.spawn("Anna") { await cache.get() }
-                simulation.spawn("Ben") { await cache.get() }
-                try await simulation.settle()
-                try simulation.require(fetches.withLock { $0 } == 1, "one fetch for both")
-            }
+    @Test func `say which orders they tried`() async throws {
+        let summary = try await explore(.exhaustive()) { simulation in
+            let total = Mutex(0)
+            for amount in 1...3 { simulation.spawn("\(amount)") { total.withLock { $0 += amount } } }
+            try await simulation.settle()
+            try simulation.require(total.withLock { $0 } == 6, "no amount is lost")
         }
-        #expect(failure?.description.contains("one fetch for both") == true)
+        #expect(summary.coverage.isAll, "\(summary)")
     }
 
-    @Test func `show that it is mended`() async throws {
-        typealias PriceCache = Mended.PriceCache
-        let summary = try await explore(.exhaustive()) { simulation in
-            let fetches = Mutex(0)
-            let cache = PriceCache(executor: simulation.taskExecutor) {
-                fetches.withLock { $0 += 1 }
-                try? await simulation.clock.sleep(for: .seconds(1))
-                return 42
+    @Test(arguments: [TimeModel.whenIdle, .anytime])
+    func `show a limiter that fails only if a caller may wake up late`(time: TimeModel) async throws {
+        let summary = try await explore(.exhaustive(limit: 3_000), time: time, countsFailures: true) { simulation in
+            let limiter = Limiter(clock: simulation.clock)
+            let passed = Mutex<[Duration]>([])
+            for name in ["Anna", "Ben"] {
+                simulation.spawn(name) {
+                    try await limiter.pass()
+                    passed.withLock { $0.append(simulation.clock.now.offset) }
+                }
             }
-            simulation.spawn("Anna") { await cache.get() }
-            simulation.spawn("Ben") { await cache.get() }
             try await simulation.settle()
-            try simulation.require(fetches.withLock { $0 } == 1, "one fetch for both")
+            let times = passed.withLock { $0.sorted() }
+            try simulation.require(times[1] - times[0] >= .seconds(1), "a second between two callers")
         }
-        #expect(summary.isComplete)
+        #expect((summary.failures > 0) == (time == .anytime))
     }
 
     @Test func `count increments`() async throws {
@@ -96,6 +63,19 @@ private actor Counter {
             simulation.spawn("Ben") { await counter.increment() }
             try await simulation.settle()
             try simulation.require(await counter.value == 2, "both count")
+        }
+    }
+
+    @Test func `show a process that is killed in the middle of its write`() async throws {
+        await #expect(throws: ScheduleFailure.self) {
+            try await explore { simulation in
+                let file = TwoPartFile()
+                let app = simulation.process("app")
+                app.spawn("writer") { await file.write() }
+                simulation.spawn("system") { app.kill() }
+                try await simulation.settle()
+                try simulation.require(file.isWhole, "the file is whole")
+            }
         }
     }
 
@@ -109,6 +89,18 @@ private actor Counter {
                 try simulation.require(account.balance == 150, "no deposit is lost")
             }
         }
+    }
+}
+
+private final class TwoPartFile: Sendable {
+    private let parts = Mutex(0)
+
+    var isWhole: Bool { parts.withLock { $0 } != 1 }
+
+    func write() async {
+        parts.withLock { $0 += 1 }
+        await Task.yield()
+        parts.withLock { $0 += 1 }
     }
 }
 

@@ -5,25 +5,25 @@ import Testing
 struct LinkTests {
     static let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
 
-    /// The pages that GitHub shows, by their paths in the package.
+    /// Every Markdown page of the repository, by its path in the package.
     static let pages: [String] = {
-        let docs = FileManager.default.enumerator(atPath: root.appending(path: "Docs").path)
-        let names = docs?.compactMap { $0 as? String } ?? []
-        let community = [".github/CODE_OF_CONDUCT.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md"]
-        return community + ["CHANGELOG.md", "README.md"] + names.filter { $0.hasSuffix(".md") }.map { "Docs/" + $0 }.sorted()
+        let folders = [".github", "Benchmarks", "Docs", "Sources", "Tests"].flatMap { folder in
+            let files = FileManager.default.enumerator(atPath: root.appending(path: folder).path)
+            return (files?.compactMap { $0 as? String } ?? []).map { folder + "/" + $0 }
+        }
+        return ["CHANGELOG.md", "README.md"] + folders.filter { $0.hasSuffix(".md") && !$0.contains("/.build/") }.sorted()
     }()
+
+    /// The pages of documentation catalogs.
+    static let catalogPages = pages.filter { $0.contains(".docc/") }
 
     /// What is wrong with a link on a page; `nil`: nothing.
     static func problem(of link: String, on page: String) throws -> String? {
         let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
         let path = String(parts[0]).removingPercentEncoding ?? String(parts[0])
         let source = root.appending(path: page)
-        var target = path.isEmpty ? source : source.deletingLastPathComponent().appending(path: path).standardizedFileURL
-        if !FileManager.default.fileExists(atPath: target.path) {
-            // A documentation catalog finds its pictures by their names alone, wherever in it they are.
-            guard let resource = resource(named: path, for: page) else { return "leads to no file" }
-            target = resource
-        }
+        let target = path.isEmpty ? source : source.deletingLastPathComponent().appending(path: path).standardizedFileURL
+        guard FileManager.default.fileExists(atPath: target.path) else { return "leads to no file" }
         guard target.path == root.path || target.path.hasPrefix(root.path + "/") else { return "leaves the repository" }
         guard parts.count == 2 else { return nil }
         let text = try String(contentsOf: target, encoding: .utf8)
@@ -34,17 +34,6 @@ struct LinkTests {
         return line <= text.components(separatedBy: "\n").count ? nil : "leads past the end of the file"
     }
 
-    private static func resource(named name: String, for page: String) -> URL? {
-        guard let end = page.range(of: ".docc/")?.lowerBound else { return nil }
-        let catalog = root.appending(path: page[..<end] + ".docc")
-        let files = FileManager.default.enumerator(atPath: catalog.path)?.compactMap { $0 as? String } ?? []
-        let match = files.first { file in
-            let last = URL(filePath: file).lastPathComponent
-            return last == name || URL(filePath: last).deletingPathExtension().lastPathComponent == name
-        }
-        return match.map { catalog.appending(path: $0) }
-    }
-
     @Test(arguments: pages)
     func `every relative link leads to a file, and its anchor to a heading there`(page: String) throws {
         let text = try String(contentsOf: Self.root.appending(path: page), encoding: .utf8)
@@ -52,6 +41,37 @@ struct LinkTests {
             let problem = try Self.problem(of: link, on: page)
             #expect(problem == nil, "\(page): \(link) \(problem ?? "")")
         }
+    }
+
+    /// What a link to a file of the repository is called in DocC; `nil`: only GitHub has the file.
+    private static func documentationLink(of link: String, on page: String) -> String? {
+        let parts = link.split(separator: "#", maxSplits: 1).map(String.init)
+        let target = root.appending(path: page).deletingLastPathComponent().appending(path: parts[0]).standardizedFileURL
+        let name = target.deletingPathExtension().lastPathComponent
+        let catalog = target.deletingLastPathComponent().deletingPathExtension().lastPathComponent
+        // The build writes the museum's page into the core's catalog, with its diagrams.
+        let module = target.path.hasSuffix("/Docs/Museum.md") ? "AccessTokens" : catalog
+        guard target.path.contains(".docc/") || module != catalog else { return nil }
+        let isHere = page.contains("/\(module).docc/")
+        let path = isHere ? name : name == module ? "/\(module)" : "/\(module)/\(name)"
+        return "doc:\(path)" + (parts.count == 2 ? "#" + parts[1] : "")
+    }
+
+    /// GitHub takes a label's first definition and finds a file there, DocC the second one and finds a page.
+    @Test(arguments: catalogPages)
+    func `a catalog's links lead to the same place on GitHub and in DocC`(page: String) throws {
+        let markdown = MarkdownPage(text: try String(contentsOf: Self.root.appending(path: page), encoding: .utf8))
+        let definitions = markdown.definitions
+        let half = definitions.count / 2
+        #expect(definitions.prefix(half).map(\.label) == definitions.suffix(half).map(\.label), "two lists of the same labels")
+        for (onGitHub, inDocC) in zip(definitions.prefix(half), definitions.suffix(half)) {
+            let expected =
+                Self.documentationLink(of: onGitHub.target, on: page)
+                ?? onGitHub.target.replacing(/^(\.\.\/)+/, with: "https://github.com/OWNER/TokenService/blob/main/")
+            #expect(inDocC.target.lowercased() == expected.lowercased(), "[\(onGitHub.label)]")
+        }
+        #expect(markdown.labels == Set(definitions.map(\.label)), "each label is defined, and each definition used")
+        #expect(!markdown.text.contains("<doc:"), "GitHub shows it as dead text")
     }
 
     @Test(
@@ -69,11 +89,13 @@ struct LinkTests {
         let page = MarkdownPage(
             text: """
                 # One heading: `code`, [a link](target.md)!
+                A [label][one], and [code`s`][two words].
                 ## Same
                 ## Same
                 [![a picture](inner.svg)](outer.md "title") and `[code](span.md)`, [web](https://example.com/x)
                 <picture><source srcset="dark.svg"><img src="light.svg"></picture> <a id="mine"></a>
                 [reference]: reference.md
+                [page]: doc:Page
                 ```swift
                 # no heading
                 [block](block.md)
@@ -81,10 +103,12 @@ struct LinkTests {
                 """)
         let links = ["target.md", "inner.svg", "outer.md", "light.svg", "dark.svg", "reference.md"]
         #expect(page.relativeLinks.sorted() == links.sorted())
+        #expect(page.labels == ["one", "two words"])
+        #expect(page.definitions.map(\.label) == ["reference", "page"])
         #expect(page.anchors == ["one-heading-code-a-link", "same", "same-1", "mine"])
     }
 
     @Test func `there are pages`() {
-        #expect(Self.pages.count >= 5)
+        #expect(Self.pages.count >= 30 && Self.catalogPages.count >= 20)
     }
 }

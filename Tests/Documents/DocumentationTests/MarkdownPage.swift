@@ -26,11 +26,22 @@ struct MarkdownPage {
         let targets = prose.flatMap { line -> [String] in
             let line = line.replacing(/`[^`]*`/, with: "`")
             let inline = line.matches(of: /\]\(<?([^()\s>]+)>?(?:\s+"[^"]*")?\)/).map { String($0.1) }
-            let references = line.matches(of: /^\s*\[[^\]]+\]:\s*(\S+)/).map { String($0.1) }
             let elements = line.matches(of: /(?:href|src|srcset)="([^"\s]+)"/).map { String($0.1) }
-            return inline + references + elements
+            return inline + elements
         }
-        return targets.filter { $0.firstMatch(of: /^([A-Za-z][A-Za-z0-9+.\-]*:|\/\/)/) == nil }
+        return (targets + definitions.map(\.target)).filter { $0.firstMatch(of: /^([A-Za-z][A-Za-z0-9+.\-]*:|\/\/)/) == nil }
+    }
+
+    /// The links that it defines once, for labels; in their order.
+    var definitions: [(label: String, target: String)] {
+        prose.flatMap { line in
+            line.matches(of: /^\s*\[([^\]]+)\]:\s*(\S+)/).map { (label: String($0.1), target: String($0.2)) }
+        }
+    }
+
+    /// The labels that its links name.
+    var labels: Set<String> {
+        Set(prose.flatMap { line in line.replacing(/`[^`]*`/, with: "`").matches(of: /\]\[([^\]]+)\]/).map { String($0.1) } })
     }
 
     /// What a `#` may lead to: the names that GitHub gives headings, and the ids that the page sets itself.

@@ -84,12 +84,6 @@ func callbacks(_ tokens: TokenService) {
     service.retrieveToken { result in show(result) }
 }
 
-/// As swift-log's.
-struct Logger {
-    enum Level { case info }
-    func log(level: Level, _ message: String) {}
-}
-
 func logging(_ tokens: TokenService, _ logger: Logger) async {
     for await event in tokens.events() { logger.log(level: .info, "\(event)") }
 }

@@ -60,17 +60,6 @@ struct ReadmeTests {
         #expect(text.contains("Not yet built or tested on Apple platforms"))
     }
 
-    @Test func `every Swift block of the guide to DataLoading is code that compiles`() throws {
-        let code = condensed(try lines(of: "Tests/Documents/DocumentationTests/DataLoadingExamples.swift")).joined(
-            separator: "\n")
-        let blocks = swiftBlocks(of: try lines(of: "Sources/DataLoading/DataLoading.docc/DataLoading.md"))
-        #expect(blocks.count == 3)
-        for block in blocks {
-            let text = block.joined(separator: "\n")
-            #expect(code.contains(text), "not in DataLoadingExamples.swift:\n\(text)")
-        }
-    }
-
     /// A block's parts that stand apart in the program: those after a comment that ends with a colon are.
     private func split(_ block: [String]) -> [[String]] {
         block.filter { !$0.hasPrefix("import ") }.split { $0.hasPrefix("//") && $0.hasSuffix(":") }.map(Array.init)

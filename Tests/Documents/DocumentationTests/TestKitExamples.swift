@@ -42,4 +42,26 @@ import Testing
         stage.run()
         #expect((late.error as? TokenServiceError)?.code == .deadlineExceeded)
     }
+
+    @Test func `two services share a grant in a store that loses an answer`() async throws {
+        let stage = Stage()
+        let clock = ManualClock()
+        let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
+        let store = SimulatedSharedStore(clock: clock)
+        let services = (1...2).map { _ in
+            TokenService(
+                sharedStore: store, environment: .driven(by: stage, clock: clock), loader: server.loader)
+        }
+        let signIn = stage.start { await services[0].replace(with: server.signIn()) }
+        #expect(signIn.isDone)
+
+        clock.advance(by: .seconds(3600))  // the token expires
+        store.loseNextAnswers()  // the mark is written, but the service gets an error
+        let callers = services.map { service in
+            stage.start { try await service.retrieveToken() }
+        }
+        stage.run()
+        #expect(callers.allSatisfy { $0.value?.value == "access-2" })
+        #expect(server.refreshes == 1 && server.reuseDetected == 0)
+    }
 }

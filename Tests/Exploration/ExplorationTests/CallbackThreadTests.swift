@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import Interleavings
 import InterleavingsTesting
+import TestBudgets
 import Testing
 
 /// Callers of one shim on several threads, which may be interrupted at each reading of the clock: between a look at the
@@ -20,12 +21,12 @@ import Testing
             try await simulation.settle()
             try thread.check(isPunctual: true)
         }
-        #expect(summary.isComplete && summary.schedules > 100)
+        #expect(summary.coverage.isAllWithinBounds && summary.schedules > 100)
     }
 
     @Test(arguments: [TimeModel.whenIdle, .anytime])
     func `callbacks from several threads keep order, limits and fences, and each is called once`(time: TimeModel) async throws {
-        try await explore(.mixed(schedules: 1_000), time: time, granularity: .accesses) { simulation in
+        try await explore(.mixed(schedules: .everyday(200, thorough: 1_000)), time: time, granularity: .accesses) { simulation in
             let program = CallbackProgram(simulation, isConcurrent: simulation.choose("concurrent queue", 2) == 1)
             let threads = (1...(1 + simulation.choose("threads", 3))).map { number in
                 CallbackProgram.Thread(name: "thread \(number)", program: program)

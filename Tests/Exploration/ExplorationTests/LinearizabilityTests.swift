@@ -46,11 +46,14 @@ private final class Crowd: Sendable {
 
     var time: Duration { simulation.clock.now.offset }
 
-    /// The last load whose token has expired by now.
-    var expired: Int {
-        let time = time
-        return loads.withLock { $0.count { $0 + Self.lifetime <= time } }
-    }
+    /// The last load whose token has certainly expired by now.
+    var expired: Int { loads(before: time - Self.lifetime) }
+
+    /// The last load whose token a service may take for expired: a lifetime counts from the moment at which the service decides to load,
+    /// and the loader may be called up to 30 s later.
+    var perhapsExpired: Int { loads(before: time - Self.lifetime + RefreshPolicy().loadTimeout) }
+
+    private func loads(before time: Duration) -> Int { loads.withLock { $0.count { $0 <= time } } }
 
     func load() async throws -> AccessToken {
         let time = time
@@ -69,10 +72,10 @@ private final class Crowd: Sendable {
             try await subject.retrieve()
         } outcome: { result in
             switch result {
-            case .success(let token): .token(Int(token.value) ?? 0, expired: self.expired)
+            case .success(let token): .token(Int(token.value) ?? 0, expired: self.perhapsExpired)
             case .failure(is CancellationError): .cancelled
             case .failure(let error as TokenServiceError) where error.code == .reset: .reset
-            case .failure: .failure(expired: self.expired)
+            case .failure: .failure(expired: self.perhapsExpired)
             }
         }
     }

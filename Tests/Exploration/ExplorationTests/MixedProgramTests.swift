@@ -1,5 +1,6 @@
 import Interleavings
 import InterleavingsTesting
+import TestBudgets
 import Testing
 
 /// Random programs of callers over the service and the shim, under random schedules.
@@ -7,7 +8,7 @@ import Testing
 /// `INTERLEAVINGS_SCHEDULES` sets how many schedules run in each time model, `INTERLEAVINGS_SEED` where they begin.
 @Suite(.exploring()) struct `Mixed programs under mixed schedules` {
     @Test(arguments: [TimeModel.whenIdle, .anytime]) func `mixed programs break no guarantee`(time: TimeModel) async throws {
-        let summary = try await explore(.mixed(schedules: 500), time: time) { simulation in
+        let summary = try await explore(.mixed(schedules: .everyday(200, thorough: 500)), time: time) { simulation in
             try await MixedScenario.run(simulation, isPunctual: time == .whenIdle)
         }
         #expect(summary.schedules > 0)

@@ -1,9 +1,10 @@
 import Foundation
 import Interleavings
+import InterleavingsTesting
 import RaceGallery
 import Testing
 
-@Suite struct `The museum's page` {
+@Suite(.unaided) struct `The museum's page` {
     #if DEBUG
     @Test func `Docs/Museum.md has the table that the exhibits give now; if not, the page itself says how to renew it`()
         async throws

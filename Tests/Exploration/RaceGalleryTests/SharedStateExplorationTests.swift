@@ -1,21 +1,26 @@
 import Interleavings
+import InterleavingsEverything
 import RaceGallery
 import Testing
 
-/// The second article's traps, found by exploring; the schedule that a report prints is the story.
+/// The second article's traps, found by exploring, with the simulation's clock and with a plain sleep.
 @Suite struct `Shared state under the explorer` {
+    static let drivings = [Driving.preferred, .everything]
+
     /// A server whose answers take a second, and say for what they are.
     private static func fetch(_ simulation: Simulation) -> @Sendable @concurrent (String) async throws -> String {
         { path in
             simulation.log("the server is asked for \(path)")
-            try await simulation.clock.sleep(for: .seconds(1))
+            try await simulation.seams.clock.sleep(for: .seconds(1))
             return "the answer for \(path)"
         }
     }
 
-    @Test func `a request used twice: the screen that closes ends the other's performance`() async throws {
+    @Test(arguments: drivings) func `a request used twice: the screen that closes ends the other's performance`(
+        _ driving: Driving
+    ) async throws {
         let failure = try await #require(throws: ScheduleFailure.self) {
-            try await explore { simulation in
+            try await explore(driving: driving) { simulation in
                 let request = ReusedRequest(path: "movies")
                 let fetch = Self.fetch(simulation)
                 simulation.spawn("screen") {
@@ -34,9 +39,11 @@ import Testing
         #expect("\(failure.underlying)" == "this screen's performance goes on")
     }
 
-    @Test func `a loader for all screens: one screen shows what another one asked for`() async throws {
+    @Test(arguments: drivings) func `a loader for all screens: one screen shows what another one asked for`(_ driving: Driving)
+        async throws
+    {
         let failure = try await #require(throws: ScheduleFailure.self) {
-            try await explore { simulation in
+            try await explore(driving: driving) { simulation in
                 let loader = SharedMovieLoader(fetch: Self.fetch(simulation))
                 for genre in ["comedies", "westerns"] {
                     simulation.spawn(genre) {
@@ -51,9 +58,11 @@ import Testing
         #expect("\(failure.underlying)" == "a screen shows its own movies")
     }
 
-    @Test func `a loader for all screens: a screen that closes ends the other's requests`() async throws {
+    @Test(arguments: drivings) func `a loader for all screens: a screen that closes ends the other's requests`(_ driving: Driving)
+        async throws
+    {
         let failure = try await #require(throws: ScheduleFailure.self) {
-            try await explore { simulation in
+            try await explore(driving: driving) { simulation in
                 let loader = SharedMovieLoader(fetch: Self.fetch(simulation))
                 simulation.spawn("screen") {
                     do { try await loader.loadMovies(of: "comedies") } catch {
@@ -67,8 +76,10 @@ import Testing
         #expect("\(failure.underlying)" == "this screen stays open")
     }
 
-    @Test func `a request for each performance: every screen shows its own movies`() async throws {
-        try await explore(.exhaustive(preemptions: 2, limit: 2_000)) { simulation in
+    @Test(arguments: drivings) func `a request for each performance: every screen shows its own movies`(_ driving: Driving)
+        async throws
+    {
+        try await explore(.exhaustive(preemptions: 2, limit: 2_000), driving: driving) { simulation in
             for genre in ["comedies", "westerns"] {
                 simulation.spawn(genre) {
                     let request = ReusedRequest(path: genre)

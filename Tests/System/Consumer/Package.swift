@@ -14,6 +14,7 @@ let package = Package(
             dependencies: [
                 .product(name: "AccessTokens", package: "TokenService"),
                 .product(name: "AccessTokensDispatch", package: "TokenService"),
+                .product(name: "AccessTokensEtcd", package: "TokenService"),
                 .product(name: "AccessTokensFiles", package: "TokenService"),
                 .product(name: "AccessTokensOAuth", package: "TokenService"),
                 .product(name: "AccessTokensTesting", package: "TokenService"),

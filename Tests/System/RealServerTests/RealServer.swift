@@ -23,6 +23,8 @@ struct RealServer: Sendable {
     /// A client that acts for users, with their passwords at first and then with one-time refresh tokens.
     let app: Client
     let user: User
+    /// More of those who sign in.
+    let accounts: [User]
     /// How long the server's access tokens live.
     let lifetime: Duration
     let process: ServerProcess
@@ -42,6 +44,7 @@ struct RealServer: Sendable {
             let appID = environment["TOKEN_SERVER_APP_CLIENT_ID"],
             let appSecret = environment["TOKEN_SERVER_APP_CLIENT_SECRET"],
             let user = environment["TOKEN_SERVER_USER"], let password = environment["TOKEN_SERVER_PASSWORD"],
+            let accounts = environment["TOKEN_SERVER_ACCOUNTS"].flatMap(Int.init), accounts >= 0,
             let lifetime = environment["TOKEN_SERVER_LIFETIME"].flatMap(Int.init),
             let directory = environment["TOKEN_SERVER_DIR"], let script = environment["TOKEN_SERVER_SCRIPT"],
             let scope = environment["TOKEN_SERVER_SCOPE"], let database = environment["TOKEN_SERVER_DATABASE"],
@@ -53,6 +56,7 @@ struct RealServer: Sendable {
         oddClient = Client(id: oddID, secret: oddSecret)
         app = Client(id: appID, secret: appSecret)
         self.user = User(name: user, password: password)
+        self.accounts = (0..<accounts).map { User(name: "account-\($0 + 1)", password: "account-\($0 + 1)-password") }
         self.lifetime = .seconds(lifetime)
         process = ServerProcess(script: script, directory: directory)
         self.scope = scope
@@ -102,9 +106,19 @@ struct RealServer: Sendable {
 
     /// Whether the server takes a token of a client's, of either kind, for valid now.
     func isActive(_ token: String, for client: Client) async throws -> Bool {
-        struct Introspection: Decodable { let active: Bool }
+        try await introspect(token, for: client).active
+    }
+
+    /// What the server says of a token of a client's.
+    func introspect(_ token: String, for client: Client) async throws -> Introspection {
         let answer = try await post([URLQueryItem(name: "token", value: token)], to: introspectionURL, by: client)
-        return try JSONDecoder().decode(Introspection.self, from: answer).active
+        return try JSONDecoder().decode(Introspection.self, from: answer)
+    }
+
+    struct Introspection: Decodable {
+        let active: Bool
+        /// The name of the user who signed in; `nil`: the client got the token in its own name.
+        let username: String?
     }
 
     /// Sends a form in the name of a client; all of this needs no encoding, being letters, digits and `-._` alone.

@@ -17,8 +17,8 @@ extension Tag {
 ///     Tests/System/RealServerTests/start-glewlwyd stop /tmp/token-server
 ///
 /// One test at a time: there is one server, and the tests count its tokens. Time passes on a manual clock in the service,
-/// but for `RealExpiryTests.swift` and `ResourceTests.swift`, where tokens really expire; with tokens that live 5 s all of
-/// it takes about 45 s.
+/// but for `RealExpiryTests.swift`, `ResourceTests.swift` and `AccountTests.swift`, where tokens really expire; with tokens that
+/// live 5 s all of it takes about 80 s.
 @Suite(
     .enabled(if: RealServer.inEnvironment != nil, "start-glewlwyd prints the variables that enable these tests"),
     .serialized, .tags(.realServer), .timeLimit(.minutes(10)))

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokensDispatch
 
@@ -72,7 +73,7 @@ import Testing
     }
 
     @Test func `a crowd's limits pass in the order of their times, and of the calls`() {
-        var state = CallbackLine.State(), random = SystemRandomNumberGenerator()
+        var state = CallbackLine.State(), random = SplitMix64(seed: 1)
         let log = Log<Int>()
         let times = (0..<1_000).map { _ in Int.random(in: 1...50, using: &random) }
         for (number, time) in times.enumerated() {

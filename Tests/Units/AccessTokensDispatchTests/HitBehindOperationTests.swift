@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 import Dispatch
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
@@ -92,8 +93,9 @@ struct HitBehindOperationTests {
         let clock = HesitantClock()
         let service = TokenService(environment: .init(clock: clock)) { _ in .hour("loaded") }
         let shim = AccessTokenService(service: service)
+        let times = Int.everyday(1_000, thorough: 5_000)
         let refused = await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: Self.refuse(5_000, through: shim)) }
+            DispatchQueue.global().async { continuation.resume(returning: Self.refuse(times, through: shim)) }
         }
         #expect(refused == 0)
     }

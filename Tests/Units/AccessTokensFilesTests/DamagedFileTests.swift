@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensFiles
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @Suite("A file that is no whole token file is an error and stays as it is")
 struct DamagedFileTests {
@@ -62,14 +63,24 @@ struct DamagedFileTests {
         #expect(try place.bytes == bytes)
     }
 
-    @Test func `random bytes, alone or after a token file's beginning, are an error`() async throws {
-        var random = SystemRandomNumberGenerator()
-        let marker = #"{"format":"tokenservice.token","#
-        for round in 0..<100 {
-            let tail = (0..<Int.random(in: 1...2000)).map { _ in UInt8.random(in: 0...255, using: &random) }
-            try place.put(round % 2 == 0 ? tail : Array(marker.utf8) + tail)
-            #expect(try await code() == (round % 2 == 0 ? .notATokenFile : .damaged))
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func `random bytes, alone or after a token file's beginning, are an error`(seed: UInt64) async throws {
+        var random = SplitMix64(seed: seed)
+        let marker = Array(#"{"format":"tokenservice.token","#.utf8)
+        for round in 0..<25 {
+            // Short ones more often: a single brace is a token file that was cut off.
+            let tail = (0..<Int.random(in: 1...(round < 5 ? 2 : 2000), using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
+            let bytes = round % 2 == 0 ? tail : marker + tail
+            try place.put(bytes)
+            #expect(try await code() == (bytes.starts(with: marker) || marker.starts(with: bytes) ? .damaged : .notATokenFile))
         }
+    }
+
+    @Test func `the first bytes of a token file alone are a token file that was cut off`() async throws {
+        try place.put("{".utf8)
+        #expect(try await code() == .damaged)
     }
 
     static let damagedFiles = [

@@ -83,14 +83,14 @@ struct Rotation: Sendable {
         }
     }
 
-    /// The program, which the build puts beside the tests.
-    private static var program: URL {
-        get throws {
-            let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-            let place = (tests ?? URL(fileURLWithPath: CommandLine.arguments[0])).deletingLastPathComponent()
-            let program = place.appendingPathComponent("token-file-rotator")
-            try #require(FileManager.default.isExecutableFile(atPath: program.path), "\(program.path) is not built")
-            return program
-        }
+    private static var program: URL { get throws { try program("token-file-rotator") } }
+
+    /// A program, which the build puts beside the tests.
+    static func program(_ name: String) throws -> URL {
+        let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        let place = (tests ?? URL(fileURLWithPath: CommandLine.arguments[0])).deletingLastPathComponent()
+        let program = place.appendingPathComponent(name)
+        try #require(FileManager.default.isExecutableFile(atPath: program.path), "\(program.path) is not built")
+        return program
     }
 }

@@ -2,10 +2,11 @@
 import AccessTokensOAuth
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 /// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.thorough, .timeLimit(.minutes(5)))
 struct BusyFoundationTests {
     @Test func `the time limit and a cancellation hold while Foundation reads a header for seconds`() async {
         await #expect(processExitsWith: .success) {

@@ -3,6 +3,7 @@ import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
@@ -67,7 +68,8 @@ struct FaultTests {
         }
     }
 
-    @Test(arguments: Fault.ofConnections + Fault.ofAnswers)
+    // Some of the faults of connections end with the time limit.
+    @Test(arguments: Fault.ofAnswers + (isThorough ? Fault.ofConnections : []))
     func `whatever a server does, a client's own load ends with the same error`(fault: Fault) async throws {
         let server = try server(fault)
         let loader = try ClientCredentialsLoader(

@@ -70,7 +70,7 @@ struct RefreshTokenLoaderTests {
         let failure = try await loader.failure(replacing: previous)
         #expect(failure.code == .notSignedIn)
         #expect(failure.remedy == .signIn)
-        #expect("\(failure)".contains("sign in"))
+        #expect("\(failure)".contains("Sign in"))
         #expect(transport.requests.isEmpty)
     }
 

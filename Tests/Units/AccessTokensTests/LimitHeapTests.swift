@@ -1,11 +1,14 @@
 import AccessTokensTesting
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
 @testable import AccessTokens
 
 @Suite struct LimitHeapTests {
-    @Test(arguments: 1...30) func `limits come out as from a sorted list, whatever went in when`(seed: UInt64) {
+    @Test(arguments: 1 ... .everyday(5, thorough: 30)) func `limits come out as from a sorted list, whatever went in when`(
+        seed: UInt64
+    ) {
         var random = SplitMix64(seed: seed), heap = LimitHeap<Int>(), list: [(time: Duration, owner: Int)] = []
         for step in 1...1_000 {
             let time = Duration.seconds(Int.random(in: 0..<50, using: &random))

@@ -102,6 +102,16 @@ struct LimitTests {
         #expect(next.isDone == (end == "replace") && scene.loader.loadCount == (end == "replace" ? 0 : 1))
     }
 
+    @Test func `a load whose turn comes after its limit does not begin, although the limit's timer has not fired`() throws {
+        let frozen = Stage(), scene = Scene(isRepeatable: true, loadStage: frozen)
+        let caller = scene.call()
+        scene.clock.advance(by: .seconds(30))
+        frozen.run()
+        scene.stage.run()
+        #expect(scene.loader.loadCount == 0)
+        #expect((caller.error as? TokenServiceError)?.code == .loadTimedOut)
+    }
+
     @Test func `a store operation that was fenced off in its turn still ends before the fence's own`() {
         let frozen = Stage(), store = ScriptedStore(), scene = Scene(store: store, loadStage: frozen)
         _ = scene.signIn(with: .hour("given"))

@@ -96,8 +96,24 @@ import TokenServiceConcurrency
         for index in [0, 2, 4] { _ = lobby.suspend("\(index)", at: places[index]) }
         let suspended = lobby.leave(places[2], with: .left), coming = lobby.leave(places[3], with: .left)
         #expect(suspended == "2" && coming == nil)
-        let answered = lobby.answer("a"), early = [1, 3, 5].map { lobby.suspend("late", at: places[$0])?.name }
-        #expect(answered == ["0", "4"] && early == ["a", "left", "a"])
+        let answered = lobby.answer("a"), late = [1, 3, 5].map { lobby.suspend("late", at: places[$0]) }
+        #expect(answered == ["0", "4"] && late == [false, false, false])
+        let collected = places.map { lobby.collectAnswer(at: $0).name }
+        #expect(collected == ["a", "a", "left", "left", "a", "a"])
+    }
+
+    @Test func `an answer stays until the last of its callers has collected it, and is never a later caller's`() throws {
+        var lobby = Self.loading
+        let early = [try lobby.place(), try lobby.place()]
+        _ = lobby.answer("a")
+        let late = try lobby.place()
+        lobby.admit("callbacks", priority: .low)
+        _ = lobby.answer("b")
+        #expect(lobby.uncollectedAnswers == 3)
+        #expect(lobby.collectAnswer(at: early[1]).name == "a")
+        #expect(lobby.collectAnswer(at: late).name == "b")
+        #expect(lobby.collectAnswer(at: early[0]).name == "a")
+        #expect(lobby.uncollectedAnswers == 0)
     }
 
     @Test func `a caller has its place before anybody can hear of its load and join behind it`() {
@@ -125,14 +141,14 @@ import TokenServiceConcurrency
             let place = try lobby.place()
             for happening in order {
                 switch happening {
-                case .settles: if let early = lobby.suspend("caller", at: place) { answers.append(early.name) }
-                case .left: if lobby.leave(place, with: .left) != nil { answers.append("left") }
-                case .a, .b: answers += lobby.answer(happening.rawValue).map { _ in happening.rawValue }
+                case .settles: if !lobby.suspend("caller", at: place) { answers.append(lobby.collectAnswer(at: place).name) }
+                case .left: if lobby.leave(place, with: .left) != nil { answers.append(lobby.collectAnswer(at: place).name) }
+                case .a, .b: answers += lobby.answer(happening.rawValue).map { _ in lobby.collectAnswer(at: place).name }
                 }
             }
             let first = order.first { $0 != .settles }?.rawValue
             #expect(answers == [first].compactMap { $0 }, "\(order)")
-            #expect(lobby.waiters.count == (first == nil ? 1 : 0), "\(order)")
+            #expect(lobby.waiters.count == (first == nil ? 1 : 0) && lobby.uncollectedAnswers == 0, "\(order)")
         }
     }
 }

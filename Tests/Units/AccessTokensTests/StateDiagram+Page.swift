@@ -1,5 +1,5 @@
 extension StateDiagram {
-    /// The page with the picture, the same in Mermaid's words, and every step in a table.
+    /// The page with the picture, its arrows in words, and every step in a table.
     var page: String {
         """
         <!-- Do not edit: STATE_DIAGRAM=renew swift test --filter StateDiagramTests -->
@@ -10,16 +10,16 @@ extension StateDiagram {
         [test](../Tests/Units/AccessTokensTests/StateDiagramTests.swift) holds this page and the picture to the machine. What the
         states mean stands in [Design](Design.md#the-state-machine).
 
-        ![The five states and the steps between them; the diagram and the table below say the same in words](StateMachine.svg)
+        ![The five states and the steps between them; the table below says the same in words](StateMachine.svg)
 
-        ## In words
+        ## The arrows in words
 
         Without a store, without the steps that lead back to where they began, and without the fences, which lead from
-        everywhere to one place:
+        everywhere to one place. It begins in `empty`.
 
-        ```mermaid
-        \(mermaid)
-        ```
+        | from | to | on |
+        |---|---|---|
+        \(arrows.map { "| `\($0.from)` | `\($0.to)` | \($0.events.joined(separator: ", ")) |" }.joined(separator: "\n"))
 
         \(fences.map { "- " + $0 }.joined(separator: "\n"))
 
@@ -43,14 +43,6 @@ extension StateDiagram {
                 .joined(separator: ", ")
         }
         return "| \(event.rawValue) | \(cells.joined(separator: " | ")) |"
-    }
-
-    private var mermaid: String {
-        var lines = ["stateDiagram-v2", "    [*] --> empty"]
-        for arrow in arrows {
-            lines.append("    \(arrow.from) --> \(arrow.to): \(arrow.events.joined(separator: ", "))")
-        }
-        return lines.joined(separator: "\n")
     }
 
     /// Where each fence leads, from wherever it is called.

@@ -56,7 +56,7 @@ struct StateDiagram {
             if case .refreshing(_, let flight) = world.machine.state, flight.isLoading {
                 var next = world
                 next.machine.timeOutFlight(at: flight.deadline)
-                _ = next.machine.takeEffects()
+                _ = next.machine.conclude()
                 add(Step(from: .refreshing, event: .timeOut, to: next.place), kind)
                 visit(next)
             }

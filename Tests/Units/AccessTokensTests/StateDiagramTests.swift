@@ -1,4 +1,5 @@
 import Foundation
+import TestBudgets
 import Testing
 
 #if canImport(FoundationXML)
@@ -7,10 +8,13 @@ import FoundationXML
 
 @testable import AccessTokens
 
+private let renewal = ProcessInfo.processInfo.environment["STATE_DIAGRAM"]
+
 /// `Docs/StateMachine.md` and its picture cannot drift from the machine: they are what its walk finds.
 ///
 /// After a change of the machine, `STATE_DIAGRAM=renew swift test --filter StateDiagramTests` writes both anew; look at them.
-@Suite(.longWalk) struct StateDiagramTests {
+@Suite(.enabled(if: isThorough || renewal != nil, "its walks are long: they run in release builds, and with THOROUGH=1"))
+struct StateDiagramTests {
     private static let docs = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }.appending(
         path: "Docs")
 
@@ -18,7 +22,7 @@ import FoundationXML
         let diagram = await StateDiagram.walked
         for (name, content) in [("StateMachine.md", diagram.page), ("StateMachine.svg", diagram.picture)] {
             let file = Self.docs.appending(path: name)
-            if ProcessInfo.processInfo.environment["STATE_DIAGRAM"] == "renew" {
+            if renewal == "renew" {
                 try content.write(to: file, atomically: true, encoding: .utf8)
             }
             let kept = try String(contentsOf: file, encoding: .utf8)

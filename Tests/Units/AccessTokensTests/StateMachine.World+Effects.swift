@@ -3,7 +3,7 @@
 extension World {
     /// What the actor does with what the machine decided.
     mutating func performEffects() {
-        let effects = machine.takeEffects()
+        let effects = machine.conclude().effects
         var answer: Lobby.Answer?
         for case .answer(let result) in effects {
             check(answer == nil, "an event answers once")
@@ -43,8 +43,9 @@ extension World {
                     "events carry the generation; only a removal may still fail after the next fence")
             case .answer(let result):
                 answered.forEach { index in
-                    guard case .waiting = callers[index] else { return check(false, "exactly one answer") }
+                    guard case .waiting(let place) = callers[index] else { return check(false, "exactly one answer") }
                     callers[index] = .idle
+                    check((try? lobby.collectAnswer(at: place).get()) == (try? result.get()), "and that of its load")
                     if case .success(let token) = result { checkServed(token, since: machine.lastReset, isArrival: true) }
                 }
             }
@@ -68,6 +69,7 @@ extension World {
         var queued: [Int] = []
         lobby.waiters.forEach { queued.append($0) }
         check(queued.sorted() == waiting && lobby.waiters.count == waiting.count, "no waiter is forgotten, none answered stays")
+        check(lobby.uncollectedAnswers == 0, "no answer outlives its callers")
         if case .loading = machine.state {} else { check(waiting.isEmpty, "callers wait for a load only") }
         if let flight = machine.state.flight {
             let atWork = loads.map(\.id) + machine.storage.operations.compactMap(\.flight)
@@ -84,7 +86,7 @@ extension World {
             check(fences.isEmpty, "nothing waits for a store that is late")
             if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
         }
-        check(lobby.snapshot.cached?.token == machine.state.cached?.token, "the snapshot shows the state's token")
+        check(lobby.snapshot.token == machine.state.cached?.token, "the snapshot shows the state's token")
         check(lobby.snapshot.generation == machine.generation, "and its generation")
     }
 }

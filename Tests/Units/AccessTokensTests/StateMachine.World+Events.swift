@@ -17,7 +17,7 @@ extension World {
         guard let place = lobby.join(seen: seen, priority: .background, at: now) else { return }
         if case .loading = machine.state {} else { check(false, "there is a load to join") }
         check(seen >= machine.lastReset, "a caller from before a reset joins nothing after it")
-        check(lobby.suspend(index, at: place) == nil, "nobody answers meanwhile")
+        check(lobby.suspend(index, at: place), "the caller can't have been answered yet")
         callers[index] = .waiting(place)
     }
 
@@ -26,6 +26,7 @@ extension World {
         let error = Lobby.Answer.failure(CancellationError())
         check(lobby.leave(place, with: error) == index, "a caller that waits can leave")
         check(lobby.leave(place, with: error) == nil, "a caller leaves once")
+        if case .success = lobby.collectAnswer(at: place) { check(false, "with an answer of its own") }
         callers[index] = .idle
     }
 
@@ -97,7 +98,7 @@ extension World {
         givenUp = []
         if let entered {
             let place = lobby.admit(priority: .background)
-            check(lobby.suspend(entered, at: place) == nil, "a place that was just taken is there")
+            check(lobby.suspend(entered, at: place), "a place that was just taken is there")
             callers[entered] = .waiting(place)
         }
         var tokens = [machine.state.cached?.token, machine.grant.token, refused?.token].compactMap { $0?.value }

@@ -1,3 +1,4 @@
+import TestBudgets
 import Testing
 
 @testable import AccessTokens
@@ -11,7 +12,7 @@ import Testing
     static let callers = 3
     #endif
 
-    @Test(.longWalk, arguments: [true, false])
+    @Test(.thorough, arguments: [true, false])
     func `every reachable state of a caller and a store keeps every promise`(isRepeatable: Bool) async {
         await walk(from: World(callers: 1, isRepeatable: isRepeatable, hasStore: true))
     }

@@ -26,9 +26,8 @@ import TokenServiceConcurrency
         let old = queue.append(1)
         _ = queue.takeAll()
         let new = queue.append(2)
-        queue.fill(old, with: 3)
-        let stranger = queue.remove(old), waiter = queue.remove(new)
-        #expect(stranger == nil && waiter == 2)
+        let isFilled = queue.fill(old, with: 3), stranger = queue.remove(old), waiter = queue.remove(new)
+        #expect(!isFilled && stranger == nil && waiter == 2)
     }
 
     @Test(arguments: [1, 2, 3, 4, 5] as [UInt64])

@@ -3,10 +3,11 @@ import AccessTokens
 import DataLoading
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 /// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.thorough, .timeLimit(.minutes(5)))
 struct BusyFoundationTests {
     @Test func `while Foundation reads a long header, limits hold, tasks run, and requests that were given up are never sent`()
         async

@@ -19,7 +19,7 @@ struct RepetitionTests {
     @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT"], [nil, "body", "stream"])
     func `a request that may change something reaches the server once`(method: String, body: String?) async throws {
         let server = try Self.server()
-        let loader = try FaultTests.loader(server, silence: 10)
+        let loader = try FaultTests.loader(server, silence: 120)
         let bodies: [String: Request.Body] = [
             "body": .data(Data("body".utf8)), "stream": .stream(isReplayable: true) { InputStream(data: Data("stream".utf8)) },
         ]
@@ -38,7 +38,7 @@ struct RepetitionTests {
     @Test(arguments: [Request.Method.get, .head])
     func `a request that only reads is sent again by the session itself`(method: Request.Method) async throws {
         let server = try Self.server()
-        let loader = try FaultTests.loader(server, silence: 10)
+        let loader = try FaultTests.loader(server, silence: 120)
         _ = try await loader.perform(Request(url: server.url("first")))
         #expect(try await loader.perform(Request(url: server.url("read"), method: method)).status == 200)
         #expect(server.arrivals.all.map(\.path) == ["/first", "/read", "/read"])

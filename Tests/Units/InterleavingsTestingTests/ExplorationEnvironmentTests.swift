@@ -11,10 +11,12 @@ import Testing
         #expect(environment.replay == nil)
     }
 
-    @Test func `sets schedules, seed and replay`() throws {
+    @Test func `sets schedules, seed, replay and the model of time`() throws {
         let environment = try ExplorationEnvironment([
             "INTERLEAVINGS_SCHEDULES": "50", "INTERLEAVINGS_SEED": "18446744073709551615", "INTERLEAVINGS_REPLAY": "0.2.1",
+            "INTERLEAVINGS_TIME": "anytime",
         ])
+        #expect(environment.time == .anytime)
         #expect(environment.schedules == 50)
         #expect(environment.seed == .max)
         #expect(environment.replay == "0.2.1")
@@ -29,7 +31,7 @@ import Testing
 
     @Test(arguments: [
         ("INTERLEAVINGS_SCHEDULES", "0"), ("INTERLEAVINGS_SCHEDULES", "many"), ("INTERLEAVINGS_SEED", "-1"),
-        ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"),
+        ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"), ("INTERLEAVINGS_TIME", "sometimes"),
     ])
     func `names an invalid variable and its value`(name: String, value: String) {
         let problem = #expect(throws: ExplorationEnvironment.Problem.self) { try ExplorationEnvironment([name: value]) }

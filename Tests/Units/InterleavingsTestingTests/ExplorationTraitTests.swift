@@ -3,26 +3,28 @@ import InterleavingsTesting
 import Testing
 import TokenServiceConcurrency
 
+@Sendable private func oneTask(_ simulation: Simulation) async throws { simulation.spawn("a") {} }
+
 @Suite(.exploring(schedules: 7)) struct `A suite that explores` {
     @Test func `sets the number of schedules`() async throws {
-        let summary = try await explore { _ in }
+        let summary = try await explore(.mixed(), oneTask)
         #expect(summary.schedules == 7)
     }
 
     @Test(.exploring(schedules: 3)) func `lets a test set another number`() async throws {
-        #expect(try await explore(.random()) { _ in }.schedules == 3)
-        #expect(try await explore(.pct()) { _ in }.schedules == 3)
+        #expect(try await explore(.random(), oneTask).schedules == 3)
+        #expect(try await explore(.pct(), oneTask).schedules == 3)
     }
 
     @Test(.exploring(seed: 5)) func `passes on what a test doesn't set`() async throws {
-        #expect(try await explore { _ in }.schedules == 7)
+        #expect(try await explore(.mixed(), oneTask).schedules == 7)
     }
 
     @Test func `does not change exhaustive explorations and replays`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             for number in 1...3 { simulation.spawn("\(number)") {} }
         }
-        #expect(summary.isComplete)
+        #expect(summary.coverage.isAll)
         #expect(summary.schedules > 3)
         #expect(try await explore(.replay("")) { _ in }.schedules == 1)
     }
@@ -66,11 +68,14 @@ import TokenServiceConcurrency
                 let order = Lock<[Int]>([])
                 for number in 1...2 { simulation.spawn("task \(number)") { order.withLock { $0.append(number) } } }
                 try await simulation.settle()
-                #expect(order.withLock { $0 } == [1, 2])
+                let seen = order.withLock { $0 }
+                #expect(seen == [1, 2], "in order")
             }
         }
         #expect(issues.count == 1)
-        #expect(issues.first?.comments.first?.rawValue.contains("Expectation failed") == true)
+        let text = issues.first?.comments.first?.rawValue ?? ""
+        #expect(text.contains("failed: in order: Expectation failed: (seen → [2, 1]) == [1, 2]\n"), "\(text)")
+        #expect(text.contains("Required at InterleavingsTestingTests/ExplorationTraitTests.swift:"))
     }
 
     @Test func `does not change other errors and issues`() async throws {

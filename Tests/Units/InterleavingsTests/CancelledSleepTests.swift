@@ -16,7 +16,7 @@ import Testing
             }
             simulation.spawn("canceller") { sleeper.cancel() }
         }
-        #expect(summary.isComplete)
+        #expect(summary.coverage.isAll)
         #expect(Set(outcomes.all) == ["slept", "cancelled"])
     }
 

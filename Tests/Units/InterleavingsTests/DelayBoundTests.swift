@@ -21,7 +21,8 @@ import TokenServiceConcurrency
             let seen = order.withLock { $0 }
             _ = orders.withLock { $0.insert(seen) }
         }
-        #expect(summary.isComplete)
+        #expect(summary.coverage.bounds == (schedules == (tasks == 2 ? 2 : 6) ? [] : [.delays(delays)]))
+        #expect(summary.coverage.isAllWithinBounds)
         #expect(summary.schedules == schedules)
         #expect(orders.withLock { $0.count } == schedules)
     }

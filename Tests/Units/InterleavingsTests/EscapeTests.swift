@@ -102,7 +102,9 @@ import Testing
     /// not replay.
     @Test func `that are never awaited are not seen`() async throws {
         let mutations = Tally()
-        try await explore(.mixed(schedules: 5)) { _ in _ = Task.detached { mutations.next() } }
+        try await explore(.mixed(schedules: 5)) { simulation in
+            simulation.spawn("starter") { _ = Task.detached { mutations.next() } }
+        }
         while mutations.value < 6 { await Task.yield() }
     }
 }

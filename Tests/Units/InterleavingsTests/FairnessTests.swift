@@ -4,7 +4,7 @@ import Testing
 @Suite struct `Fairness` {
     private static let strategies = [
         Strategy.replay(""), .random(schedules: 30), .pct(schedules: 60), .mixed(schedules: 60),
-        .exhaustive(preemptions: 0), .exhaustive(preemptions: 1, limit: 200), .exhaustive(limit: 200),
+        .exhaustive(preemptions: 0, limit: 200), .exhaustive(preemptions: 1, limit: 200), .exhaustive(limit: 200),
     ]
 
     @Test(arguments: strategies)

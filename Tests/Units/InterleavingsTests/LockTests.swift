@@ -12,7 +12,7 @@ import Testing
             try await simulation.settle()
             try simulation.require(shared.$number == 2, "no update is lost")
         }
-        #expect(summary.isComplete == (strategy == .exhaustive()))
+        #expect(summary.coverage.isAll == (strategy == .exhaustive()))
     }
 
     @Test func `taken in two orders are a deadlock, which names the locks`() async throws {

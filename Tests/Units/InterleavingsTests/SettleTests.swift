@@ -33,7 +33,7 @@ import Testing
             try await simulation.settleNow()
             try simulation.require(done.value == 2, "awake")
         }
-        #expect(summary.isComplete)
+        #expect(summary.coverage.bounds == [.timeWhenIdle] && summary.coverage.isAllWithinBounds)
     }
 
     @Test func `at the present time ends even if a timer may fire at any time`() async throws {
@@ -70,7 +70,7 @@ import Testing
             try await simulation.settle()
             orders.note(order.all.joined(separator: " "))
         }
-        #expect(summary.isComplete)
+        #expect(summary.coverage.bounds == [.timeWhenIdle] && summary.coverage.isAllWithinBounds)
         #expect(Set(orders.all).isSubset(of: ["now sleeper late late", "now sleeper late", "now sleeper"]))
     }
 

@@ -8,7 +8,7 @@ import Testing
         let journal = Journal()
         // It awaits both, which is a job more now and then, but never a choice more than the orders of the rest.
         let summary = try await explore(.exhaustive(), twoTasksUnawaited(jobs: jobs, orders: journal))
-        #expect(summary.isComplete)
+        #expect(summary.coverage.isAll)
         #expect(summary.schedules == orders)
         #expect(Set(journal.all).count == orders)
     }
@@ -21,7 +21,8 @@ import Testing
         let journal = Journal()
         let summary = try await explore(
             .exhaustive(preemptions: preemptions), twoTasksUnawaited(jobs: jobs, orders: journal))
-        #expect(summary.isComplete)
+        #expect(summary.coverage.bounds == (preemptions == 9 ? [] : [.preemptions(preemptions)]))
+        #expect(summary.coverage.isAllWithinBounds)
         #expect(summary.schedules == orders)
         #expect(Set(journal.all).count == orders)
     }
@@ -34,10 +35,10 @@ import Testing
     }
 
     @Test func `end at their limit, and the summary is not complete`() async throws {
-        for (limit, isComplete) in [(0, false), (5, false), (6, true), (7, true)] {
+        for (limit, isAll) in [(5, false), (6, true), (7, true)] {
             let summary = try await explore(.exhaustive(limit: limit), twoTasksUnawaited(jobs: 2, orders: Journal()))
             #expect(summary.schedules == min(limit, 6))
-            #expect(summary.isComplete == isComplete)
+            #expect(summary.coverage.isAll == isAll)
         }
     }
 
@@ -59,14 +60,16 @@ import Testing
         let journal = Journal()
         let summary = try await explore(strategy, twoTasksUnawaited(jobs: 2, orders: journal))
         #expect(summary.schedules == 300)
-        #expect(!summary.isComplete)
+        #expect(!summary.coverage.isAll)
         #expect(Set(journal.all).count == 6)
     }
 
-    @Test func `with no schedules do not fail`() async throws {
-        for strategy in [Strategy.random(schedules: 0), .pct(schedules: -1), .mixed(schedules: 0)] {
-            #expect(try await explore(strategy) { _ in throw Stop() }.schedules == 0)
+    @Test(arguments: [Strategy.random(schedules: 0), .pct(schedules: -1), .mixed(schedules: 0), .exhaustive(limit: 0)])
+    func `with no schedules are an error: they would pass whatever the code does`(strategy: Strategy) async throws {
+        let problem = await #expect(throws: ExplorationProblem.self) {
+            try await explore(strategy) { simulation in simulation.spawn("a") { throw Stop() } }
         }
+        #expect(problem?.code == .nothingToExplore)
     }
 
     /// Once `late` has begun, all 24 steps of `busy` come before its second: 1 in 2²⁴ for a walk at random.

@@ -1,13 +1,23 @@
+import Foundation
 @testable import Interleavings
 import Testing
 import TokenServiceConcurrency
+
+/// Whether the tests do all they can, as `TestBudgets` decides for the others; these use nothing but the explorer.
+let isThorough: Bool = {
+    #if DEBUG
+    ProcessInfo.processInfo.environment["THOROUGH"] != nil
+    #else
+    true
+    #endif
+}()
 
 /// What is explored.
 typealias Scenario = @Sendable (Simulation) async throws -> Void
 
 /// Explores, and returns the failure that there must be.
 func failure(
-    _ strategy: Strategy, time: TimeModel = .whenIdle, granularity: Granularity = .jobs,
+    _ strategy: Strategy, time: TimeModel? = nil, granularity: Granularity = .jobs,
     stepLimit: Int = 10_000, _ scenario: @escaping Scenario, sourceLocation: SourceLocation = #_sourceLocation
 ) async throws -> ScheduleFailure {
     let error = await #expect(throws: ScheduleFailure.self, sourceLocation: sourceLocation) {

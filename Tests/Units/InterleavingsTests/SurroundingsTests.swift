@@ -38,11 +38,20 @@ import Testing
         #expect(summary.schedules == 5)
     }
 
-    @Test func `a scenario that does nothing has one schedule`() async throws {
-        let summary = try await explore(.exhaustive()) { _ in }
-        #expect((summary.schedules, summary.steps, summary.mostChoices) == (1, 1, 0))
-        #expect(summary.isComplete)
+    @Test(arguments: [Strategy.exhaustive(), .mixed(schedules: 5)])
+    func `a scenario that starts nothing is an error, except in a replay`(strategy: Strategy) async throws {
+        let problem = await #expect(throws: ExplorationProblem.self) { try await explore(strategy) { _ in } }
+        #expect(problem?.code == .nothingToExplore)
+        #expect("\(problem!)".contains("simulation.spawn"))
+        let replay = try await explore(.replay("")) { _ in }
+        #expect((replay.schedules, replay.steps, replay.mostChoices) == (1, 1, 0))
         #expect(Simulation.current == nil)
+    }
+
+    @Test func `a scenario with one order passes, and its summary says so`() async throws {
+        let summary = try await explore(.exhaustive()) { simulation in try await simulation.settle() }
+        #expect(summary.schedules == 1 && summary.coverage.isAll)
+        #expect("\(summary)".contains("nothing in the scenario could have run in another order"))
     }
 
     @Test func `a scenario that throws a cancellation error fails the schedule`() async throws {
@@ -50,11 +59,7 @@ import Testing
         #expect(found.underlying is CancellationError)
     }
 
-    @Test func `an error of a spawned task fails nothing, a failed requirement does`() async throws {
-        try await explore(.mixed(schedules: 5)) { simulation in
-            let task = simulation.spawn("thrower") { throw Stop() }
-            await #expect(throws: Stop.self) { try await task.value }
-        }
+    @Test func `a failed requirement of a spawned task fails the schedule`() async throws {
         let found = try await failure(.mixed(schedules: 5)) { simulation in
             simulation.spawn("requirer") { try simulation.require(1 > 2, "more") }
             await waitForEver()

@@ -20,14 +20,15 @@ final class Unprotected: @unchecked Sendable {
     ) async throws {
         let summary = try await explore(
             .exhaustive(preemptions: preemptions), granularity: .accesses, countsFailures: true, lostUpdate)
-        #expect(summary.isComplete)
+        #expect(summary.coverage.bounds == preemptions.map { [.preemptions($0)] } ?? [])
+        #expect(summary.coverage.isAllWithinBounds)
         #expect(summary.schedules == schedules)
         #expect(summary.failures == failures)
     }
 
     @Test func `are not used at the granularity of jobs, where the update is never lost`() async throws {
         let summary = try await explore(.exhaustive(), lostUpdate)
-        #expect(summary.isComplete)
+        #expect(summary.coverage.isAll)
         #expect(summary.schedules == 2)
     }
 

@@ -1,5 +1,6 @@
-import Interleavings
+@testable import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 @Suite struct `Virtual time` {
     @Test func `begins at zero and moves to the next deadline, not beyond`() async throws {
@@ -24,7 +25,7 @@ import Testing
             }
             simulation.spawn("sleeps") { try await simulation.clock.sleep(for: .nanoseconds(1)) }
         }
-        #expect(summary.isComplete)
+        #expect(summary.coverage.bounds == [.timeWhenIdle] && summary.coverage.isAllWithinBounds)
     }
 
     @Test func `may move at any time, so that a timer fires while work is pending`() async throws {
@@ -38,6 +39,55 @@ import Testing
         #expect(found.problem?.detail == "slow")
         #expect(found.trace.steps.contains { $0.isTime })
         #expect(found.replayLine.contains("time: .anytime"))
+    }
+
+    /// A limiter that gives each caller a turn, and assumes that the caller wakes up on time.
+    @Test func `has two models, and a strategy that mixes tries both`() async throws {
+        let scenario: Scenario = { simulation in
+            let next = Lock(Duration.zero)
+            let passed = Lock<[Duration]>([])
+            for name in ["a", "b"] {
+                simulation.spawn(name) {
+                    let turn = next.withLock { next in
+                        let turn = max(next, simulation.clock.now.offset)
+                        next = turn + .seconds(1)
+                        return turn
+                    }
+                    try await simulation.clock.sleep(for: turn - simulation.clock.now.offset)
+                    passed.withLock { $0.append(simulation.clock.now.offset) }
+                }
+            }
+            try await simulation.settle()
+            let times = passed.withLock { $0.sorted() }
+            try simulation.require(times[1] - times[0] >= .seconds(1), "a second between two")
+        }
+        let idle = try await explore(.mixed(schedules: 300), time: .whenIdle, scenario)
+        #expect(idle.timeModels == [.whenIdle])
+        #expect("\(idle)".contains("; time whenIdle;"))
+        let found = try await failure(.mixed(schedules: 300), scenario)
+        #expect(found.time == .anytime && found.number < 50)
+        #expect(found.replayLine.contains("time: .anytime"))
+        let again = try await failure(.replay(found.schedule), time: .anytime, scenario)
+        #expect(again.trace == found.trace)
+        let both = try await explore(.mixed(schedules: 100), countsFailures: true, scenario)
+        #expect(both.timeModels == [.whenIdle, .anytime])
+        #expect("\(both)".contains("; time whenIdle and anytime;"))
+        for strategy in [Strategy.random(schedules: 100), .pct(schedules: 100), .exhaustive()] {
+            #expect(try await explore(strategy, scenario).timeModels == [.whenIdle])
+        }
+    }
+
+    @Test func `has the model of the environment, if that names one`() async throws {
+        let scenario: Scenario = { simulation in
+            simulation.spawn("a") {}
+            try await simulation.settle()
+        }
+        try await Overrides.$current.withValue(Overrides(time: .anytime)) {
+            let mixed = try await explore(.mixed(schedules: 9), time: .whenIdle, scenario)
+            #expect(mixed.timeModels == [.anytime])
+            let exhaustive = try await explore(.exhaustive(), scenario)
+            #expect(exhaustive.timeModels == [.anytime])
+        }
     }
 
     /// One job of `works` more than there is of `sleeps`, whose two halves have the time step between them: the orders of 2
@@ -62,7 +112,7 @@ import Testing
                 }
             }
         }
-        #expect(summary.isComplete)
+        #expect(summary.coverage.bounds == [.timeWhenIdle] && summary.coverage.isAllWithinBounds)
         #expect(Set(orders.all).count == 6)
         // Once for the order in which they lie down, once for that in which they get up.
         #expect(summary.schedules == 36)
@@ -115,6 +165,7 @@ import Testing
             _ = Task(executorPreference: simulation.taskExecutor) {
                 do { try await simulation.clock.sleep(for: .seconds(60)) } catch is CancellationError { ends.note("cancelled") }
             }
+            try await simulation.settleNow()
         }
         #expect(ends.count == 21)
     }

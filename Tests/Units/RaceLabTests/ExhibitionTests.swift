@@ -1,12 +1,13 @@
 import Foundation
 import Interleavings
+import InterleavingsTesting
 import RaceGallery
 import Testing
 
 @testable import race_lab
 
 /// What `--show` prints.
-@Suite struct `The exhibition` {
+@Suite(.unaided) struct `The exhibition` {
     @Test(
         arguments: [
             ("stage 1", "all callers ask at once"), ("stage 2", "all callers ask at once"),
@@ -15,7 +16,7 @@ import Testing
     func `--show draws a failing schedule of a broken design, and says how to replay it`(_ name: String, trial: String)
         async throws
     {
-        let text = try await Exhibition(of: try #require(Design.all.first { $0.name == name })).description
+        let text = try await exhibition(of: name)
         #expect(text.hasPrefix("\(name) fails in "))
         #expect(text.contains("where \(trial):"))
         #expect(text.contains(") failed: "))
@@ -24,16 +25,15 @@ import Testing
 
     @Test(arguments: [Design.callbackShim, .tokenService].map(\.name))
     func `--show says of a design that never fails how many schedules there were`(_ name: String) async throws {
-        let design = try #require(Design.all.first { $0.name == name })
-        let schedules = try await Contrast(of: design).schedules
-        let text = try await Exhibition(of: design).description
+        let schedules = try #require(try await LabRun.usual.value.report.designs.first { $0.design == name }?.schedules)
+        let text = try await exhibition(of: name)
         #expect(text.hasPrefix("\(name) never fails: \(schedules) schedules explored"))
         #expect(!text.contains(".replay("))
     }
 
     @Test(arguments: Design.all.map(\.name))
     func `--show fits a terminal of 80 columns, and shows no function's type`(_ name: String) async throws {
-        let text = try await Exhibition(of: try #require(Design.all.first { $0.name == name })).description
+        let text = try await exhibition(of: name)
         #expect(text.tooLong == [])
         #expect(!text.contains("Function"))
     }
@@ -41,16 +41,24 @@ import Testing
     #if DEBUG
     // Another build takes other steps.
     @Test func `the guide shows what --show prints`() async throws {
-        let guide = try String(contentsOf: root.appending(path: "Docs/Guides.docc/AvoidingRaces.md"), encoding: .utf8)
+        let page = root.appending(path: "Sources/AccessTokens/AccessTokens.docc/AvoidingRaces.md")
+        let guide = try String(contentsOf: page, encoding: .utf8)
         for design in [Design.enqueueing, .threadSafe, .reentrant] {
-            let text = try await Exhibition(of: design).description
+            let text = try await exhibition(of: design.name)
             let start = try #require(text.range(of: "\nSchedule ")).upperBound
             #expect(guide.contains(text[start...]), "\(text)")
         }
-        let schedules = try await Contrast(of: .tokenService).schedules
+        let schedules = try #require(try await LabRun.usual.value.report.designs.last?.schedules)
         #expect(guide.contains("--show TokenService` tries \(schedules) schedules"), "\(schedules)")
-        let stage1 = try await Exhibition(of: .unpredictable).description
+        let stage1 = try await exhibition(of: Design.unpredictable.name)
         #expect(guide.contains(try #require(stage1.firstMatch(of: /fails in \d+ of \d+ schedules/)).0))
+    }
+
+    @Test func `the README draws the naive actor as --show does`() async throws {
+        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        let drawing = try #require(readme.firstMatch(of: /(?s)```\n(step  .*?\n)```/)).1
+        let text = try await Exhibition(of: .reentrant).description
+        #expect(text.contains("\n\(drawing)\n"), "\(text)")
     }
     #endif
 
@@ -58,7 +66,7 @@ import Testing
         let design = Design.enqueueing
         // First come, first served: nothing fails. One delay is enough.
         #expect(try await Trial.rush.explore(design, callers: 2, .exhaustive(delays: 0)).failures == 0)
-        let text = try await Exhibition(of: design).description
+        let text = try await exhibition(of: design.name)
         let schedule = try #require(text.firstMatch(of: /\.replay\("([0-9.]+)"\)/)).1
         #expect(schedule.split(separator: ".").reduce(0) { $0 + (Int($1) ?? 0) } == 1)
     }

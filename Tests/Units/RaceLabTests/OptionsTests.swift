@@ -82,7 +82,7 @@ import Testing
             ([""], "unexpected argument (not repeated here: it may be a secret)"),
             (["--a\u{1B}[1m\nb"], "unexpected argument (not repeated here: it may be a secret)"),
             (["--seconds", "5"], "--seconds is for a real server: give --token-url as well"),
-            (["--store", "token"], "--store is for a real server: give --token-url as well"),
+            (["--store", "token"], "--store is for a real server or several processes: give --token-url or --processes as well"),
             (["--show"], "--show needs a value"),
             (["--show", "stage 2", "--json"], "--show draws one schedule: leave out --json"),
             (["--show", "stage 2", "--callers", "2"], "--show draws one schedule: leave out --callers"),

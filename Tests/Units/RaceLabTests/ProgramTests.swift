@@ -53,6 +53,28 @@ import Testing
         #expect(stray.notes.tooLong == [])
     }
 
+    @Test func `race-lab writes no control characters into a pipe, and no line that 80 columns break`() async throws {
+        let (status, text) = try await run(#""$0" --callers 2 >&2"#, "race-lab")
+        #expect(status == 0 && text.hasPrefix("2 callers need an access token at once."))
+        #expect(text.tooLong == [])
+        #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control })
+    }
+
+    @Test func `several processes of race-lab share a grant, and no session is lost`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "race-lab \(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let place = "--processes 3 --store '\(directory.path)'/grant"
+        let (status, text) = try await run(#""$0" \#(place) --expiries 3 >&2"#, "race-lab")
+        #expect(status == 0, "\(text)")
+        #expect(text.contains(" loads token ") && text.contains(" adopts token "), "\(text)")
+        #expect(text.contains("0 kills;") && text.contains("0 sessions lost") && text.tooLong == [], "\(text)")
+        let swaps = try await run(#""$0" \#(place)s --swaps --seconds 1 --json >&2"#, "race-lab")
+        #expect(swaps.status == 0 && swaps.notes.contains(#""processes" : 3"#), "\(swaps.notes)")
+        try Data("a file of another program\n".utf8).write(to: directory.appending(path: "grant"))
+        #expect(try await run(#""$0" \#(place)"#, "race-lab").status == 1)
+    }
+
     @Test func `race-lab tells an error in lines of its own, whatever lines the error has`() {
         let note = RaceLab.note(of: "The server said:\n" + String(repeating: "something ", count: 30))
         #expect(note.hasPrefix("race-lab: The server said: something something"))

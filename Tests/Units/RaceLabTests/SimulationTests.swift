@@ -1,5 +1,6 @@
 import AccessTokensTesting
 import RaceGallery
+import TestBudgets
 import Testing
 
 @testable import race_lab
@@ -52,14 +53,39 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 10_000])
+    @Test(arguments: isThorough ? [1, 100, 10_000] : [100])
     func `the lab's table and sentences fit a terminal of 80 columns`(callers: Int) async throws {
-        let progress = Log<String>()
-        let report = try await SimulationReport(callers: callers) { progress.append($0) }.description
-        #expect(report.tooLong == [])
-        #expect(progress.entries.filter { $0.count >= 80 } == [])
-        let lines = report.split(separator: "\n")
+        let run = try await callers == 100 ? LabRun.usual.value : LabRun(callers: callers)
+        #expect(run.text.tooLong == [])
+        #expect(run.progress.filter { $0.count >= 80 } == [])
+        let lines = run.text.split(separator: "\n")
         for design in Design.all { #expect(lines.count { $0.hasPrefix(design.title + " ") } == 1) }
         for count in SimulationReport.counts { #expect(lines.count { $0.hasPrefix(count.name + " ") } == 2) }
+    }
+
+    @Test func `the lab says at once what it compares, then names each design as soon as it is done`() async throws {
+        let events = try await LabRun.usual.value.events
+        #expect(
+            events.first
+                == .text(
+                    """
+                    100 callers need an access token at once. Here is what six designs of a token
+                    service make of it, on a simulated server: first in the usual order, then with 3
+                    callers in hundreds of other orders.
+
+                    """))
+        for (design, next) in zip(Design.all, Design.all.dropFirst()) {
+            let line = try #require(
+                events.firstIndex { if case .text(let text) = $0 { text.hasPrefix(design.title + " ") } else { false } })
+            #expect(events[line - 1] == .progress("\(design.name): \(Trial.all.last?.name ?? ""), in every order"))
+            #expect(events[line + 1] == .progress("\(next.name): \(Trial.all[0].name)"))
+        }
+    }
+
+    @Test func `the table, its notes and the lesson are the last 24 lines, which a terminal still shows at the end`() async throws
+    {
+        let lines = try await LabRun.usual.value.text.split(separator: "\n", omittingEmptySubsequences: false).suffix(24)
+        #expect(lines.contains { $0.hasPrefix("loads ") && $0.hasSuffix(" 1") })
+        #expect(lines.last == "Share the load, not only the token.")
     }
 }

@@ -1,4 +1,9 @@
 import Foundation
+import Interleavings
+import RaceGallery
+import Testing
+
+@testable import race_lab
 
 /// Where the package is.
 let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
@@ -6,4 +11,46 @@ let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLast
 extension String {
     /// The lines that a terminal of 80 columns breaks.
     var tooLong: [Substring] { split(separator: "\n").filter { $0.count > 80 } }
+}
+
+/// A run of the lab, and what it told on the way.
+struct LabRun: Sendable {
+    enum Event: Sendable, Equatable {
+        case progress(String), text(String)
+    }
+
+    let report: SimulationReport
+    let events: [Event]
+
+    init(callers: Int) async throws {
+        var events: [Event] = []
+        report = try await SimulationReport(callers: callers, report: { events.append(.progress($0)) }) {
+            events.append(.text($0))
+        }
+        self.events = events
+    }
+
+    /// With as many callers as unless told otherwise, and without doors, which the lab doesn't link.
+    ///
+    /// Once for all tests, since it takes a second.
+    static let usual = Task { try await Overrides.unaided { try await LabRun(callers: Options().callers) } }
+
+    /// What the lab prints.
+    var text: String {
+        events.compactMap { if case .text(let text) = $0 { text } else { nil } }.joined(separator: "\n")
+    }
+
+    var progress: [String] {
+        events.compactMap { if case .progress(let text) = $0 { text } else { nil } }
+    }
+}
+
+private let exhibitions = Dictionary(
+    uniqueKeysWithValues: Design.all.map { design in
+        (design.name, Task { try await Overrides.unaided { try await Exhibition(of: design).description } })
+    })
+
+/// What `--show` prints, once for all tests.
+func exhibition(of name: String) async throws -> String {
+    try await #require(exhibitions[name]).value
 }

@@ -2,6 +2,7 @@
 import Foundation
 import FoundationNetworking
 import LoopbackServers
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 import TokenServiceHTTP
@@ -47,21 +48,21 @@ struct `An exchange` {
     @Test func `may be cancelled at any moment of its life`() async throws {
         let server = try LoopbackServer(answering: Self.ok)
         let (released, continuation) = AsyncStream.makeStream(of: Void.self)
-        for round in 0..<400 {
+        let delays = stride(from: 0, to: 2_000, by: .everyday(20, thorough: 5)).map { Duration.microseconds($0) }
+        for delay in delays {
             let exchange = Task { try await Self.post(to: server, keeping: Belonging(continuation)) }
-            let delay = Duration.microseconds(round * 5)
             let start = ContinuousClock.now
             while ContinuousClock.now - start < delay { await Task.yield() }
             exchange.cancel()
             _ = await exchange.result
         }
         var releases = released.makeAsyncIterator()
-        for _ in 0..<400 { _ = await releases.next() }
+        for _ in delays { _ = await releases.next() }
         #expect(try await Self.post(to: server, keeping: Belonging(continuation)).status == 200)
     }
 
     // In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
-    @Test func `that ends while Foundation makes its task is not sent, and ends its session`() async {
+    @Test(.thorough) func `that ends while Foundation makes its task is not sent, and ends its session`() async {
         await #expect(processExitsWith: .success) {
             let hostile = try LoopbackServer { _ in LongHeader.reply }
             let arrivals = Lock(0)

@@ -8,7 +8,8 @@ import Testing
         _ schedule: Schedule, _ granularity: Granularity, _ scenario: @escaping Scenario
     ) async throws -> String {
         let failure = await #expect(throws: ScheduleFailure.self) {
-            try await explore(.replay(schedule), granularity: granularity, scenario)
+            // As the catalog's readers see it, who link no doors.
+            try await Overrides.unaided { try await explore(.replay(schedule), granularity: granularity, scenario) }
         }
         return try #require(failure).diagram
     }
@@ -70,7 +71,6 @@ import Testing
                    6  │                                  ● ends
                    7  •
                    8  ● on mailbox: waits for a message
-                   9  ● on mailbox
                       ✘ waits forever
 
                 ✘ Deadlock: nothing can run and no timer is pending, but these have not ended:

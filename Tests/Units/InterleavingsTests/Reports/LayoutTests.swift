@@ -73,20 +73,30 @@ struct Sketch {
         #expect(sketch.text.unicodeScalars.count < 5_000)
     }
 
-    @Test func `gives unnamed tasks a column only for their events and for switches`() {
+    @Test func `gives each task a column, also one that says nothing`() {
         var sketch = Sketch(["a"])
         sketch.step("a", ["works"])
-        sketch.step("task 1")
-        #expect(sketch.rows == ["step  a", "   1  ● works"])
-        sketch.step("task 2", ["says so"])
-        sketch.step("task 1", passing: "a")
+        sketch.step("a.1")
+        sketch.step("a.2", ["says so"])
+        sketch.step("a.1", passing: "a")
         #expect(
             sketch.rows == [
-                "step  a        task 2     (others)",
+                "step  a        a.1          a.2",
                 "   1  ● works",
-                "   3  │        ● says so",
-                "   4  ○        │          ► task 1",
+                "   2  │        •",
+                "   3  │        │            ● says so",
+                "   4  ○        ► continues  │",
             ])
+    }
+
+    @Test func `folds the children that say nothing where there are many`() {
+        var sketch = Sketch(["a"])
+        sketch.step("a", ["works"])
+        for number in 1...20 { sketch.step("a.\(number)", number == 15 ? ["says so"] : []) }
+        sketch.step("a.19", passing: "a.18")
+        let rows = sketch.rows.map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(rows[0] == "step a a.1 a.2 a.3 a.15 a.18 a.19 others")
+        #expect(rows[2...4] == ["2–5 │ • • • •", "6–15 │ │ │ │ •", "16 │ │ │ │ ● says │"], "\(sketch.text)")
     }
 
     @Test func `joins silent steps in their order`() {
@@ -117,6 +127,25 @@ struct Sketch {
         #expect(sketch.rows[61] == "      ⋮ 4801 rows are left out")
         #expect(sketch.rows[201] == "5001  │            ● comes late")
         #expect(sketch.rows[60] == "  60  ● turn 60")
+    }
+
+    @Test func `folds what a livelock repeats`() {
+        var sketch = Sketch(["a", "b"])
+        sketch.step("a", ["begins"])
+        for _ in 1...400 {
+            sketch.step("a", ["asks"])
+            sketch.step("b")
+        }
+        sketch.step("a", ["ends"])
+        #expect(
+            sketch.rows == [
+                "step  a         b",
+                "   1  ● begins",
+                "   2  ● asks",
+                "   3  │         •",
+                "      ⋮ the 2 rows above repeat 399 more times",
+                " 802  ● ends    │",
+            ])
     }
 
     @Test func `is only the reason where there was no trace`() {

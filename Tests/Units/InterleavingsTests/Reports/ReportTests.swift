@@ -1,5 +1,6 @@
 import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 @Suite struct `A failure's report` {
     @Test func `names the failure, its schedule and how to replay it`() async throws {
@@ -13,6 +14,53 @@ import Testing
         #expect(report.contains(" build on "), "\(report)")
         let line = "    try await explore(.replay(\"\(schedule)\"), granularity: .accesses, stepLimit: 99) { simulation in …"
         #expect(report.hasSuffix(line), "\(report)")
+    }
+
+    @Test func `says how many switches are needed, and of an empty schedule that it is the usual order`() async throws {
+        let switched = try await failure(.mixed()) { simulation in
+            let order = Journal()
+            for name in ["a", "b"] { simulation.spawn(name) { order.note(name) } }
+            try await simulation.settle()
+            try simulation.require(order.all == ["a", "b"], "in order")
+        }
+        #expect("\(switched)".contains("\n\nOne switch is needed: the usual order doesn't fail here.\n\nTo see it again"))
+        let usual = try await failure(.mixed()) { _ in throw Stop() }
+        #expect("\(usual)".hasSuffix("explore(.replay(\"\")) { simulation in …  // the usual order"))
+        #expect(usual.svg.contains(", the usual order"))
+    }
+
+    @Test func `tells a requirement of Swift Testing apart where the trait is missing`() async throws {
+        let caught = Lock<(any Error)?>(nil)
+        withKnownIssue {
+            do { try #require(Bool(false)) } catch { caught.withLock { $0 = error } }
+        }
+        let error = try #require(caught.withLock { $0 })
+        let found = try await failure(.mixed(schedules: 2)) { _ in throw error }
+        #expect("\(found)".contains("@Suite(.exploring())"))
+    }
+
+    @Test func `names children after the task that made them`() async throws {
+        let found = try await failure(.replay("")) { simulation in
+            simulation.spawn("Anna") {
+                await withTaskGroup { group in
+                    for number in 1...2 { group.addTask { simulation.log("loads \(number)") } }
+                }
+                await Task(executorPreference: simulation.taskExecutor) {}.value
+            }
+            try await simulation.settle()
+            throw Stop()
+        }
+        #expect(found.diagram.hasPrefix("step  scenario  Anna      Anna.1     Anna.2     Anna.3\n"), "\(found.diagram)")
+        #expect(found.diagram.contains("\n   3  │         │         ● loads 1\n"), "\(found.diagram)")
+    }
+
+    @Test func `folds a livelock`() async throws {
+        let found = try await failure(.replay(""), stepLimit: 2_000) { simulation in
+            for name in ["a", "b"] { simulation.spawn(name) { while true { await Task.yield() } } }
+        }
+        #expect(found.problem?.code == .livelock)
+        #expect(found.diagram.contains(" more times"), "\(found.diagram)")
+        #expect(found.diagram.split(separator: "\n").count < 100, "\(found.diagram)")
     }
 
     @Test func `is the same in every run`() async throws {

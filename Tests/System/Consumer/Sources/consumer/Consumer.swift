@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
+import AccessTokensEtcd
 import AccessTokensFiles
 import AccessTokensTesting
 import Foundation
@@ -10,6 +11,7 @@ import Interleavings
     static func main() async throws {
         print("AccessTokens:", try await askAtOnce())
         print("AccessTokensDispatch:", try await askWithHandler())
+        print("AccessTokensEtcd:", try await askEtcd())
         print("AccessTokensFiles:", try await restart())
         print("AccessTokensOAuth:", try await askServer())
         print("DataLoading:", try await loadData())
@@ -43,6 +45,17 @@ import Interleavings
         let token = try await second.retrieveToken()
         _ = await second.reset()
         return "\(token.value) after a restart, \(server.loadsStarted) load"
+    }
+
+    static func askEtcd() async throws -> String {
+        struct EmptyEtcd: EtcdTransport {
+            @concurrent func send(_ request: EtcdRequest) async throws -> EtcdResponse {
+                EtcdResponse(status: 200, body: Data(#"{"header":{"revision":"1"}}"#.utf8))
+            }
+        }
+        guard let url = URL(string: "https://etcd.example:2379") else { return "" }
+        let store = try EtcdTokenStore(key: "/tokens/consumer", endpoints: [url], transport: EmptyEtcd())
+        return try await store.load() == nil ? "no record yet" : "a record"
     }
 
     static func lookFromOtherEnd() async throws -> String {

@@ -1,0 +1,82 @@
+import AccessTokens
+import AccessTokensDispatch
+import BenchmarkSubjects
+import Dispatch
+import RaceGallery
+
+/// Something done so many times and nothing else, for a tool that counts a program's instructions.
+struct Workload: Sendable {
+    let name: String
+    let run: @Sendable (_ count: Int) async throws -> Void
+
+    private init(_ name: String, _ run: @escaping @Sendable (_ count: Int) async throws -> Void) {
+        self.name = name
+        self.run = run
+    }
+
+    static let all = [
+        Workload("hit") { count in
+            let service = try await Warm().service
+            for _ in 0..<count { use(try await service.retrieveToken()) }
+        },
+        Workload("hit-floor") { count in
+            let floor = try await Warm().floor
+            for _ in 0..<count { use(floor.token()) }
+        },
+        Workload("hit-key") { count in
+            let services = await WarmKeys(1).services
+            for _ in 0..<count { use(try await services[0].retrieveToken()) }
+        },
+        Workload("hit-keys") { count in
+            let warm = await WarmKeys(1_000)
+            var key = 0
+            for _ in 0..<count {
+                use(try await warm.services[key].retrieveToken())
+                key = warm.key(after: key)
+            }
+        },
+        Workload("miss") { count in
+            for _ in 0..<count { use(try await TokenService(loader: Ready()).retrieveToken()) }
+        },
+        Workload("miss-task-value") { count in
+            for _ in 0..<count { use(try await AwaitedTaskService(loader: Ready()).retrieveToken()) }
+        },
+        Workload("miss-callback") { count in
+            for _ in 0..<count {
+                let shim = AccessTokenService(loader: Ready())
+                await called { done in shim.retrieveToken { _ in done() } }
+            }
+        },
+        Workload("joined") { count in
+            let gate = Gate(callers: count), service = TokenService(loader: gate)
+            try await grouped(count) {
+                gate.arrive()
+                use(try await service.retrieveToken())
+            }
+        },
+        Workload("joined-task-value") { count in
+            let gate = Gate(callers: count), service = AwaitedTaskService(loader: gate)
+            try await grouped(count) {
+                gate.arrive()
+                use(try await service.retrieveToken())
+            }
+        },
+        Workload("callback-awaited") { count in
+            let shim = try await Warm().shim
+            for _ in 0..<count { await called { done in shim.retrieveToken { _ in done() } } }
+        },
+        Workload("stage3-awaited") { count in
+            let stage3 = try await Warm().stage3
+            for _ in 0..<count { await called { done in stage3.retrieveToken { _ in done() } } }
+        },
+    ]
+}
+
+/// A loader that has its token at once.
+private struct Ready: TokenLoader, AccessTokenLoader {
+    static let token = AccessToken("ready", lifetime: .seconds(3600))
+    var isRepeatable: Bool { false }
+
+    func loadToken(replacing previous: AccessToken?) async throws -> AccessToken { Self.token }
+    func load(then handler: @escaping Handler) { handler(.success(Self.token)) }
+}

@@ -1,0 +1,233 @@
+/// The services that a program keeps, and which go first: a pure value behind the one lock of ``TokenServices``.
+///
+/// It knows places, not keys, so that it's the same code for every type of key. It never makes a service, asks one anything or lets
+/// the last reference to one go: what it gives up it returns, to be released outside the lock. Only this file writes its state.
+@usableFromInline
+struct ServiceShelf<Service: AnyObject & Sendable>: Sendable {
+    /// How the service of a place is held.
+    private enum Hold: Sendable {
+        /// The place isn't in use.
+        case free
+        /// Kept, whatever the bound: something would be lost with it. It comes to rest by an event, or, where a time is given, also
+        /// by itself (→ `idle`).
+        case busy(Service, until: Duration?)
+        /// Kept, in the order of use. It gets something to do (→ `busy`), or is the least recently used of too many (→ `released`).
+        case idle(Service)
+        /// Let go, but perhaps still in use elsewhere: then it is found again (→ `idle`), or gets something to do (→ `busy`). When
+        /// nothing holds it any more its place is free again.
+        case released(WeakReference<Service>)
+    }
+
+    private struct Slot: Sendable {
+        /// Which of all services it is: a message about an earlier one of the place means nothing.
+        var stamp: Int
+        var hold: Hold
+        /// The neighbours among the idle ones; `none` at the ends.
+        var newer = none, older = none
+    }
+
+    /// A time at which a service comes to rest by itself, if nothing happens to it before.
+    private typealias Pause = (place: Int, stamp: Int, end: Duration)
+
+    /// How many idle services are kept.
+    private let limit: Int
+    private var slots: ContiguousArray<Slot> = []
+    /// The places that are not in use.
+    private var free: [Int] = []
+    private var newest = none, oldest = none
+    private var pauses = LimitHeap<Pause>()
+    /// How many services are kept that are idle, and that are not.
+    private(set) var idleCount = 0, busyCount = 0
+    /// How many sign-outs must find every service that is used while they last; then none is let go.
+    private var holds = 0
+
+    init(keepingIdle limit: Int) {
+        self.limit = max(limit, 0)
+    }
+}
+
+/// No neighbour.
+private let none = -1
+
+extension ServiceShelf where Service == TokenService {
+    /// The same as ``keptService(at:)``, compiled for this type: for code that is inlined into the program's own.
+    @usableFromInline
+    mutating func keptTokenService(at place: Int) -> TokenService? { keptService(at: place) }
+}
+
+extension ServiceShelf {
+    // MARK: Callers
+
+    /// The service of a place if it is kept; the most recently used one from now on.
+    mutating func keptService(at place: Int) -> Service? {
+        switch slots[place].hold {
+        case .busy(let service, _): return service
+        case .idle(let service):
+            if newest != place {
+                unlink(place)
+                link(place, asNewest: true)
+            }
+            return service
+        case .released, .free: return nil
+        }
+    }
+
+    /// The service of a place, kept or still in use elsewhere.
+    ///
+    /// - Returns: Also what is over the bound now, to be released.
+    mutating func find(at place: Int) -> (service: Service?, released: Service?) {
+        if let service = keptService(at: place) { return (service, nil) }
+        guard let service = service(at: place) else { return (nil, nil) }
+        rest(service, at: place, asNewest: true)
+        return (service, releaseOldest())
+    }
+
+    /// Puts a service into the place of one that is just ending, or into a free one.
+    mutating func put(_ made: Service, stamp: Int, at place: Int?) -> (place: Int, released: Service?) {
+        let place = place ?? free.popLast() ?? slots.count
+        let slot = Slot(stamp: stamp, hold: .free)
+        if place == slots.count { slots.append(slot) } else { slots[place] = slot }
+        rest(made, at: place, asNewest: true)
+        return (place, releaseOldest())
+    }
+
+    // MARK: Services
+
+    /// A service says when something would no longer be lost with it.
+    ///
+    /// - Parameter end: When it rests if nothing else happens; `nil`: not before it says so.
+    /// - Returns: What is to be released.
+    mutating func changed(
+        _ service: Service, stamp: Int, at place: Int, restingFrom end: Duration?, at now: Duration
+    ) -> Service? {
+        guard slots[place].stamp == stamp else { return nil }
+        guard let end, end <= now else {
+            take(place)
+            slots[place].hold = .busy(service, until: end)
+            busyCount += 1
+            if let end { pause(place, until: end) }
+            return nil
+        }
+        if case .idle = slots[place].hold { return nil }
+        take(place)
+        rest(service, at: place, asNewest: true)
+        return releaseOldest()
+    }
+
+    /// Nothing held a service any more; `false`: another one has taken its place.
+    mutating func ended(stamp: Int, at place: Int) -> Bool {
+        guard slots[place].stamp == stamp else { return false }
+        slots[place] = Slot(stamp: none, hold: .free)
+        free.append(place)
+        return true
+    }
+
+    /// Services whose pauses are over come to rest; returns what is to be released.
+    mutating func elapse(to now: Duration) -> [Service] {
+        var released: [Service] = []
+        while let pause = pauses.removeEarliest(until: now) {
+            guard isPaused(pause), case .busy(let service, _) = slots[pause.place].hold else { continue }
+            take(pause.place)
+            // Its last use was before the pause.
+            rest(service, at: pause.place, asNewest: false)
+            released += [releaseOldest()].compactMap { $0 }
+        }
+        return released
+    }
+
+    // MARK: All keys
+
+    /// A sign-out begins: until ``release()`` no service is let go, so that one that is made meanwhile, and signed in, is seen.
+    mutating func hold() {
+        holds += 1
+    }
+
+    /// A sign-out has ended; returns what is to be released.
+    mutating func release() -> [Service] {
+        holds -= 1
+        var released: [Service] = []
+        while let service = releaseOldest() { released.append(service) }
+        return released
+    }
+
+    /// The service of a place, while there is one.
+    func service(at place: Int) -> Service? {
+        switch slots[place].hold {
+        case .busy(let service, _), .idle(let service): service
+        case .released(let reference): reference.object
+        case .free: nil
+        }
+    }
+
+    // MARK: The order of use
+
+    /// Takes a service out of the count that it is in.
+    private mutating func take(_ place: Int) {
+        switch slots[place].hold {
+        case .busy: busyCount -= 1
+        case .idle:
+            idleCount -= 1
+            unlink(place)
+        case .released, .free: break
+        }
+    }
+
+    private mutating func rest(_ service: Service, at place: Int, asNewest isNewest: Bool) {
+        slots[place].hold = .idle(service)
+        idleCount += 1
+        link(place, asNewest: isNewest)
+    }
+
+    /// Lets the least recently used one go, if there is one too many.
+    private mutating func releaseOldest() -> Service? {
+        guard holds == 0, idleCount > limit, case .idle(let service) = slots[oldest].hold else { return nil }
+        let place = oldest
+        take(place)
+        slots[place].hold = .released(WeakReference(object: service))
+        return service
+    }
+
+    private mutating func link(_ place: Int, asNewest isNewest: Bool) {
+        slots[place].newer = isNewest ? none : oldest
+        slots[place].older = isNewest ? newest : none
+        if newest == none {
+            (newest, oldest) = (place, place)
+        } else if isNewest {
+            slots[newest].newer = place
+            newest = place
+        } else {
+            slots[oldest].older = place
+            oldest = place
+        }
+    }
+
+    private mutating func unlink(_ place: Int) {
+        let (newer, older) = (slots[place].newer, slots[place].older)
+        if newer == none { newest = older } else { slots[newer].older = older }
+        if older == none { oldest = newer } else { slots[older].newer = newer }
+    }
+
+    // MARK: Pauses
+
+    private mutating func pause(_ place: Int, until end: Duration) {
+        pauses.insert((place, slots[place].stamp, end), at: end)
+        // Pauses that were cut short stay in the heap: at most as many as there are services that pause.
+        if pauses.count > 2 * busyCount + 16 { pauses.purge { [self] in !isPaused($0) } }
+    }
+
+    /// Whether a service still waits for this very moment.
+    private func isPaused(_ pause: Pause) -> Bool {
+        let slot = slots[pause.place]
+        guard slot.stamp == pause.stamp, case .busy(_, until: pause.end) = slot.hold else { return false }
+        return true
+    }
+}
+
+/// A reference that keeps nothing alive.
+struct WeakReference<Object: AnyObject & Sendable>: Sendable {
+    weak let object: Object?
+
+    init(object: Object) {
+        self.object = object
+    }
+}

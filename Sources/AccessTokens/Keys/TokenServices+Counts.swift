@@ -1,0 +1,34 @@
+/// How many services there are, for a metric of the program's memory.
+public struct ServiceCounts: Sendable, Hashable {
+    /// Kept because something would be lost with them, however many they are.
+    public let busy: Int
+    /// Kept for the next caller; never more than `keepingIdle`, but while a ``TokenServices/reset(where:)`` runs.
+    public let idle: Int
+    /// Let go, and still held elsewhere in the program.
+    public let released: Int
+}
+
+extension TokenServices {
+    /// How many services there are at this moment.
+    public var counts: ServiceCounts {
+        let now = registry.clock.now()
+        // What comes to rest by this ends before the count, unless it is held elsewhere.
+        _ = registry.withTable { $0.elapse(to: now) }
+        let count = registry.withTable { $0.count }
+        return ServiceCounts(busy: count.busy, idle: count.idle, released: count.released)
+    }
+}
+
+/// The number of services says nothing of their keys, which may be names of people.
+extension TokenServices: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The type's name.
+    public var description: String { "TokenServices" }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+
+    /// A mirror of the description alone.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["description": description], displayStyle: .class, ancestorRepresentation: .suppressed)
+    }
+}

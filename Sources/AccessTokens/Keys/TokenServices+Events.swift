@@ -1,0 +1,45 @@
+/// Something that happened in the service of one key, for logs and metrics.
+///
+/// Only ``key`` shows the key: neither a description nor a dump does, since it may be a person's name.
+public struct KeyEvent<Key: Hashable & Sendable>: Sendable {
+    /// Whose service it happened in.
+    public let key: Key
+    /// What happened.
+    ///
+    /// The numbers of loads and of fences begin anew when the key's service has been let go and is made again.
+    public let event: TokenEvent
+
+    /// Returns one line for a log that begins with a label of the key, such as `key=tenant_7 loadStarted generation=0 …`.
+    ///
+    /// - Parameter label: What the log may show of the key. Nothing in it can begin another line or another field.
+    public func description(label: String) -> String {
+        "key=\(LogText.field(label)) \(event)"
+    }
+}
+
+extension TokenServices {
+    /// A stream of what happens in the services of all keys from now on.
+    ///
+    /// One stream serves any number of keys: a service that is made later, or made again, is in it, too. The events of one key come
+    /// in their order; those of two keys in any. Each call makes a stream of its own with a bounded buffer: a slow reader loses the
+    /// oldest events and delays no other. While there is no stream, nothing is made for it. Streams end when this is released.
+    ///
+    /// For keys that share a refresh token there is one more: a failure of the store that keeps it (`storeFailed`), under the key that
+    /// `grant` names.
+    ///
+    /// - Parameter limit: How many events are kept for a slow reader, at least 1.
+    public func events(bufferingNewest limit: Int = 4_096) -> AsyncStream<KeyEvent<Key>> {
+        registry.hub.subscribe(bufferingNewest: limit)
+    }
+}
+
+extension KeyEvent: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The event's own line, without the key.
+    public var description: String { event.description }
+
+    /// The same as ``description``: a debugger's log is a log.
+    public var debugDescription: String { description }
+
+    /// A mirror of the description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}

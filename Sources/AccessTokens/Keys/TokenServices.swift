@@ -1,0 +1,177 @@
+public import TokenServiceConcurrency
+
+/// Gives each key of a program a ``TokenService`` of its own: each scope, audience, account or tenant.
+///
+/// ```swift
+/// let services = TokenServices<Account> { account, previous in try await fetchToken(for: account, replacing: previous) }
+/// let token = try await services[account].retrieveToken()
+/// ```
+///
+/// A key's service is made when it is first asked for, and everything that a service can do works with it unchanged. Each has its
+/// own token, load, back-off and store, so a failing key slows no other, and no key ever gets another key's token.
+///
+/// **Bounded.** Only so many idle services are kept; the least recently used goes first. A service isn't idle while callers wait,
+/// a load or a save runs, a pause after failures is on (and for a minute after it), a refused token might come back, or the store
+/// hasn't got its refresh token or its sign-out. Without a store the only copy of a refresh token is in the service, which is then
+/// kept until a sign-out. A service that was let go and is still held elsewhere is found again: there are never two of one key.
+///
+/// ## Keys that share a refresh token
+///
+/// Some servers give an account one refresh token, for access tokens of several audiences. Say with `grant` which key keeps it: then
+/// the loads of those keys take turns, each with the refresh token that the last one brought. Sign in through any of them: a
+/// refresh token given to ``TokenService/replace(with:)`` is all keys' from then on. ``TokenService/reset()`` of one key ends the
+/// grant of all; the others' access tokens last until they expire, so sign an account out with ``reset(where:)``. The store of the key
+/// that keeps the grant holds the refresh token, and access tokens are not stored. A load's turn is a part of its time
+/// (``RefreshPolicy/loadTimeout``).
+///
+/// **Concurrent calls.** Everything may be called from anywhere at any time. Don't use a key whose `hash(into:)` or `==` calls back:
+/// both are called under a lock.
+public final class TokenServices<Key: Hashable & Sendable>: Sendable {
+    typealias Discard = @Sendable (DiscardedGrant) async -> Void
+
+    @usableFromInline let registry: KeyRegistry<Key, TokenService>
+    /// The grants that several keys share, each under the key that keeps it.
+    let grants: KeyRegistry<Key, SharedGrant>
+    let stores: (any TokenStores<Key>)?
+    /// Where each key shares its grant with other processes; then there are no ``stores``.
+    let shared: (stores: any SharedTokenStores<Key>, sharing: TokenSharing)?
+    let environment: TokenService.Environment
+    private let policy: @Sendable (Key) -> RefreshPolicy
+    let grant: (@Sendable (Key) -> Key)?
+    private let onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?
+    private let loader: @Sendable (Key) -> any TokenLoader
+
+    /// Creates the services' table, without any service.
+    ///
+    /// - Parameters:
+    ///   - limit: How many idle services are kept, at least 0.
+    ///   - policy: Each key's policy; the default is the default policy for all. Called like `loader`.
+    ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
+    ///     `nil`: each key has a grant of its own.
+    ///   - stores: Where the tokens outlive their services and the program; `nil`: nowhere.
+    ///   - environment: Clocks, jitter and executors of all services; tests replace them.
+    ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server; see
+    ///     ``TokenService/init(policy:store:environment:onDiscard:loader:)``.
+    ///   - loader: Makes what gets a key's tokens. Called whenever a key's service is made, on the caller's thread, outside all locks,
+    ///     at the same moment for several keys or twice for one; then one of the two is not used. It must not take long.
+    public convenience init(
+        keepingIdle limit: Int = 1_000,
+        policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
+        grant: (@Sendable (Key) -> Key)? = nil,
+        stores: (any TokenStores<Key>)? = nil,
+        environment: TokenService.Environment = TokenService.Environment(),
+        onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)? = nil,
+        loader: @escaping @Sendable (Key) -> any TokenLoader
+    ) {
+        self.init(
+            keepingIdle: limit, policy: policy, grant: grant, stores: stores, shared: nil, environment: environment,
+            onDiscard: onDiscard, loader: loader)
+    }
+
+    /// All that the table is made of: keys share one grant, or each shares its own with other processes.
+    init(
+        keepingIdle limit: Int, policy: @escaping @Sendable (Key) -> RefreshPolicy, grant: (@Sendable (Key) -> Key)?,
+        stores: (any TokenStores<Key>)?, shared: (stores: any SharedTokenStores<Key>, sharing: TokenSharing)?,
+        environment: TokenService.Environment, onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?,
+        loader: @escaping @Sendable (Key) -> any TokenLoader
+    ) {
+        let clock = ServiceClock(environment.clock)
+        let hub = EventHub<KeyEvent<Key>>()
+        registry = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub)
+        // A grant's service has no callers: its loads and sign-ins are told by the keys' own. Only it knows of its store.
+        grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { $0 == .storeFailed }
+        self.stores = stores
+        self.shared = shared
+        self.environment = environment
+        self.policy = policy
+        self.grant = grant
+        self.onDiscard = onDiscard
+        self.loader = loader
+    }
+
+    /// Creates the services' table for one closure that loads every key's tokens.
+    ///
+    /// - Parameters:
+    ///   - limit: How many idle services are kept, at least 0.
+    ///   - policy: Each key's policy; the default is the default policy for all.
+    ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
+    ///     `nil`: each key has a grant of its own.
+    ///   - stores: Where the tokens outlive their services and the program; `nil`: nowhere.
+    ///   - environment: Clocks, jitter and executors of all services; tests replace them.
+    ///   - onDiscard: Called with each token whose grant is to be revoked.
+    ///   - isRepeatable: Whether another load may start while one that took too long still runs; see ``TokenLoader/isRepeatable``.
+    ///   - loader: Gets a key's new token; its second parameter is the token to replace.
+    public convenience init(
+        keepingIdle limit: Int = 1_000,
+        policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
+        grant: (@Sendable (Key) -> Key)? = nil,
+        stores: (any TokenStores<Key>)? = nil,
+        environment: TokenService.Environment = TokenService.Environment(),
+        onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)? = nil,
+        isRepeatable: Bool = false,
+        loader: @escaping @Sendable @concurrent (_ key: Key, _ previous: AccessToken?) async throws -> AccessToken
+    ) {
+        self.init(
+            keepingIdle: limit, policy: policy, grant: grant, stores: stores, environment: environment, onDiscard: onDiscard,
+            loader: { key in ClosureTokenLoader(isRepeatable: isRepeatable) { try await loader(key, $0) } })
+    }
+
+    /// The service of a key, made if there is none.
+    ///
+    /// Synchronous: a lock and a dictionary's lookup, without an allocation, if the service is there. Hold on to the service or ask
+    /// for it each time, as you like: as long as anything holds it, it is the same one.
+    @inlinable
+    public subscript(key: Key) -> TokenService {
+        keptService(of: key) ?? findOrMake(key)
+    }
+
+    /// The service of a key if it is kept, which is the way of a hit.
+    ///
+    /// Inlinable, so that the program's own module compiles the lookup for its type of key: with generic code a hit through a key
+    /// took almost three times as long. What doesn't depend on the key isn't inlined.
+    @inlinable
+    func keptService(of key: Key) -> TokenService? {
+        registry.table.withLock { table in
+            guard let place = table.places[key] else { return nil }
+            return table.shelf.keptTokenService(at: place)
+        }
+    }
+
+    @usableFromInline
+    func findOrMake(_ key: Key) -> TokenService {
+        registry.find(key) ?? registry.insert(key) { makeService(key, tether: $0, stamp: $1) }
+    }
+
+    private func makeService(_ key: Key, tether: any ServiceTether, stamp: Int) -> TokenService {
+        let loader = loader(key), policy = policy(key), environment = environment(stamp)
+        guard let grant else {
+            return TokenService(
+                policy: policy, store: stores?.store(for: key), environment: environment, onDiscard: discard(key), loader: loader,
+                tether: tether, lender: nil, shared: shared.map { ($0.stores.store(for: key), $0.sharing) })
+        }
+        let lender = sharedGrant(grant(key))
+        return TokenService(
+            policy: policy, store: nil, environment: environment, onDiscard: discard(key),
+            loader: SharingLoader(loader: loader, grant: lender), tether: tether, lender: lender)
+    }
+
+    private func sharedGrant(_ key: Key) -> SharedGrant {
+        grants.find(key)
+            ?? grants.insert(key) { tether, stamp in
+                SharedGrant(
+                    store: stores?.store(for: key), environment: environment(stamp), onDiscard: discard(key), tether: tether)
+            }
+    }
+
+    /// Each service draws its own jitter, or all keys would ask the server at the same moment.
+    private func environment(_ stamp: Int) -> TokenService.Environment {
+        var environment = environment
+        environment.seed &+= UInt64(stamp)
+        return environment
+    }
+
+    private func discard(_ key: Key) -> Discard? {
+        guard let onDiscard else { return nil }
+        return { await onDiscard(key, $0) }
+    }
+}

@@ -1,0 +1,49 @@
+import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension EtcdResponse {
+    /// The codes of gRPC that matter here.
+    private enum GRPC {
+        static let invalidArgument = 3, permissionDenied = 7, failedPrecondition = 9, unauthenticated = 16
+        /// Cancelled, unknown, deadline exceeded, aborted, internal, unavailable, data loss.
+        static let transient: Set = [1, 2, 4, 10, 13, 14, 15]
+        /// With these nothing was written.
+        ///
+        /// Code 8, “database space exceeded”, is not among them: the write that uses up the space is executed and refused (etcd,
+        /// `apply.go`, `quotaApplierV3`).
+        static let definite: Set = [3, 5, 7, 9, 12, 16]
+    }
+
+    /// What etcd says when it wants a newer token, beside code 16: none came, as after authentication was enabled, or users
+    /// and roles have changed since.
+    private static let staleTokenWords = ["invalid auth token", "user name is empty", "revision of auth store is old"]
+
+    /// Returns why the answer is none.
+    ///
+    /// - Parameter secrets: What the request carried and no text may show.
+    /// - Returns: The error, and whether a new authentication token may help.
+    func refusal(hiding secrets: [String]) -> (error: EtcdError, needsToken: Bool) {
+        let refusal = try? JSONDecoder().decode(EtcdAnswer.Refusal.self, from: body)
+        let words = refusal?.message ?? refusal?.error ?? ""
+        let needsToken =
+            refusal?.code == GRPC.unauthenticated || status == 401 || Self.staleTokenWords.contains { words.contains($0) }
+        let code: EtcdError.Code =
+            if needsToken {
+                .authenticationFailed
+            } else if let grpc = refusal?.code {
+                grpc == GRPC.permissionDenied ? .permissionDenied : GRPC.transient.contains(grpc) ? .unavailable : .refused
+            } else {
+                status >= 500 || status == 408 || status == 429 ? .unavailable : .refused
+            }
+        let text = words.isEmpty ? "status \(status)" : "status \(status), \"\(ServerText.safe(words, hiding: secrets))\""
+        var error = EtcdError(code, text, status: status)
+        error.isOutcomeUnknown =
+            !needsToken && !(refusal?.code.map(GRPC.definite.contains) ?? [400, 403, 404, 405, 412, 413].contains(status))
+        return (error, needsToken)
+    }
+}

@@ -1,0 +1,117 @@
+import AccessTokens
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the gateway answers, read strictly: what can't be the answer to the question is an error, never “there is no record”.
+enum EtcdAnswer {
+    /// Stands in every answer; an answer without it comes from something else.
+    struct Header: Decodable {
+        let revision: String
+    }
+
+    struct KeyValue: Decodable {
+        let key: Data
+        let modRevision: String
+        let value: Data?
+    }
+
+    struct Range: Decodable {
+        let header: Header
+        let kvs: [KeyValue]?
+        let count: String?
+
+        /// The record of the key; `nil` if it has none.
+        func record(of key: Data) throws(EtcdError) -> SharedRecord? {
+            _ = try EtcdAnswer.revision(header.revision)
+            let found = kvs ?? []
+            try require(found.count <= 1 && (count ?? "0") == "\(found.count)", "it has \(found.count) keys, not what it counts")
+            guard let found = found.first else { return nil }
+            try require(found.key == key, "it is about another key")
+            let revision = try EtcdAnswer.revision(found.modRevision)
+            return SharedRecord(found.value ?? Data(), revision: SharedRecord.Revision("\(revision)"))
+        }
+    }
+
+    struct Transaction: Decodable {
+        struct Response: Decodable {
+            let responsePut: Put?
+            let responseRange: Range?
+        }
+
+        struct Put: Decodable {}
+
+        let header: Header
+        let succeeded: Bool?
+        let responses: [Response]?
+
+        /// What came of a swap; `expected` is 0 if there was to be no record.
+        func swap(ifAt expected: Int64, of key: Data) throws(EtcdError) -> SharedRecord.Swap {
+            let response = responses?.first
+            try require(responses?.count == 1, "it doesn't answer the transaction's one operation")
+            if succeeded == true {
+                let revision = try EtcdAnswer.revision(header.revision)
+                try require(response?.responsePut != nil, "it succeeded without a write")
+                try require(revision > expected, "the revision went backwards")
+                return .done(SharedRecord.Revision("\(revision)"))
+            }
+            guard let range = response?.responseRange else {
+                throw EtcdError(.unreadableAnswer, "it failed without the record that stands in the way")
+            }
+            let current = try range.record(of: key)
+            try require((current?.revision.text ?? "0") != "\(expected)", "it failed although the revision is the expected one")
+            return .conflict(current)
+        }
+    }
+
+    struct Authentication: Decodable {
+        let token: String
+
+        /// The token, which must fit a header.
+        func validToken() throws(EtcdError) -> String {
+            try require(!token.isEmpty && token.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "the token can't be a header")
+            return token
+        }
+    }
+
+    struct Refusal: Decodable {
+        let error: String?
+        let message: String?
+        /// The code of gRPC (https://grpc.io/docs/guides/status-codes).
+        let code: Int?
+    }
+
+    /// Decodes an answer, whose contents no error quotes.
+    static func decode<Answer: Decodable>(_ type: Answer.Type, from body: Data) throws(EtcdError) -> Answer {
+        try require(body.count <= EtcdResponse.maximumBodySize, "it is longer than \(EtcdResponse.maximumBodySize) bytes")
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        do {
+            return try decoder.decode(type, from: body)
+        } catch DecodingError.keyNotFound(let key, _) {
+            throw EtcdError(.unreadableAnswer, "\(key.stringValue) is missing")
+        } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
+            let member = context.codingPath.last?.stringValue
+            throw EtcdError(.unreadableAnswer, member.map { "\($0) has the wrong type" } ?? "it is not a JSON object")
+        } catch DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty {
+            throw EtcdError(.unreadableAnswer, "\(context.codingPath.last?.stringValue ?? "a member") has an invalid value")
+        } catch {
+            throw EtcdError(.unreadableAnswer, "it is not JSON")
+        }
+    }
+
+    /// Reads a revision: etcd counts from 1.
+    private static func revision(_ text: String) throws(EtcdError) -> Int64 {
+        guard let revision = Int64(text), revision > 0, text == "\(revision)" else {
+            throw EtcdError(.unreadableAnswer, "a revision is not a positive number")
+        }
+        return revision
+    }
+}
+
+private func require(_ condition: Bool, _ problem: @autoclosure () -> String) throws(EtcdError) {
+    guard condition else { throw EtcdError(.unreadableAnswer, problem()) }
+}

@@ -1,0 +1,111 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Why an ``EtcdTokenStore`` could not do what it was asked for.
+///
+/// What the server wrote is kept short, in one line, and without the secrets that it may have echoed.
+public struct EtcdError: Error, Sendable {
+    /// What went wrong, as a value to compare.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The store's key, endpoints or the given revision can't be right; nothing was sent.
+        public static let invalidConfiguration = Code(description: "invalidConfiguration")
+        /// No connection could be made; nothing was sent.
+        public static let unreachable = Code(description: "unreachable")
+        /// The connection ended before the answer did.
+        public static let connectionLost = Code(description: "connectionLost")
+        /// The answer was not complete within the time limit, as when a majority of the members can't be reached.
+        public static let timedOut = Code(description: "timedOut")
+        /// etcd answered that it can't serve the request now: no leader, no majority, too many requests.
+        public static let unavailable = Code(description: "unavailable")
+        /// etcd did not accept the user: the name or password is wrong, or one is needed, or none is expected.
+        public static let authenticationFailed = Code(description: "authenticationFailed")
+        /// The user may not read or write the key.
+        public static let permissionDenied = Code(description: "permissionDenied")
+        /// etcd, or something in front of it, refused the request for another reason.
+        public static let refused = Code(description: "refused")
+        /// The answer makes no sense: not JSON, cut off, too long, members missing or of wrong types, another key.
+        public static let unreadableAnswer = Code(description: "unreadableAnswer")
+
+        /// The code's name, for logs and metrics.
+        public let description: String
+    }
+
+    /// What went wrong.
+    public let code: Code
+
+    /// The endpoint that it went wrong at, such as `https://etcd-1.example:2379`; `nil` if none was asked.
+    public internal(set) var endpoint: String?
+
+    /// The HTTP status code; `nil` if there was no answer.
+    public internal(set) var status: Int?
+
+    /// Whether the swap that threw this may have been done all the same; always `false` for a load.
+    ///
+    /// A service then reads the record again, and recognises its own.
+    public internal(set) var isOutcomeUnknown = false
+
+    /// The transport's own error, if it was one.
+    public internal(set) var underlying: (any Error)?
+
+    /// What exactly is wrong, in our own words or made safe.
+    var detail: String
+
+    init(_ code: Code, _ detail: String, status: Int? = nil, underlying: (any Error)? = nil) {
+        self.code = code
+        self.detail = detail
+        self.status = status
+        self.underlying = underlying
+    }
+
+    /// An error for a transport that knows that no byte of the request has reached the server.
+    ///
+    /// - Parameters:
+    ///   - reason: Why, in a few words without a secret.
+    ///   - underlying: The error that it was.
+    public static func notSent(_ reason: String, underlying: (any Error)? = nil) -> EtcdError {
+        EtcdError(.unreachable, reason, underlying: underlying)
+    }
+
+    /// Whether another endpoint may do better.
+    var isOfOneEndpoint: Bool {
+        [.unreachable, .connectionLost, .timedOut, .unavailable, .unreadableAnswer].contains(code)
+    }
+}
+
+extension EtcdError: LocalizedError {
+    /// The same as ``description``.
+    public var errorDescription: String? { description }
+}
+
+extension EtcdError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// What is wrong and what to do about it; never a record, a password or a token.
+    public var description: String {
+        let at = endpoint.map { " at \($0)" } ?? ""
+        let swap = isOutcomeUnknown ? " The record may have been replaced all the same: read it again." : ""
+        return switch code {
+        case .invalidConfiguration: "The etcd store can't be used like this: \(detail)."
+        case .unreachable: "etcd\(at) could not be reached: \(detail). Check the endpoint, and that etcd is running there."
+        case .connectionLost: "The connection to etcd\(at) ended before the answer did: \(detail).\(swap) Try again later."
+        case .timedOut:
+            "etcd\(at) did not answer within \(detail).\(swap) Try again later; check that a majority of its members is running."
+        case .unavailable:
+            "etcd\(at) can't serve the request now: \(detail).\(swap) Try again later; check that a majority of its members is "
+                + "running."
+        case .authenticationFailed: "etcd\(at) did not accept the user: \(detail). Check the store's user and password."
+        case .permissionDenied:
+            "etcd\(at) denied access: \(detail). Give the user a role that may read and write the store's key."
+        case .unreadableAnswer:
+            "The answer of etcd\(at) makes no sense: \(detail).\(swap) Check that the endpoint is an etcd of version 3.4 or newer."
+        default: "etcd\(at) refused the request: \(detail).\(swap) Check the endpoint, the record's size and etcd's alarms."
+        }
+    }
+
+    /// The same as ``description``: a debugger's log is a log.
+    public var debugDescription: String { description }
+
+    /// A mirror of the description alone: a transport's own error may say more than it should.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}

@@ -1,0 +1,32 @@
+/// A user of etcd, with the password that the store fetches authentication tokens with.
+///
+/// The password goes into the request that fetches a token, and nowhere else: no description, dump, mirror or error shows it.
+public struct EtcdUser: Sendable, Hashable {
+    /// The user's name.
+    public let name: String
+
+    let password: String
+
+    /// Creates a user.
+    ///
+    /// Give it a role that may read and write the one key of the store, and nothing else.
+    ///
+    /// - Parameters:
+    ///   - name: The user's name.
+    ///   - password: The user's password.
+    public init(name: String, password: String) {
+        self.name = name
+        self.password = password
+    }
+}
+
+extension EtcdUser: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The name.
+    public var description: String { "EtcdUser(\(name))" }
+
+    /// The same as ``description``: a debugger's log is a log.
+    public var debugDescription: String { description }
+
+    /// A mirror without the password.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}

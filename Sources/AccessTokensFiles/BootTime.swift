@@ -1,0 +1,79 @@
+import Foundation
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// A moment, measured from the machine's start: all processes agree on it, even if the time of day is changed.
+struct BootTime: Equatable {
+    /// Names the time from one start of the machine to the next.
+    let boot: String
+    /// The time since that start in milliseconds, without the machine's sleep, in which no process gets on with its load.
+    let uptime: Int64
+    /// The time of day in milliseconds since 1970, to judge a moment before the last start.
+    let wall: Int64
+
+    init(boot: String, uptime: Int64, wall: Int64) {
+        (self.boot, self.uptime, self.wall) = (boot, uptime, wall)
+    }
+
+    /// `nil`: the system doesn't tell.
+    static var now: BootTime? {
+        guard let boot = currentBoot else { return nil }
+        #if canImport(Darwin)
+        let clock = CLOCK_UPTIME_RAW
+        #else
+        let clock = CLOCK_MONOTONIC
+        #endif
+        var time = timespec()
+        guard unsafe clock_gettime(clock, &time) == 0 else { return nil }
+        let uptime = Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+        let wall = (Date().timeIntervalSince1970 * 1_000).rounded()
+        return BootTime(boot: boot, uptime: uptime, wall: Int64(exactly: wall) ?? 0)
+    }
+
+    /// Asked once: it stays the same while the machine runs.
+    private static let currentBoot: String? = {
+        #if canImport(Darwin)
+        var bytes = [CChar](repeating: 0, count: 64), count = 64
+        guard unsafe sysctlbyname("kern.bootsessionuuid", &bytes, &count, nil, 0) == 0 else { return nil }
+        let text = String(decoding: bytes.prefix(while: { $0 != 0 }).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        #else
+        guard let boot = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8) else { return nil }
+        // In a time namespace, the clock may count from another moment.
+        let namespace = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/time")
+        let text = boot + (namespace ?? "")
+        #endif
+        let word = text.filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+        return word.isEmpty ? nil : word
+    }()
+
+    /// Reads what ``text`` has written.
+    init?(_ words: some Collection<Substring>) {
+        let words = Array(words)
+        guard words.count == 3, let uptime = Int64(words[1]), let wall = Int64(words[2]) else { return nil }
+        guard uptime >= 0, wall >= 0 else { return nil }
+        self.init(boot: String(words[0]), uptime: uptime, wall: wall)
+    }
+
+    /// Three words: the boot, the uptime, the time of day.
+    var text: String { "\(boot) \(uptime) \(wall)" }
+
+    /// How long before another moment this one was, at least.
+    ///
+    /// If the machine has been started since, both the time since then and the clocks must say so: the file may also come from
+    /// another machine.
+    func age(at now: BootTime) -> Duration {
+        let age = now.boot == boot ? now.uptime.clamped(minus: uptime) : min(now.uptime, now.wall.clamped(minus: wall))
+        return .milliseconds(age)
+    }
+}
+
+extension Int64 {
+    /// The difference of two times that aren't negative; zero instead of less.
+    fileprivate func clamped(minus other: Int64) -> Int64 { Swift.max(self - other, 0) }
+}

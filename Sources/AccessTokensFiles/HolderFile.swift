@@ -1,0 +1,106 @@
+import AccessTokens
+import Foundation
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// A file that is locked as long as its process lives: `.NAME.HOLDER.alive` beside `NAME`.
+final class HolderFile: Sendable {
+    /// What others know the process by: 16 hexadecimal digits.
+    let name: String
+    private let file: TokenFile
+    private let entry: String
+    /// Closed, and so unlocked, with this object or by the system.
+    private let lock: OpenFile
+
+    /// How many files of ended processes a new holder looks at, so that it begins soon.
+    private static let swept = 100
+
+    init(beside file: TokenFile) throws {
+        let directory = try file.openDirectory()
+        Self.sweep(directory, beside: file)
+        while true {
+            let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+            let name = String(repeating: "0", count: 16 - digits.count) + digits
+            let entry = Self.entry(name, beside: file)
+            if let lock = try Self.create(entry, in: directory, beside: file) {
+                (self.name, self.file, self.entry) = (name, file, entry)
+                self.lock = lock
+                return
+            }
+        }
+    }
+
+    /// Creates and locks a file; `nil`: another holder's sweep came between the two, and has it locked or has removed it.
+    private static func create(
+        _ entry: String, in directory: borrowing OpenFile, beside file: TokenFile
+    ) throws(SystemFailure) -> OpenFile? {
+        let lock = try OpenFile(entry, in: directory, O_RDWR | O_CREAT | O_EXCL)
+        do {
+            try lock.protect()
+            if try lock.lock(), try lock.isStillThere(as: entry, in: directory) { return lock }
+            try file.unlink(entry, in: directory)
+            return nil
+        } catch {
+            try? file.unlink(entry, in: directory)
+            throw error
+        }
+    }
+
+    deinit {
+        if let directory = try? file.openDirectory() { try? file.unlink(entry, in: directory) }
+    }
+
+    /// Whether a holder's file is there and locked; removes it if its process has ended.
+    static func isLocked(_ holder: String, beside file: TokenFile) throws -> Bool {
+        guard isName(holder.utf8) else { return true }
+        let directory = try file.openDirectory()
+        let name = entry(holder, beside: file)
+        return try !removeIfEnded(name, in: directory, beside: file)
+    }
+
+    /// Removes the files of processes that ended without removing theirs, as far as it can.
+    ///
+    /// A failure must not keep a holder from beginning.
+    private static func sweep(_ directory: borrowing OpenFile, beside file: TokenFile) {
+        let entries = (try? FileManager.default.contentsOfDirectory(atPath: file.directory)) ?? []
+        for entry in entries.filter({ isEntry($0, beside: file) }).shuffled().prefix(swept) {
+            _ = try? removeIfEnded(entry, in: directory, beside: file)
+        }
+    }
+
+    /// Whether a holder has ended: its file is gone, or can be locked and is removed.
+    private static func removeIfEnded(
+        _ entry: String, in directory: borrowing OpenFile, beside file: TokenFile
+    ) throws(SystemFailure) -> Bool {
+        do {
+            let other = try OpenFile(entry, in: directory, O_RDWR)
+            if try other.isLockedElsewhere() { return false }
+            // Between opening and locking the name may have come to another file.
+            if try other.isStillThere(as: entry, in: directory) { try? file.unlink(entry, in: directory) }
+            // Locked until the name is gone: a holder that has just created the file must not believe that it has it.
+            _ = consume other
+            return true
+        } catch {
+            if error.number == ENOENT { return true }
+            throw error
+        }
+    }
+
+    /// Whether a name is one that a holder beside this file gives itself; compared byte by byte, as the system does.
+    private static func isEntry(_ entry: String, beside file: TokenFile) -> Bool {
+        let name = entry.utf8.dropFirst(file.name.utf8.count + 2).prefix(16)
+        return isName(name) && entry.utf8.elementsEqual(Self.entry(String(decoding: name, as: UTF8.self), beside: file).utf8)
+    }
+
+    private static func isName(_ name: some Collection<UInt8>) -> Bool {
+        name.count == 16 && name.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+    }
+
+    private static func entry(_ holder: String, beside file: TokenFile) -> String { ".\(file.name).\(holder).alive" }
+}

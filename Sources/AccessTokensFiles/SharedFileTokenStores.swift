@@ -1,0 +1,88 @@
+public import AccessTokens
+import Foundation
+
+/// A shared file store for each key, all of them in one directory, for `TokenServices` in the processes of one machine.
+///
+/// ```swift
+/// let stores = SharedFileTokenStores<String>(directory: "/var/lib/reports/grants")
+/// ```
+///
+/// Each key has a directory of its own in there, named and protected as by ``FileTokenStores``, and its record is written as by
+/// ``SharedFileTokenStore``. A record stays after a sign-out, so that no late save brings a token back. One more file says that this
+/// process is running: however many keys there are, they keep one file open.
+///
+/// All methods may be called concurrently, from any thread. The directory must exist, and stand on a local disk.
+public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores {
+    let directory: String
+    private let process: SharedFileTokenStore
+    private let name: @Sendable (Key) -> String
+    private let key: @Sendable (String) -> Key?
+
+    /// Creates the stores and touches nothing yet; all copies of one value count as one process.
+    ///
+    /// - Parameters:
+    ///   - directory: A directory for nothing else. A relative path starts at the working directory of this moment.
+    ///   - name: The text by which all processes know a key, which no other key has.
+    ///   - key: The key of such a text; `nil`: it has none any more, and its record is left alone.
+    public init(
+        directory: String, name: @escaping @Sendable (Key) -> String, key: @escaping @Sendable (_ name: String) -> Key?
+    ) {
+        self.directory = FileTokenStore(path: directory).path
+        process = SharedFileTokenStore(path: self.directory + "/process")
+        self.name = name
+        self.key = key
+    }
+
+    /// Returns the store of a key, and touches nothing yet.
+    ///
+    /// - Parameter key: The key.
+    public func store(for key: Key) -> any SharedTokenStore {
+        KeySharedFileStore(KeyFolder(of: name(key), in: directory), process: process)
+    }
+
+    /// Returns the keys that have a record; also a sign-out leaves one.
+    ///
+    /// - Throws: A ``TokenFileError`` if the directory, or one of the keys' names, can't be read.
+    @concurrent public func storedKeys() async throws -> [Key] {
+        try await KeyFolder.names(in: directory, having: KeySharedFileStore.file).compactMap(key)
+    }
+}
+
+extension SharedFileTokenStores where Key: LosslessStringConvertible {
+    /// Creates the stores of keys that are texts, or can be written as one; touches nothing yet.
+    ///
+    /// - Parameter directory: A directory for nothing else. A relative path starts at the working directory of this moment.
+    public init(directory: String) {
+        self.init(directory: directory, name: { String($0) }, key: { Key($0) })
+    }
+}
+
+/// The record of one key, in its directory; the holder is the process's.
+struct KeySharedFileStore: SharedTokenStore {
+    static let file = "grant"
+    private let folder: KeyFolder
+    private let record: SharedFileTokenStore
+    /// Has no record: only its holder is used.
+    private let process: SharedFileTokenStore
+
+    init(_ folder: KeyFolder, process: SharedFileTokenStore) {
+        self.folder = folder
+        self.process = process
+        record = SharedFileTokenStore(path: folder.path + "/" + Self.file)
+    }
+
+    @concurrent func load() async throws -> SharedRecord? {
+        try await folder.isThere() ? record.load() : nil
+    }
+
+    @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        if revision == nil { try await folder.prepare() }
+        return try await record.swap(bytes, ifAt: revision)
+    }
+
+    var holder: String? {
+        get async { await process.holder }
+    }
+
+    @concurrent func isRunning(_ holder: String) async -> Bool? { await process.isRunning(holder) }
+}

@@ -1,0 +1,183 @@
+package import AccessTokens
+import Interleavings
+import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The check of a shared store, for tests that also decide when it ends.
+package final class SharedStoreTrial: Sendable {
+    private struct Seen {
+        var report = SharedStoreReport()
+        /// The content of each revision.
+        var contents: [SharedRecord.Revision: String] = [:]
+        var revisions: [String: SharedRecord.Revision] = [:]
+    }
+
+    private let stores: [any SharedTokenStore]
+    private let seen = Lock(Seen())
+    /// Distinguishes the contents of this trial from those of earlier ones.
+    private let name = String(UInt32.random(in: .min ... .max), radix: 36)
+
+    /// How much was done so far.
+    package var report: SharedStoreReport { seen.withLock { $0.report } }
+
+    /// Begins a trial with stores of one record.
+    package init(_ stores: [any SharedTokenStore]) async throws {
+        self.stores = stores
+        guard !stores.isEmpty else { throw SharedStoreViolation(description: "There is no store to check.") }
+    }
+
+    /// Checks single operations.
+    @concurrent package func runOneAtATime() async throws {
+        let before = try await stores[0].load()
+        var current = before
+        // More than fits one packet, every byte, and at last a short text, which the history begins with.
+        for content in [Data(repeating: 7, count: 100_000) + text(0), Data((0...255).map { UInt8($0) }) + text(1), text(2)] {
+            guard case .done(let revision) = try await stores[0].swap(content, ifAt: current?.revision) else {
+                throw SharedStoreViolation(description: "A swap at the current revision is not done.")
+            }
+            try require(revision != current?.revision && revision != before?.revision, "A new record has an old one's revision.")
+            let stale = current?.revision
+            current = SharedRecord(content, revision: revision)
+            for store in stores {
+                try require(try await store.load() == current, "A load after a swap does not return what was swapped.")
+                for revision in [stale, nil] where revision != current?.revision {
+                    let outcome = try await store.swap(text(3), ifAt: revision)
+                    try require(outcome == .conflict(current), "A swap at another revision brings no conflict with the record.")
+                }
+                // From a revision that is not the current one: returns at once or after a poll.
+                try await store.waitForChange(from: stale, atMost: .seconds(5))
+                await endWait(at: revision, in: store)
+            }
+        }
+        try require(try await stores[0].load() == current, "A swap that brought a conflict has changed the record.")
+    }
+
+    /// Waits for a change that doesn't come; as a service does, cancels the wait at its limit.
+    private func endWait(at revision: SharedRecord.Revision, in store: any SharedTokenStore) async {
+        let limit = Duration.milliseconds(10)
+        let wait = Task { _ = try? await store.waitForChange(from: revision, atMost: limit) }
+        let timer = Task {
+            try await Task.sleep(for: limit)
+            wait.cancel()
+        }
+        await wait.value
+        timer.cancel()
+    }
+
+    /// Lets callers load and swap until each has done enough rounds, then checks the history.
+    ///
+    /// - Parameters:
+    ///   - callers: How many there are.
+    ///   - goesOn: Asked before each round, with the number of rounds that the caller has done.
+    @concurrent package func run(
+        callers: Int, while goesOn: @escaping @Sendable (Int) -> Bool
+    ) async throws -> SharedStoreReport {
+        let history = History(SharedRegister(initialState: try note(try await stores[0].load())))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for caller in 0..<callers {
+                group.addTask { [self] in
+                    var round = 0
+                    while goesOn(round) {
+                        try await play(caller, round, history)
+                        round += 1
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        // The last word: what was acknowledged is there.
+        _ = try await load("last", stores[0], history)
+        if case .notLinearizable(let problem) = history.check() {
+            throw SharedStoreViolation(description: "The history is not that of one record:\n\(problem)")
+        }
+        try history.requireLinearizable()
+        return report
+    }
+
+    private func play(_ caller: Int, _ round: Int, _ history: History<SharedRegister>) async throws {
+        let store = stores[caller % stores.count]
+        var outcome = try await load("\(caller)", store, history)
+        // After a conflict the record that it brought is enough to try again.
+        for attempt in 1...2 {
+            guard case .record(let record) = outcome else { return }
+            let content = "\(name)-\(caller)-\(round)-\(attempt)"
+            outcome = try await swap(content, for: record, "\(caller)", store, history)
+        }
+    }
+
+    /// What an operation left its caller with.
+    private enum Knowledge {
+        case record(SharedRecord?)
+        case nothing
+    }
+
+    private func load(
+        _ caller: String, _ store: any SharedTokenStore, _ history: History<SharedRegister>
+    ) async throws -> Knowledge {
+        let call = history.begin(caller, .load)
+        do {
+            let record = try await store.load()
+            call.end(returning: .record(try note(record)))
+            seen.withLock { $0.report.loads += 1 }
+            return .record(record)
+        } catch {
+            call.end(returning: .failed)
+            try fail(error)
+            return .nothing
+        }
+    }
+
+    private func swap(
+        _ content: String, for record: SharedRecord?, _ caller: String, _ store: any SharedTokenStore,
+        _ history: History<SharedRegister>
+    ) async throws -> Knowledge {
+        let call = history.begin(caller, .swap(content, ifAt: record.map { String(decoding: $0.bytes, as: UTF8.self) }))
+        do {
+            switch try await store.swap(Data(content.utf8), ifAt: record?.revision) {
+            case .done(let revision):
+                call.end(returning: .done)
+                _ = try note(SharedRecord(Data(content.utf8), revision: revision))
+                seen.withLock { $0.report.swaps += 1 }
+                return .nothing
+            case .conflict(let current):
+                call.end(returning: .conflict(try note(current)))
+                seen.withLock { $0.report.conflicts += 1 }
+                return .record(current)
+            }
+        } catch {
+            // The call stays open: it may take effect at any later moment, or never.
+            try fail(error)
+            return .nothing
+        }
+    }
+
+    private func fail(_ error: any Error) throws {
+        if error is CancellationError || error is SharedStoreViolation { throw error }
+        seen.withLock { $0.report.failures += 1 }
+    }
+
+    /// Notes a record that a store showed, and returns its content.
+    private func note(_ record: SharedRecord?) throws(SharedStoreViolation) -> String? {
+        guard let record else { return nil }
+        let content = String(decoding: record.bytes, as: UTF8.self)
+        let isKnown = seen.withLock { seen in
+            let known = (seen.contents[record.revision] ?? content, seen.revisions[content] ?? record.revision)
+            seen.contents[record.revision] = content
+            seen.revisions[content] = record.revision
+            return known == (content, record.revision)
+        }
+        try require(isKnown, "Two records have one revision, or one record has two.")
+        return content
+    }
+
+    private func text(_ number: Int) -> Data { Data("\(name) alone \(number)".utf8) }
+}
+
+private func require(_ condition: Bool, _ problem: String) throws(SharedStoreViolation) {
+    guard condition else { throw SharedStoreViolation(description: problem) }
+}

@@ -1,0 +1,77 @@
+import AccessTokens
+import TokenServiceConcurrency
+
+/// What the test can do to the store while it runs; each takes effect with the next operation to reach it.
+extension SimulatedSharedStore {
+    /// How long an operation takes, also one that fails; operations under way keep theirs.
+    public var latency: Duration {
+        get { state.withLock { $0.latency } }
+        set { state.withLock { $0.latency = newValue } }
+    }
+
+    /// Whether requests arrive; if not, operations fail and change nothing.
+    public var isReachable: Bool {
+        get { state.withLock { $0.isReachable } }
+        set { state.withLock { $0.isReachable = newValue } }
+    }
+
+    /// Makes the next operations of a kind fail: they change nothing.
+    ///
+    /// - Parameters:
+    ///   - operation: The kind of operation.
+    ///   - count: How many of them.
+    public func failNext(_ operation: Operation, _ count: Int = 1) {
+        state.withLock { $0.plan(.failure, of: operation, count) }
+    }
+
+    /// Makes the next swaps lose their answer: the record is replaced, if its revision is the given one, and the service can't know.
+    ///
+    /// - Parameter count: How many swaps.
+    public func loseNextAnswers(_ count: Int = 1) {
+        state.withLock { $0.plan(.lostAnswer, of: .swap, count) }
+    }
+
+    /// Makes the next swaps meet another revision, as if another service had written the same record once more just before.
+    ///
+    /// Without a record there is nothing to conflict with; this then waits for the first swap that finds one.
+    ///
+    /// - Parameter count: How many swaps.
+    public func conflictNext(_ count: Int = 1) {
+        state.withLock { $0.plan(.conflict, of: .swap, count) }
+    }
+}
+
+extension SimulatedSharedStore.State {
+    /// What goes wrong with an operation.
+    enum Trouble: Sendable {
+        case failure
+        case lostAnswer
+        case conflict
+    }
+
+    mutating func plan(_ trouble: Trouble, of operation: SimulatedSharedStore.Operation, _ count: Int) {
+        troubles[operation, default: []] += Array(repeating: trouble, count: max(count, 0))
+    }
+
+    /// Takes what goes wrong with the operation that takes effect now.
+    mutating func nextTrouble(of operation: SimulatedSharedStore.Operation, hasRecord: Bool = true) -> Trouble? {
+        guard isReachable else { return .failure }
+        guard let next = troubles[operation]?.firstIndex(where: { hasRecord || $0 != .conflict }) else { return nil }
+        return troubles[operation]?.remove(at: next)
+    }
+
+    /// - Returns: Whether the load fails.
+    mutating func noteLoad() -> Bool {
+        let fails = nextTrouble(of: .load) != nil
+        log.append(fails ? "load fails" : "load")
+        return fails
+    }
+
+    mutating func note(_ outcome: SharedRecord.Swap?, isLost: Bool) {
+        switch outcome {
+        case nil: log.append("swap fails")
+        case .done(let revision): log.append("swap \(revision.text)\(isLost ? ", answer lost" : "")")
+        case .conflict(let record): log.append("swap meets \(record?.revision.text ?? "no record")")
+        }
+    }
+}

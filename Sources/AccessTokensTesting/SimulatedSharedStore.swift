@@ -1,0 +1,117 @@
+public import AccessTokens
+import Interleavings
+import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A shared store in memory that conflicts, loses answers, is down and is slow, when the test says so.
+///
+/// ```swift
+/// let store = SimulatedSharedStore()
+/// store.loseNextAnswers()  // the swap is done, but the service hears of an error
+/// await service.replace(with: token)
+/// #expect(store.log == ["load", "swap 1, answer lost", "load"])  // it looks, and finds its own write
+/// ```
+///
+/// **An operation takes effect in the middle of its ``latency``**: half of that the request travels, and half the answer. So with a
+/// latency of more than 5 s a service gives up, and its swap takes effect all the same.
+///
+/// The store is slow by its clock and does nothing by itself, so that it runs with a ``ManualClock`` and in an exploration. There,
+/// each operation has a marked stop before it takes effect. All methods may be called concurrently, from any thread.
+public final class SimulatedSharedStore: SharedTokenStore {
+    /// What a store is asked to do.
+    public enum Operation: Sendable {
+        /// A service reads the record.
+        case load
+        /// A service replaces the record.
+        case swap
+    }
+
+    /// What an operation throws that fails or whose answer is lost: the service can't tell the two apart.
+    public struct Failure: Error, Hashable, CustomStringConvertible {
+        /// A fixed text.
+        public var description: String { "the simulated store did not answer" }
+    }
+
+    struct State: Sendable {
+        var log: [String] = []
+        var isReachable = true
+        var latency: Duration
+        /// What goes wrong with the next operations, in order.
+        var troubles: [Operation: [Trouble]] = [:]
+    }
+
+    /// The record, and who waits for it to change.
+    private let register = InMemorySharedTokenStore()
+    let state: Lock<State>
+    private let clock: any Clock<Duration>
+
+    /// Creates a store without a record.
+    ///
+    /// - Parameters:
+    ///   - clock: The clock by which the store is slow.
+    ///   - latency: How long an operation takes, also one that fails.
+    public init(clock: any Clock<Duration> = ContinuousClock(), latency: Duration = .zero) {
+        self.clock = clock
+        state = Lock(State(latency: latency))
+    }
+
+    /// The record as it is at this moment.
+    public var contents: SharedRecord? { register.contents }
+
+    /// The operations that have taken effect or failed so far, in order, with the record's revision:
+    /// `load`, `load fails`, `swap 1`, `swap 2, answer lost`, `swap fails`, `swap meets 3`.
+    public var log: [String] { state.withLock { $0.log } }
+
+    /// Returns the record as it is now.
+    ///
+    /// - Throws: A ``Failure`` if the test says so, and `CancellationError` if the task is cancelled while the store is slow.
+    @concurrent public func load() async throws -> SharedRecord? {
+        let pause = state.withLock { $0.latency / 2 }
+        try await travel(pause)
+        interleavingPoint("the store is read")
+        let record = register.contents, fails = state.withLock { $0.noteLoad() }
+        try await travel(pause)
+        if fails { throw Failure() }
+        return record
+    }
+
+    /// Replaces the record if its revision is still the given one, in one step.
+    ///
+    /// - Parameters:
+    ///   - bytes: The new record.
+    ///   - revision: The revision of the record that it replaces; `nil`: there is none.
+    /// - Throws: A ``Failure`` if the test says so; whether the record was replaced depends on which. `CancellationError` if the task
+    ///   is cancelled while the store is slow.
+    @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        let pause = state.withLock { $0.latency / 2 }
+        try await travel(pause)
+        interleavingPoint("the store is written")
+        let trouble = state.withLock { $0.nextTrouble(of: .swap, hasRecord: contents != nil) }
+        if trouble == .conflict, let record = contents { _ = await register.swap(record.bytes, ifAt: record.revision) }
+        let outcome = trouble == .failure ? nil : await register.swap(bytes, ifAt: revision)
+        state.withLock { $0.note(outcome, isLost: trouble == .lostAnswer) }
+        try await travel(pause)
+        guard let outcome, trouble != .lostAnswer else { throw Failure() }
+        return outcome
+    }
+
+    /// Returns when the record has changed, or the task is cancelled; the limit is left to the caller, whose clock may be a test's.
+    ///
+    /// - Parameters:
+    ///   - revision: The revision of the record that the caller knows; `nil`: it knows that there is none.
+    ///   - limit: Not looked at.
+    /// - Throws: A ``Failure`` if the store is down when the wait begins.
+    @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+        guard isReachable else { throw Failure() }
+        try await register.waitForChange(from: revision, atMost: limit)
+    }
+
+    private func travel(_ pause: Duration) async throws {
+        if pause > .zero { try await clock.sleep(for: pause) }
+    }
+}

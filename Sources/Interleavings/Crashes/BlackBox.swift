@@ -1,0 +1,180 @@
+import Synchronization
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The running schedule of an exploration, as a text that survives the process.
+///
+/// Its memory is a file's, so that a later run finds it after a crash, an `exit` or a kill; a signal handler can write it out
+/// as it stands. The text has five parts: only the number and the choices change, a byte or two for each choice.
+///
+/// Safe to share: between executions only the exploration's thread writes it, in an execution only what holds the engine's
+/// lock. The handler only reads, in a process that is about to end; one choice more or less makes no difference.
+@safe final class BlackBox: @unchecked Sendable {
+    /// A part of the text, in the order of the text.
+    enum Part: Int, CaseIterable {
+        case head, number, middle, choices, tail
+
+        /// Where the part begins and ends in the memory, after the lengths of all parts.
+        var range: Range<Int> {
+            switch self {
+            case .head: 64..<256
+            case .number: 256..<320
+            case .middle: 320..<1_280
+            case .tail: 1_280..<2_048
+            case .choices: 2_048..<BlackBox.size
+            }
+        }
+    }
+
+    /// Enough for 31,000 choices below ten; a longer schedule is cut.
+    static let size = 65_536
+    /// The lengths of the parts, whether a handler wrote the text, and the thread that runs the steps.
+    private static let (lengths, told, thread) = (0, 32, 40)
+
+    private let file: BlackBoxFile?
+    let memory: UnsafeMutableRawPointer
+    /// Where the next choice goes, in the part of the choices.
+    private var next = 0
+
+    /// Makes a box for an exploration, in a file if there can be one.
+    init(_ place: String) {
+        file = BlackBoxFile(size: Self.size)
+        unsafe memory = file?.memory ?? .allocate(byteCount: Self.size, alignment: 16)
+        unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: Self.size)
+        set(.head, "\nInterleavings: the process ended inside schedule ")
+        set(
+            .middle,
+            " of the exploration at \(place).\nTo see it again, in a \(ScheduleFailure.build):\n"
+                + "    try await explore(.replay(\"")
+        CrashHandler.shared.add(self)
+    }
+
+    /// Ends the exploration: there is nothing to keep.
+    func close() {
+        CrashHandler.shared.remove(self)
+        file?.remove()
+    }
+
+    deinit {
+        if file == nil { unsafe memory.deallocate() }
+    }
+
+    /// Begins a schedule.
+    func begin(_ number: Int, seed: UInt64?) {
+        setThread(.current)
+        next = 0
+        setLength(.choices, 0)
+        let start = Part.number.range.lowerBound
+        var end = put(UInt64(max(number, 0)), at: start)
+        if let seed {
+            for byte in ", seed ".utf8 {
+                unsafe memory.storeBytes(of: byte, toByteOffset: end, as: UInt8.self)
+                end += 1
+            }
+            end = put(seed, at: end)
+        }
+        setLength(.number, end - start)
+    }
+
+    /// Adds a choice; those of 0 at the end are not part of the text.
+    func append(_ choice: Int) {
+        let start = Part.choices.range.lowerBound + next
+        // 20 digits at most, and a period.
+        guard start + 21 <= Part.choices.range.upperBound else { return }
+        let end = put(UInt64(max(choice, 0)), at: start)
+        unsafe memory.storeBytes(of: UInt8(ascii: "."), toByteOffset: end, as: UInt8.self)
+        next = end + 1 - Part.choices.range.lowerBound
+        if choice > 0 { setLength(.choices, next - 1) }
+    }
+
+    /// Notes which thread runs the steps.
+    ///
+    /// Atomic: a thread whose step was taken for blocked may wake beside the next one.
+    func setThread(_ thread: ThreadIdentity) {
+        let place = unsafe memory.advanced(by: Self.thread).assumingMemoryBound(to: Atomic<UInt>.self)
+        unsafe place.pointee.store(thread.number, ordering: .relaxed)
+    }
+
+    /// Notes with which settings schedules run from now on.
+    func set(_ settings: Settings) {
+        set(.tail, "\")\(settings.replayArguments)) { simulation in …\n")
+    }
+
+    private func set(_ part: Part, _ text: String) {
+        var length = 0
+        for byte in text.utf8.prefix(part.range.count) {
+            unsafe memory.storeBytes(of: byte, toByteOffset: part.range.lowerBound + length, as: UInt8.self)
+            length += 1
+        }
+        setLength(part, length)
+    }
+
+    private func setLength(_ part: Part, _ length: Int) {
+        unsafe memory.storeBytes(of: Int32(length), toByteOffset: Self.lengths + 4 * part.rawValue, as: Int32.self)
+    }
+
+    /// Writes a number's digits; returns the offset after them.
+    private func put(_ number: UInt64, at start: Int) -> Int {
+        var (rest, end) = (number, start + 1)
+        while rest >= 10 { (rest, end) = (rest / 10, end + 1) }
+        rest = number
+        for offset in (start..<end).reversed() {
+            unsafe memory.storeBytes(of: UInt8(ascii: "0") + UInt8(rest % 10), toByteOffset: offset, as: UInt8.self)
+            rest /= 10
+        }
+        return end
+    }
+}
+
+/// Reading a box: in a signal handler, so without allocations and locks, or from a file.
+extension BlackBox {
+    /// Writes the text of a box to a file descriptor.
+    static func write(_ memory: UnsafeMutableRawPointer, to descriptor: Int32) {
+        var part = 0
+        while part < 5 {
+            let bytes = unsafe bytes(of: part, in: memory)
+            unsafe _ = systemWrite(descriptor, memory + bytes.start, bytes.length)
+            part += 1
+        }
+    }
+
+    static func markTold(_ memory: UnsafeMutableRawPointer) {
+        unsafe memory.storeBytes(of: 1, toByteOffset: told, as: Int32.self)
+    }
+
+    /// The number of the thread that runs the exploration's steps.
+    static func thread(of memory: UnsafeMutableRawPointer) -> UInt {
+        unsafe memory.load(fromByteOffset: thread, as: UInt.self)
+    }
+
+    /// Returns the text in a file's memory; `nil` if a handler has already written it, or no schedule had begun.
+    static func untoldText(_ memory: UnsafeMutableRawPointer) -> String? {
+        guard unsafe memory.load(fromByteOffset: told, as: Int32.self) == 0 else { return nil }
+        guard unsafe bytes(of: Part.number.rawValue, in: memory).length > 0 else { return nil }
+        return Part.allCases.map { part in
+            let bytes = unsafe bytes(of: part.rawValue, in: memory)
+            return unsafe String(
+                decoding: UnsafeRawBufferPointer(start: memory + bytes.start, count: bytes.length), as: UTF8.self)
+        }.joined()
+    }
+
+    private static func bytes(of part: Int, in memory: UnsafeMutableRawPointer) -> (start: Int, length: Int) {
+        let length = unsafe Int(memory.load(fromByteOffset: lengths + 4 * part, as: Int32.self))
+        // As in `Part.range`, which a handler does not ask: a file may hold anything.
+        let (start, end) =
+            switch part {
+            case 0: (64, 256)
+            case 1: (256, 320)
+            case 2: (320, 1_280)
+            case 3: (2_048, size)
+            default: (1_280, 2_048)
+            }
+        return (start, length < 0 || length > end - start ? 0 : length)
+    }
+}

@@ -1,0 +1,121 @@
+import TokenServiceConcurrency
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A black box's file, in a folder of the user's in the temporary directory.
+///
+/// The process holds a lock on it as long as it lives, so that a later process can tell a box that was left from one in use.
+@safe final class BlackBoxFile: @unchecked Sendable {
+    /// Mapped until the file is freed; written by the box only.
+    let memory: UnsafeMutableRawPointer
+    private let size: Int
+    private let path: String
+    private let descriptor: Int32
+
+    private static let count = Lock(0)
+
+    /// Makes a file; `nil` if that is not possible.
+    convenience init?(size: Int) {
+        guard let folder = Self.folder else { return nil }
+        let number = Self.count.withLock { count in
+            count += 1
+            return count
+        }
+        self.init(path: "\(folder)/\(getpid())-\(number)", flags: O_RDWR | O_CREAT | O_EXCL, size: size)
+    }
+
+    /// Opens or makes a file that no process holds.
+    private init?(path: String, flags: Int32, size: Int) {
+        let descriptor = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { return nil }
+        // Those who only read share it, or each would take the file that another looks into for one in use.
+        let isNew = flags & O_CREAT != 0
+        guard flock(descriptor, isNew ? LOCK_EX : LOCK_SH | LOCK_NB) == 0, Self.fill(descriptor, size, isNew: isNew),
+            let memory = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
+            unsafe memory != UnsafeMutableRawPointer(bitPattern: -1)
+        else {
+            systemClose(descriptor)
+            return nil
+        }
+        (self.path, self.descriptor, self.size) = (path, descriptor, size)
+        unsafe self.memory = memory
+    }
+
+    deinit {
+        unsafe munmap(memory, size)
+        systemClose(descriptor)
+    }
+
+    /// Removes the file; `false`: another process was quicker.
+    @discardableResult
+    func remove() -> Bool { unsafe unlink(path) == 0 }
+
+    /// Gives a new file its size by writing it, since a full disk would end the process at a store; checks that of an old one.
+    private static func fill(_ descriptor: Int32, _ size: Int, isNew: Bool) -> Bool {
+        guard isNew else { return lseek(descriptor, 0, SEEK_END) == off_t(size) }
+        let zeros = [UInt8](repeating: 0, count: size)
+        return unsafe zeros.withUnsafeBytes { unsafe systemWrite(descriptor, $0.baseAddress, size) } == size
+    }
+
+    /// The folder, which only this user may write; `nil`: there is none.
+    private static let folder: String? = {
+        let parent = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+        let folder = "\(parent)/interleavings-\(getuid())"
+        unsafe mkdir(folder, 0o700)
+        var status = stat()
+        guard unsafe lstat(folder, &status) == 0, status.st_uid == getuid() else { return nil }
+        return status.st_mode & S_IFMT == S_IFDIR && status.st_mode & 0o077 == 0 ? folder : nil
+    }()
+
+    /// Takes the texts that earlier processes left, and removes their files.
+    ///
+    /// - Parameter place: The place of the exploration, of which the texts must tell.
+    static func takeLeft(by place: String) -> [String] {
+        guard let folder else { return [] }
+        return names(in: folder).compactMap { name in
+            let path = "\(folder)/\(name)"
+            // A file that another process holds is in use.
+            guard let file = BlackBoxFile(path: path, flags: O_RDWR, size: BlackBox.size) else { return nil }
+            let text = unsafe BlackBox.untoldText(file.memory)
+            guard let text else {
+                file.remove()
+                return nil
+            }
+            guard text.contains(" at \(place).\n"), file.remove() else { return nil }
+            return PlainText.clean(text, keepsLines: true)
+        }
+    }
+
+    private static func names(in folder: String) -> [String] {
+        guard let directory = unsafe opendir(folder) else { return [] }
+        defer { unsafe closedir(directory) }
+        var names: [String] = []
+        while let entry = unsafe readdir(directory) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names
+    }
+}
+
+/// The process's standard error.
+enum StandardError {
+    static func write(_ text: String) {
+        var text = text
+        text.withUTF8 { unsafe _ = systemWrite(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+}
+
+func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    unsafe write(descriptor, bytes, count)
+}
+
+private func systemClose(_ descriptor: Int32) { close(descriptor) }

@@ -1,0 +1,133 @@
+import TokenServiceConcurrency
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Writes the running schedules to standard error when the process crashes.
+///
+/// The handler is installed while explorations run, and hands each signal on to the one that was there before, such as Swift's
+/// own that prints a backtrace. It only reads memory and calls `write`.
+final class CrashHandler: Sendable {
+    static let shared = CrashHandler()
+
+    /// What the handler reads: plain memory that is never freed, since a handler can take no lock.
+    @safe private struct Table: @unchecked Sendable {
+        /// The memories of the boxes in use.
+        let boxes = UnsafeMutablePointer<UnsafeMutableRawPointer?>.allocate(capacity: Self.size)
+        /// The actions that were there before, by signal.
+        let actions = UnsafeMutablePointer<sigaction>.allocate(capacity: 64)
+
+        static let size = 64
+
+        init() {
+            unsafe boxes.initialize(repeating: nil, count: Self.size)
+            unsafe actions.initialize(repeating: sigaction(), count: 64)
+        }
+    }
+
+    private static let table = Table()
+    /// How many boxes are in use; only under this lock are they added and removed.
+    private let count = Lock(0)
+
+    private static let signals = [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE]
+
+    /// A box among more than 64 is not written out at a crash; its file is found at the next run.
+    func add(_ box: BlackBox) {
+        count.withLock { count in
+            guard let free = (0..<Table.size).first(where: { unsafe Self.table.boxes[$0] == nil }) else { return }
+            unsafe Self.table.boxes[free] = box.memory
+            count += 1
+            if count == 1 { Self.install() }
+        }
+    }
+
+    func remove(_ box: BlackBox) {
+        count.withLock { count in
+            guard let own = (0..<Table.size).first(where: { unsafe Self.table.boxes[$0] == box.memory }) else { return }
+            unsafe Self.table.boxes[own] = nil
+            count -= 1
+            if count == 0 { Self.uninstall() }
+        }
+    }
+
+    private static func install() {
+        // Once to nowhere, so that nothing is made in the handler for the first time.
+        tell(to: -1, marks: false)
+        for signal in signals {
+            var action = sigaction()
+            setHandler(of: &action)
+            action.sa_flags = Int32(SA_SIGINFO) | Int32(SA_ONSTACK)
+            unsafe sigaction(signal, &action, table.actions + Int(signal))
+        }
+    }
+
+    /// Restores the actions, but not where another handler has been put over ours: that one may call ours.
+    private static func uninstall() {
+        for signal in signals {
+            var present = sigaction()
+            unsafe sigaction(signal, nil, &present)
+            if isOurs(present) { unsafe sigaction(signal, table.actions + Int(signal), nil) }
+        }
+    }
+
+    /// Writes the schedule that the crashing thread runs; if it runs none, all that run.
+    private static func tell(to descriptor: Int32, marks: Bool) {
+        let thread = ThreadIdentity.current.number
+        var found = false
+        for pass in 0...1 where !found {
+            for index in 0..<Table.size {
+                guard let memory = unsafe table.boxes[index] else { continue }
+                guard unsafe pass == 1 || BlackBox.thread(of: memory) == thread else { continue }
+                unsafe BlackBox.write(memory, to: descriptor)
+                if marks { unsafe BlackBox.markTold(memory) }
+                found = true
+            }
+        }
+    }
+
+    /// Runs in the crashing thread, possibly in the middle of an allocation.
+    private static let handler: @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
+        signal, info, _ in
+        CrashHandler.tell(to: STDERR_FILENO, marks: true)
+        // The earlier action gets the signal next: a fault comes again by itself, with its address.
+        unsafe sigaction(signal, CrashHandler.table.actions + Int(signal), nil)
+        let isFault = unsafe (info?.pointee.si_code ?? 0) > 0 && signal != SIGTRAP
+        if !isFault { raise(signal) }
+    }
+}
+
+extension CrashHandler {
+    #if canImport(Darwin)
+    private static func setHandler(of action: inout sigaction) {
+        unsafe action.__sigaction_u.__sa_sigaction = handler
+    }
+    private static func address(of action: sigaction) -> Int {
+        unsafe unsafeBitCast(action.__sigaction_u, to: Int.self)
+    }
+    #elseif canImport(Musl)
+    private static func setHandler(of action: inout sigaction) {
+        unsafe action.__sa_handler.sa_sigaction = handler
+    }
+    private static func address(of action: sigaction) -> Int {
+        unsafe unsafeBitCast(action.__sa_handler, to: Int.self)
+    }
+    #else
+    private static func setHandler(of action: inout sigaction) {
+        unsafe action.__sigaction_handler.sa_sigaction = handler
+    }
+    private static func address(of action: sigaction) -> Int {
+        unsafe unsafeBitCast(action.__sigaction_handler, to: Int.self)
+    }
+    #endif
+
+    private static func isOurs(_ action: sigaction) -> Bool {
+        var own = sigaction()
+        setHandler(of: &own)
+        return address(of: action) == address(of: own)
+    }
+}

@@ -1,0 +1,87 @@
+import Dispatch
+import TokenServiceConcurrency
+
+/// Ends an exploration whose step does not end.
+///
+/// A step on the exploration's own thread can't be stopped. So the exploration is given up: its caller gets a failure with the
+/// schedule, and the thread stays behind.
+final class Watchdog: Sendable {
+    /// The execution that runs, and which schedule it is.
+    struct Moment: Sendable {
+        let engine: Engine
+        let describe: @Sendable (any Error) -> ScheduleFailure
+    }
+
+    /// What was seen last.
+    private struct Sight: Equatable {
+        var engine: ObjectIdentifier?
+        var steps = 0
+        var count = 0
+    }
+
+    private let moment = Lock<Moment?>(nil)
+    private let sight = Lock(Sight())
+    private let seconds: Double
+    /// How often it looks within the time that a step may take.
+    ///
+    /// It counts looks, not seconds: while a debugger holds the process, there are none.
+    private static let looks = 20
+
+    /// Controlled threads notice a late step by themselves; twice as late, something is wrong with the exploration's own thread.
+    init(_ settings: Settings) {
+        seconds = settings.stepSeconds * (settings.usesThreads ? 2 : 1)
+    }
+
+    var present: Moment? { moment.withLock { $0 } }
+
+    /// Watches an execution; `nil`: none, while the exploration does something else.
+    ///
+    /// - Returns: What it watched before.
+    func watch(_ new: Moment?) -> Moment? {
+        moment.withLock { moment in
+            defer { moment = new }
+            return moment
+        }
+    }
+
+    /// Runs an exploration on a thread of its own, and gives it up if a step does not end.
+    func run<Value: Sendable>(
+        on executor: some TaskExecutor, _ work: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        let result = SingleResult<Value>()
+        let task = Task(executorPreference: executor) { result.complete(with: Result { try work() }) }
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "interleavings.watchdog"))
+        let interval = seconds / Double(Self.looks)
+        timer.schedule(deadline: .now() + interval, repeating: interval)
+        timer.setEventHandler {
+            guard let failure = self.look() else { return }
+            task.cancel()
+            result.complete(with: .failure(failure))
+        }
+        timer.activate()
+        defer { timer.cancel() }
+        return try await withTaskCancellationHandler {
+            try await result.value()
+        } onCancel: {
+            task.cancel()
+        }
+    }
+
+    /// - Returns: The failure, if the same step has been running for too long.
+    private func look() -> ScheduleFailure? {
+        guard let moment = present else { return nil }
+        let steps = moment.engine.state.withLock { $0.steps }
+        let isLate = sight.withLock { sight in
+            let isSame = sight.engine == ObjectIdentifier(moment.engine) && sight.steps == steps
+            sight = Sight(engine: ObjectIdentifier(moment.engine), steps: steps, count: isSame ? sight.count + 1 : 0)
+            return sight.count >= Self.looks
+        }
+        guard isLate else { return nil }
+        let name = moment.engine.state.withLock { state in
+            // If the step ends after all, the execution ends with it.
+            state.isWindingDown = true
+            return state.name(of: state.lastTask)
+        }
+        return moment.describe(ExplorationProblem(.blockedThread, tasks: [name], detail: "\(seconds)"))
+    }
+}

@@ -1,0 +1,86 @@
+import TokenServiceConcurrency
+
+extension Engine {
+    /// The doors that are open during a step, and the time that they show.
+    struct StepDoors: Sendable {
+        let session: (any DoorSession)?
+        let now: Duration
+
+        func step(_ body: () -> Void) {
+            guard let session else { return body() }
+            session.step(at: now, body)
+        }
+
+        /// Runs the explorer's own code inside a step.
+        func away(_ body: () -> Void) {
+            guard let session else { return body() }
+            session.away(body)
+        }
+    }
+
+    var doors: StepDoors { state.withLock { $0.doors } }
+
+    /// The doors for work that comes when the execution is over.
+    func doors(of session: (any DoorSession)?) -> StepDoors {
+        StepDoors(session: session, now: state.withLock { $0.now })
+    }
+}
+
+extension Engine: DrivenEngine {
+    package func addActor(named name: String) -> Int { addLane(name, .serial) }
+
+    package func addPool() -> Int { addLane("pool", .concurrent) }
+
+    package func enqueue(_ job: consuming ExecutorJob, lane: Int, on executor: some SerialExecutor, in session: any DoorSession) {
+        enqueue(Job(job, on: executor, pool: pool), lane: lane, in: session)
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob, lane: Int, on executor: some TaskExecutor, in session: any DoorSession) {
+        enqueue(Job(job, on: executor), lane: lane, in: session)
+    }
+
+    /// At the end, tasks that sleep on and on are left asleep after so many sleeps together: they can't be cancelled, since a
+    /// loop that ignores it would never suspend again.
+    private static let sleepsAtEnd = 100
+
+    package func sleep(_ job: consuming ExecutorJob, for duration: Duration) {
+        wait(for: duration, Suspension(sleep: Job(sleep: job)), sleeper: Job.currentTask)
+    }
+
+    /// - Returns: The timer's number; `nil`: there is none any more.
+    @discardableResult
+    func wait(for duration: Duration, _ suspension: Suspension, sleeper: UInt32 = 0) -> Int? {
+        let now = state.withLock { state -> Duration? in
+            if state.isWindingDown { state.sleepsAtEnd += 1 }
+            return state.isOver || state.sleepsAtEnd > Self.sleepsAtEnd ? nil : state.now
+        }
+        guard let now else { return nil }
+        let timer = newTimer()
+        sleep(timer, until: now + duration, suspension, sleeper: sleeper)
+        return timer
+    }
+
+    package func noteLeaving(_ deed: String) {
+        let callSite = callSite
+        state.withLock { state in
+            guard !state.isWindingDown else { return }
+            state.noteEscape("'\(state.name(of: state.lastTask))' \(deed)", in: callSite)
+        }
+    }
+
+    /// Names the function that leaves the simulation, for the report, if the execution makes one.
+    var callSite: (@Sendable () -> String?)? {
+        guard records, let session = state.withLock({ $0.escape == nil ? $0.session : nil }) else { return nil }
+        return session.callSite()
+    }
+}
+
+extension Engine.State {
+    var doors: Engine.StepDoors { Engine.StepDoors(session: session, now: now) }
+
+    /// Ends the sleep of a task that goes on before its time, since it was cancelled: time must not move to its deadline.
+    mutating func endSleep(of sleeper: UInt32) {
+        guard sleeper != 0, let index = timers.firstIndex(where: { $0.sleeper == sleeper }) else { return }
+        resumptions.append(.waited(timers.remove(at: index).suspension, .cancelled))
+    }
+}

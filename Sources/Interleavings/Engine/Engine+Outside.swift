@@ -1,0 +1,114 @@
+import Dispatch
+import TokenServiceConcurrency
+
+/// What the engine knows of code outside: the calls and the work that come from threads it does not drive.
+extension Engine {
+    /// Whether the engine drives the calling thread.
+    var isAtHome: Bool {
+        let thread = ThreadIdentity.current
+        return thread == home || threads.map { $0.isRunning(on: thread) } ?? false
+    }
+
+    /// Where work comes from.
+    enum Origin: Sendable {
+        case home
+        /// A controlled thread that slept, while others went on.
+        case sleeper
+        case outside
+    }
+
+    var origin: Origin {
+        guard isAtHome else { return .outside }
+        return threads != nil && ControlledThread.current?.isLate == true ? .sleeper : .home
+    }
+
+    /// Reports an escape if a thread outside calls the simulation; after the execution such calls are in order.
+    ///
+    /// - Parameter call: What it calls, for the report.
+    func expectHome(_ call: StaticString) {
+        guard !isAtHome else { return }
+        let caller = Caller.current
+        let isNoted = state.withLock { state in
+            guard !state.isOver, state.escape == nil else { return false }
+            state.noteEscape("\(caller) used \(call) on a thread that the explorer does not drive")
+            return true
+        }
+        if isNoted { outside.signal() }
+    }
+
+    /// Waits in real time for work or a call from outside, to tell an escape from what looks like a failure.
+    ///
+    /// Waits as long as an outside task takes to sleep five times: half a second, longer on a loaded machine.
+    func isReachedFromOutside() -> Bool {
+        // Not a step that does not end.
+        let moment = watchdog?.watch(nil)
+        defer { _ = watchdog?.watch(moment) }
+        let patience = DispatchSemaphore(value: 0)
+        Task.detached {
+            for _ in 1...5 { try? await ContinuousClock().sleep(for: .milliseconds(100)) }
+            patience.signal()
+        }
+        // Other tests may keep the pool busy for minutes, under a sanitizer.
+        let end = DispatchTime.now() + .seconds(600)
+        return ExplorationLimiter.waiting {
+            while patience.wait(timeout: .now()) == .timedOut, .now() < end {
+                if outside.wait(timeout: .now() + .milliseconds(20)) == .success { return true }
+            }
+            return outside.wait(timeout: .now()) == .success
+        }
+    }
+}
+
+extension Engine.State {
+    /// Notes the first escape, and which tasks have not ended at that moment.
+    mutating func noteEscape(_ detail: String, in callSite: (@Sendable () -> String?)? = nil) {
+        if escape == nil { escape = (detail, waiting, callSite) }
+    }
+
+    /// Doubts the unfinished tasks that wait for something the engine does not know: it is about to say that nothing can run.
+    ///
+    /// If something outside is to wake one of them, that is not so: the tasks that go on now, and time, are too early.
+    mutating func doubtWaitingTasks() {
+        let knows = timers.count + idleWaiters.count <= 64
+        for index in spawned.indices where !spawned[index].hasEnded && !spawned[index].isDoubted {
+            // It waits to be thawed.
+            if isFrozen(spawned[index].process) { continue }
+            let task = spawned[index].identity
+            // Among very many waits none is looked for: a doubt costs time only where an execution fails.
+            let waits = timers.contains { $0.suspension.task == task } || idleWaiters.contains { $0.suspension.task == task }
+            spawned[index].isDoubted = !(knows && waits)
+        }
+    }
+
+    /// The unfinished tasks of which it is unknown who will wake them, though the engine said that nothing could run.
+    var doubted: [String] {
+        unfinished > 0 ? spawned.filter { $0.isDoubted && !$0.hasEnded }.map(\.name) : []
+    }
+
+    /// Whether the execution's failure may be due to something outside, so that it pays to wait for that.
+    var mayHaveEscaped: Bool {
+        guard escape == nil, unfinished > 0 else { return false }
+        // A thread that blocks does so without help.
+        if let problem = failure as? ExplorationProblem, problem.code == .blockedThread { return false }
+        return spawned.contains { $0.isDoubted && !$0.hasEnded }
+    }
+}
+
+/// Identifies a task of the runtime.
+struct TaskIdentity: Sendable, Equatable {
+    private let hash: Int
+
+    /// The current task; `nil` outside a task.
+    static var current: TaskIdentity? {
+        unsafe withUnsafeCurrentTask { task in unsafe task.map { unsafe TaskIdentity(hash: $0.hashValue) } }
+    }
+}
+
+/// The code outside that calls a simulation, as a report names it.
+private enum Caller {
+    static var current: String {
+        guard TaskIdentity.current != nil else { return "a DispatchQueue's block or a thread" }
+        if let name = Simulation.taskName { return "a task that '\(name)' began" }
+        return Simulation.current == nil ? "a detached task" : "a task that the scenario began"
+    }
+}

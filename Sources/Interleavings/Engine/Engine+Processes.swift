@@ -1,0 +1,84 @@
+import TokenServiceConcurrency
+
+/// Simulated processes: work that may be frozen, and thawed or not.
+extension Engine {
+    struct Process: Sendable {
+        enum Condition: Sendable {
+            case running
+            /// None of its work is picked, until it is thawed.
+            case frozen
+            /// Frozen for good; nothing waits for its tasks.
+            case killed
+
+            /// What the report says of those who do it, and of its tasks.
+            var words: (deed: String, fate: String) {
+                switch self {
+                case .running: ("thaws", "is thawed")
+                case .frozen: ("freezes", "is frozen")
+                case .killed: ("kills", "is killed")
+                }
+            }
+        }
+
+        let name: String
+        var condition = Condition.running
+    }
+
+    func addProcess(_ name: String) -> Int {
+        expectHome("simulation.process")
+        return state.withLock { state in
+            // Work that comes later runs in no process.
+            guard !state.isOver else { return 0 }
+            state.processes.append(Process(name: name))
+            return state.processes.count - 1
+        }
+    }
+
+    /// Takes effect with the next step: one of the process's own that calls this runs to its end, or to its next stop.
+    func set(_ condition: Process.Condition, of process: Int) {
+        expectHome("a simulated process")
+        ControlledThread.current?.pause()
+        let caller = author(Simulation.taskName) ?? ""
+        state.withLock { $0.set(condition, of: process, by: caller) }
+    }
+}
+
+extension Engine.State {
+    /// At the end everything may run.
+    func isFrozen(_ process: Int?) -> Bool {
+        guard let process, !isWindingDown else { return false }
+        return processes[process].condition != .running
+    }
+
+    /// Whether time can move: a frozen process's timers don't fire.
+    var hasRunningTimer: Bool {
+        processes.isEmpty ? !timers.isEmpty : timers.contains { !isFrozen($0.suspension.process) }
+    }
+
+    fileprivate mutating func set(_ condition: Engine.Process.Condition, of process: Int, by caller: String) {
+        guard !isOver, !isWindingDown, processes[process].condition != .killed else { return }
+        guard processes[process].condition != condition else { return }
+        processes[process].condition = condition
+        if condition == .running { thaw(process) }
+        recorder?.log("\(condition.words.deed) '\(processes[process].name)'", by: caller, kind: .event)
+        for task in spawned.indices where spawned[task].process == process && !spawned[task].hasEnded {
+            recorder?.log(condition.words.fate, by: spawned[task].name, kind: condition == .killed ? .end : .event)
+            if condition == .killed { forget(task) }
+        }
+    }
+
+    /// Makes due what would have been, had the process not been frozen: time has passed for it too.
+    private mutating func thaw(_ process: Int) {
+        thawedAt = steps
+        let due = timers.filter { $0.suspension.process == process && $0.deadline <= now }
+        timers.removeAll { $0.suspension.process == process && $0.deadline <= now }
+        resumptions += due.map { .waited($0.suspension, .due) }
+    }
+
+    /// Nothing waits any more for a spawned task.
+    mutating func forget(_ number: Int) {
+        guard !spawned[number].hasEnded else { return }
+        spawned[number].hasEnded = true
+        unfinished -= 1
+    }
+}

@@ -1,0 +1,69 @@
+import TokenServiceConcurrency
+
+/// The queues of code that knows nothing of the explorer.
+extension Engine {
+    package func addQueue(named name: String, isConcurrent: Bool, target: Int?) -> Int {
+        addQueue(name, isConcurrent ? .barriers : .fifo, target: target)
+    }
+
+    package func enqueue(
+        _ block: @escaping @Sendable () -> Void, lane: Int, isBarrier: Bool, after delay: Duration, in session: any DoorSession
+    ) {
+        let turn = Turn(lane: lane, isBarrier: isBarrier)
+        guard delay > .zero else { return enqueue(block: block, turn, in: session) }
+        wait(for: delay, Suspension { [self, session] in enqueue(block: block, turn, in: session) })
+    }
+
+    package func inTurn(lane: Int, isBarrier: Bool, _ body: (_ isFree: Bool) -> Void) {
+        let turn = Turn(lane: lane, isBarrier: isBarrier)
+        if let thread = ControlledThread.current {
+            if !state.withLock({ $0.isOver || $0.isFree(turn) }) { note("waits for \(name(of: lane))") }
+            thread.pause(for: .turn(turn))
+        }
+        // No other step comes in between. At the end it may be the turn of another thread still.
+        let isFree = state.withLock { state in
+            guard !state.isOver, state.isFree(turn) else { return state.isOver }
+            state.begin(turn)
+            return true
+        }
+        defer {
+            if isFree { state.withLock { if !$0.isOver { $0.end(turn) } } }
+            stop()
+        }
+        body(isFree)
+    }
+
+    package func wait(for gate: any Gate, _ duration: Duration?) {
+        guard let thread = ControlledThread.current else { return }
+        if !gate.isOpen { note("waits for \(gate.title)") }
+        let limited = LimitedGate(gate)
+        let timer = duration.flatMap { wait(for: $0, Suspension { limited.open() }) }
+        thread.pause(for: .gate(limited))
+        if let timer { cancelTimer(timer) }
+    }
+
+    package var canStop: Bool { ControlledThread.current != nil }
+
+    package func stop() { ControlledThread.current?.pause() }
+
+    package func note(_ text: @autoclosure () -> String) { ControlledThread.current?.note(text()) }
+
+    package var isWindingDown: Bool { state.withLock { $0.isWindingDown } }
+
+    private func name(of lane: Int) -> String { state.withLock { $0.isOver ? "" : "the queue '\($0.lanes[lane].name)'" } }
+}
+
+/// A gate that also opens when the time for the wait is over.
+private final class LimitedGate: Gate {
+    private let gate: any Gate
+    private let isLate = Lock(false)
+
+    init(_ gate: any Gate) {
+        self.gate = gate
+    }
+
+    func open() { isLate.withLock { $0 = true } }
+
+    var title: String { gate.title }
+    var isOpen: Bool { isLate.withLock { $0 } || gate.isOpen }
+}

@@ -1,0 +1,95 @@
+/// Which orders an exploration tried: all, all within its bounds, or not all, and why.
+///
+/// An order is one of the steps at the exploration's granularity, of the work that the explorer drives. What lies outside is
+/// listed in <doc:WhatAPassProves>.
+public struct Coverage: Sendable, Hashable, CustomStringConvertible {
+    /// A limit that was set for the exploration and that cut off orders; later versions may add some.
+    public struct Bound: Sendable, Hashable, CustomStringConvertible {
+        /// Schedules with more preemptions were left out.
+        public static func preemptions(_ most: Int) -> Bound {
+            Bound(description: "at most \(most) preemption\(most == 1 ? "" : "s")")
+        }
+        /// Schedules with more delays were left out.
+        public static func delays(_ most: Int) -> Bound { Bound(description: "at most \(most) delay\(most == 1 ? "" : "s")") }
+        /// Under ``TimeModel/whenIdle``: a timer was pending while work could run, and did not fire before the work.
+        public static let timeWhenIdle = Bound(description: "the time model whenIdle")
+
+        /// What is bounded.
+        public let description: String
+    }
+
+    /// A reason why orders within the bounds are missing; later versions may add some.
+    public struct Gap: Sendable, Hashable, CustomStringConvertible {
+        /// The strategy tries a selection: it is not ``Strategy/exhaustive(preemptions:delays:limit:)``.
+        public static let sample = Gap(description: "the schedules are a sample")
+        /// The exploration ended at its largest number of schedules.
+        public static let scheduleLimit = Gap(description: "the limit of schedules was reached")
+        /// A default actor ran: calls that queue for one run in one step, in the order of their arrival.
+        ///
+        /// In a program that links `InterleavingsEverything` it only appears where a function of the standard library comes back to
+        /// an actor by itself, such as `next()` of a task group.
+        public static let defaultActor = Gap(
+            description: "calls that queue for a default actor run in one step, in the order of their arrival: link"
+                + " InterleavingsEverything, or give the actor an executor from simulation.actorExecutor")
+        /// At the step limit of a schedule, a task was still passed over by others, and was then picked.
+        public static let patience = Gap(
+            description: "a task was passed over up to the step limit and then ran: raise 'stepLimit', or wait without spinning")
+
+        /// A step slept in the kernel, and when it woke it ran beside another one, up to its next point.
+        public static let sleepingStep = Gap(
+            description: "a step slept while another held what it waited for, and then ran beside it: use InterleavedLock")
+        /// A failed schedule left the explorer's control and can't be repeated.
+        public static let escape = Gap(description: "a schedule escaped: see its failure")
+
+        /// What is missing, and what to do.
+        public let description: String
+    }
+
+    /// The steps whose orders count.
+    public let granularity: Granularity
+    /// The bounds that cut off orders; empty: none did.
+    public internal(set) var bounds: [Bound] = []
+    /// Why orders within the bounds are missing; empty: none is.
+    public internal(set) var gaps: [Gap] = []
+
+    /// Whether all orders ran, without any bound.
+    public var isAll: Bool { bounds.isEmpty && gaps.isEmpty }
+    /// Whether all orders within the bounds ran.
+    public var isAllWithinBounds: Bool { gaps.isEmpty }
+
+    /// The orders that ran, in words.
+    public var description: String {
+        let steps = granularity == .jobs ? "jobs" : "jobs and marked accesses"
+        let within = bounds.isEmpty ? "" : " with " + bounds.map(\.description).joined(separator: " and ")
+        let orders = "all orders of \(steps)\(within)"
+        return gaps.isEmpty ? orders : "not \(orders): " + gaps.map(\.description).joined(separator: "; ")
+    }
+
+    init(granularity: Granularity) {
+        self.granularity = granularity
+    }
+
+    mutating func add(_ omissions: Omissions) {
+        if omissions.contains(.earlyTimer) { bounds.append(.timeWhenIdle) }
+        if omissions.contains(.queuedCalls) { gaps.append(.defaultActor) }
+        if omissions.contains(.starvation) { gaps.append(.patience) }
+        if omissions.contains(.sleepingStep) { gaps.append(.sleepingStep) }
+        if omissions.contains(.escape) { gaps.append(.escape) }
+    }
+}
+
+/// The kinds of order that an execution can't have, or gave up.
+struct Omissions: OptionSet {
+    let rawValue: Int
+
+    /// A timer was pending while other work could run, and time does not move then.
+    static let earlyTimer = Omissions(rawValue: 1)
+    /// A default actor's queue was drained, and its calls were not steps of their own.
+    static let queuedCalls = Omissions(rawValue: 2)
+    /// A task was passed over until the step limit, and then picked.
+    static let starvation = Omissions(rawValue: 4)
+    /// A step slept in the kernel, and woke beside another one.
+    static let sleepingStep = Omissions(rawValue: 16)
+    /// The execution left the explorer's control.
+    static let escape = Omissions(rawValue: 8)
+}

@@ -1,0 +1,50 @@
+/// A task that a simulation started; the schedule waits for its end whether or not this is kept.
+///
+/// An error of the task fails the schedule unless something asks for ``value`` or ``result`` before the schedule ends, or
+/// ``allowingError()`` was called. Every member may be used from any task of the execution.
+public struct SpawnedTask<Value: Sendable>: Sendable {
+    let task: Task<Value, any Error>
+    let number: Int
+    let engine: Engine
+
+    /// The task's value, once it has ended.
+    ///
+    /// A caller that is cancelled waits on, as for `Task.value`.
+    ///
+    /// - Throws: The error of the task, which then counts as read.
+    public var value: Value {
+        get async throws {
+            engine.read(spawned: number)
+            return try await task.value
+        }
+    }
+
+    /// The task's value or its error, once it has ended; the error then counts as read.
+    ///
+    /// A caller that is cancelled waits on, as for `Task.result`.
+    public var result: Result<Value, any Error> {
+        get async {
+            engine.read(spawned: number)
+            return await task.result
+        }
+    }
+
+    /// Allows an error of the task: nothing has to read it.
+    ///
+    /// Call it where an error is one of the outcomes that the scenario allows, and other requirements say what must hold.
+    ///
+    /// - Returns: The same task.
+    @discardableResult
+    public func allowingError() -> Self {
+        engine.read(spawned: number)
+        return self
+    }
+
+    /// Whether the task was cancelled: by ``cancel()``, or at the end of its execution.
+    public var isCancelled: Bool { task.isCancelled }
+
+    /// Cancels the task; if it then throws a `CancellationError`, that needs no reader.
+    public func cancel() {
+        task.cancel()
+    }
+}

@@ -1,0 +1,71 @@
+import TokenServiceConcurrency
+
+/// Threads whose step sleeps in the kernel, while others go on.
+///
+/// A thread may stop at a point while it holds a lock that the explorer does not know: the runtime's own, under which cancellation
+/// handlers run, or a plain mutex. Another thread that needs the lock sleeps until the first one goes on. So a sleeping thread is
+/// not runnable, and the others are. When it wakes, it runs beside the step that woke it, up to its next point or its end; the
+/// engine waits for both, and takes what it enqueued after what the other one did, so that the same choices lead to the same
+/// execution.
+extension Engine {
+    struct Sleeper: Sendable {
+        let thread: ControlledThread
+        let entry: Entry
+    }
+
+    /// Takes back the threads that have come to a point or to their end.
+    func takeBackSleepers() {
+        for sleeper in state.withLock({ $0.sleepers }) {
+            // It was asleep: once is enough.
+            let result = sleeper.thread.wait(0, sightings: 1)
+            if result != .asleep { takeBack(sleeper, ended: result == .ended) }
+        }
+    }
+
+    /// Waits for a late thread, because nothing else can run; after the time for a step it counts as blocked.
+    func awaitSleeper() {
+        guard let threads, let sleeper = state.withLock({ $0.sleepers.first }) else { return }
+        if let result = sleeper.thread.abandon(after: threads.stepSeconds) { return takeBack(sleeper, ended: result == .ended) }
+        state.withLock { $0.sleepers.removeAll { $0.thread === sleeper.thread } }
+        state.withLock { $0.hasLostThread = true }
+        block(sleeper.entry)
+    }
+
+    private func takeBack(_ sleeper: Sleeper, ended: Bool) {
+        state.withLock { state in
+            state.sleepers.removeAll { $0.thread === sleeper.thread }
+            if ended { state.end(sleeper.entry.turn) }
+            if state.sleepers.isEmpty {
+                state.ready += state.readyBySleepers
+                state.readyBySleepers = []
+            }
+        }
+        if ended { threads?.takeBack(sleeper.thread) }
+    }
+}
+
+extension Engine.State {
+    /// Makes work runnable; that of a sleeper's step only when the sleeper is taken back.
+    mutating func add(_ entry: Engine.Entry, isLate: Bool) {
+        if isLate { readyBySleepers.append(entry) } else { ready.append(entry) }
+    }
+}
+
+extension Engine {
+    /// Cancels what is left at the end; if a handler stopped at a point, only another thread may wait for it.
+    func cancel(_ cancellations: [@Sendable () -> Void]) {
+        guard threads != nil else {
+            for cancel in cancellations { cancel() }
+            return
+        }
+        state.withLock { state in
+            let entries = cancellations.map { cancel in
+                Entry(work: .block(cancel), turn: Turn(lane: Self.pool), task: state.newTask(named: ""), since: state.steps)
+            }
+            state.ready.insert(contentsOf: entries, at: 0)
+        }
+    }
+
+    /// The first lane that a simulation makes.
+    private static let pool = 0
+}

@@ -1,0 +1,9 @@
+/// What a stopped thread waits for: it is not picked until the gate is open.
+package protocol Gate: AnyObject, Sendable {
+    /// What it is, for the report: "the lock 'cache'".
+    var title: String { get }
+    /// Whether one thread may pass.
+    ///
+    /// The engine asks before each step, under its lock; the answer changes only by what steps do.
+    var isOpen: Bool { get }
+}

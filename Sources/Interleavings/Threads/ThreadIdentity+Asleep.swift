@@ -1,0 +1,65 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+extension ThreadIdentity {
+    #if os(Linux)
+    /// Whether the thread, which must exist, sleeps in the kernel: it waits for a lock, a semaphore, input or time.
+    var isAsleep: Bool {
+        // "number (name) state …", where the name may hold anything.
+        let text = read("stat")
+        guard let end = text.lastIndex(of: UInt8(ascii: ")")), end + 2 < text.count else { return false }
+        return text[end + 2] == UInt8(ascii: "S")
+    }
+
+    /// The numbers of which one is that of the lock's holder, if the thread sleeps because it waits for a lock.
+    ///
+    /// The kernel knows a lock as a word in memory. In it, or two words after it, is the holder's number. Sources:
+    /// linux/include/uapi/linux/futex.h, `FUTEX_TID_MASK`; glibc/sysdeps/nptl/bits/struct_mutex.h, `__owner`.
+    var possibleHolders: [Int32] {
+        // "number of the system call, its arguments, …", of which the first is the word's address.
+        let call = String(decoding: read("syscall"), as: UTF8.self).split(separator: " ")
+        guard call.count > 1, Self.futexCalls.contains(call[0]) else { return [] }
+        guard let address = Int(call[1].dropFirst(2), radix: 16) else { return [] }
+        // As a file: the word may be gone.
+        let words = Self.read("/proc/self/mem", from: address, count: 12)
+        guard words.count == 12 else { return [] }
+        return [0, 8].map { start in
+            let word = words[start..<start + 4].reversed().reduce(Int32(0)) { $0 << 8 | Int32($1) }
+            return word & 0x3fff_ffff
+        }
+    }
+
+    /// The numbers of `futex` on x86_64 and arm64; each is that of a call without a lock on the other.
+    private static let futexCalls: Set<Substring> = ["202", "98"]
+
+    private func read(_ name: String) -> ArraySlice<UInt8> {
+        systemNumber.map { Self.read("/proc/self/task/\($0)/\(name)", count: 256) } ?? []
+    }
+
+    private static func read(_ path: String, from start: Int = 0, count: Int) -> ArraySlice<UInt8> {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return [] }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: count)
+        let read = unsafe bytes.withUnsafeMutableBytes { unsafe pread(file, $0.baseAddress, $0.count, start) }
+        return bytes.prefix(max(read, 0))
+    }
+
+    /// The system's number for the thread, which stands in the number of the thread's clock.
+    ///
+    /// Source: linux/include/linux/posix-timers.h, `MAKE_THREAD_CPUCLOCK`.
+    var systemNumber: Int32? {
+        var clock = clockid_t()
+        guard unsafe pthread_getcpuclockid(pthread_t(number), &clock) == 0 else { return nil }
+        return ~(clock >> 3)
+    }
+    #else
+    /// Unknown here: a step that takes long counts as asleep.
+    var isAsleep: Bool { true }
+    var possibleHolders: [Int32] { [] }
+    var systemNumber: Int32? { nil }
+    #endif
+}

@@ -1,0 +1,71 @@
+import Interleavings
+import RuntimeDoors
+import TokenServiceConcurrency
+
+/// Stands for every default actor, so that each of its jobs is a step of its own.
+///
+/// To the runtime an executor is an object and a witness table. A hop to a default actor, which has no table, gets the table of
+/// this class, and the object stays the actor. So the runtime goes on to take the actor's code for isolated to it, and its own
+/// functions, such as `withCheckedContinuation`, don't hop away.
+///
+/// `self` is therefore an actor, never an instance of this class: only its address and its type may be used. That is safe since the
+/// class is final and has no properties, and an actor is counted like any object.
+@safe final class ActorExecutor: SerialExecutor {
+    private init() {}
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let address = Self.address(of: self)
+        guard let session = DrivenSession.current ?? Self.session(of: address) else {
+            // It outlived its execution, without the pool that would have kept that.
+            return unsafe doors_enqueue_on_actor(unsafeBitCast(UnownedJob(job), to: UnsafeMutableRawPointer.self), address)
+        }
+        session.engine.enqueue(job, lane: session.lane(of: self), on: self, in: session)
+    }
+
+    /// A block of the main queue runs outside of any task: there the runtime asks the executor.
+    @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
+    func isIsolatingCurrentContext() -> Bool? { self === MainActor.shared ? doors_is_on_main() : nil }
+
+    /// The witness table.
+    static let table = unsafe unsafeBitCast(ActorExecutor().asUnownedSerialExecutor(), to: doors_executor.self).implementation
+
+    /// The executor that stands for an actor, as the runtime passes it.
+    static func words(for actor: some Actor) -> doors_executor {
+        doors_executor(identity: address(of: actor), implementation: table)
+    }
+
+    static func address(of actor: AnyObject) -> UInt {
+        unsafe UInt(bitPattern: Unmanaged.passUnretained(actor).toOpaque())
+    }
+
+    /// A class: in debug builds of Swift 6.3.1 a look-up takes a missing key for a value, if the values are structs that hold a weak
+    /// reference and an `ObjectIdentifier`, and a program of nine lines crashes.
+    private final class Owner: Sendable {
+        weak let session: DrivenSession?
+        let identity: ObjectIdentifier
+
+        init(_ session: DrivenSession) {
+            self.session = session
+            identity = ObjectIdentifier(session)
+        }
+    }
+
+    /// The execution of each actor, for jobs that come from threads outside.
+    private static let owners = Lock<[UInt: Owner]>([:])
+
+    /// How many actors are known.
+    static var known: Int { owners.withLock { $0.count } }
+
+    private static func session(of actor: UInt) -> DrivenSession? { owners.withLock { $0[actor]?.session } }
+
+    static func remember(_ actor: UInt, in session: DrivenSession) {
+        owners.withLock { $0[actor] = Owner(session) }
+    }
+
+    /// Forgets the actors of an execution that ends, but not one whose place in memory another execution's actor has by now.
+    static func forget(_ actors: [UInt], of session: ObjectIdentifier) {
+        owners.withLock { owners in
+            for actor in actors where owners[actor]?.identity == session { owners[actor] = nil }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import RuntimeDoors
+
+#if os(Linux) && canImport(Runtime)
+import Runtime
+#endif
+
+/// Names the function that leaves a simulation, for reports.
+enum CallSite {
+    /// The innermost Swift function outside the explorer and the standard library, such as `closure #1 in Cache.load()`.
+    ///
+    /// Takes down the calls at once, and names the function when it is asked; `nil` where none can be named, as in a program that
+    /// was stripped.
+    static func capture() -> (@Sendable () -> String?)? {
+        var calls = [UInt](repeating: 0, count: 64)
+        let count = unsafe calls.withUnsafeMutableBufferPointer { calls in
+            unsafe calls.baseAddress.map { unsafe doors_calls($0, Int32(calls.count)) } ?? 0
+        }
+        guard count > 0 else { return nil }
+        return { [calls] in calls.prefix(Int(count)).lazy.compactMap(name).first }
+    }
+
+    private static func name(of call: UInt) -> String? {
+        guard let text = unsafe doors_caller_name(call) else { return nil }
+        let name = unsafe String(cString: text)
+        guard name.hasPrefix("$s"), !others.contains(where: name.hasPrefix) else { return nil }
+        #if os(Linux) && canImport(Runtime)
+        let symbol = SymbolicatedBacktrace.Symbol(imageIndex: 0, imageName: "", rawName: name, offset: 0, sourceLocation: nil)
+        return symbol.isSwiftThunk || symbol.isSystemFunction ? nil : symbol.name
+        #else
+        return name
+        #endif
+    }
+
+    /// How the names of functions begin that aren't the program's: a module's name follows its length, and `$sS` is a standard type.
+    private static let others = [
+        "$s13Interleavings", "$s23InterleavingsEverything", "$s23TokenServiceConcurrency", "$ss", "$sS", "$s8Dispatch",
+        "$s10Foundation",
+    ]
+}

@@ -1,0 +1,72 @@
+import Dispatch
+import Interleavings
+import RuntimeDoors
+import Synchronization
+
+extension DoorCheck {
+    /// What a shut door for queues shows, in this order.
+    ///
+    /// None waits without end where a door is shut, nor uses the main queue's own thread.
+    static let trialsOfQueues: [(sign: String, Trial)] = [
+        (
+            "a queue's block isn't driven",
+            { simulation in
+                let place = await withCheckedContinuation { waiting in
+                    DispatchQueue(label: "check").asyncAfter(deadline: .now() + 1) {
+                        waiting.resume(returning: unsafe String(cString: doors_current_label()))
+                    }
+                }
+                try simulation.require(place == "check", "it ran in '\(place)'")
+                try simulation.require(simulation.clock.now.offset == .seconds(1), "it ran at \(simulation.clock.now)")
+            }
+        ),
+        (
+            "sync isn't driven",
+            { simulation in
+                let queue = DispatchQueue(label: "check")
+                let isFirst = Atomic(false)
+                queue.async { isFirst.store(true, ordering: .relaxed) }
+                try simulation.require(queue.sync { isFirst.load(ordering: .relaxed) }, "it overtook a block")
+            }
+        ),
+        (
+            "a group isn't driven",
+            { simulation in
+                let group = DispatchGroup()
+                let isInStep = Atomic(false)
+                DispatchQueue.global().async(group: group) {
+                    isInStep.store(DrivenSession.current != nil, ordering: .relaxed)
+                }
+                try simulation.require(group.wait(timeout: .now() + .milliseconds(50)) == .success, "a block didn't leave it")
+                try simulation.require(isInStep.load(ordering: .relaxed), "its block ran elsewhere")
+            }
+        ),
+        (
+            "a semaphore isn't driven",
+            { simulation in
+                let semaphore = DispatchSemaphore(value: 0)
+                DispatchQueue.global().async { semaphore.signal() }
+                let result = semaphore.wait(timeout: .now() + .milliseconds(50))
+                try simulation.require(result == .success, "a signal didn't come")
+            }
+        ),
+        (
+            "a work item isn't driven",
+            { simulation in
+                let item = DispatchWorkItem {}
+                DispatchQueue.global().async(execute: item)
+                let result = item.wait(timeout: .now() + .milliseconds(50))
+                try simulation.require(result == .success, "it didn't end")
+            }
+        ),
+        (
+            "the main queue isn't driven",
+            { simulation in
+                let label = await withCheckedContinuation { waiting in
+                    DispatchQueue.main.async { waiting.resume(returning: unsafe String(cString: doors_current_label())) }
+                }
+                try simulation.require(label == DispatchQueue.main.label, "its label is '\(label)'")
+            }
+        ),
+    ]
+}

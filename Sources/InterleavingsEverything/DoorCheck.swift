@@ -1,0 +1,102 @@
+import Dispatch
+import Interleavings
+import RuntimeDoors
+
+/// Tries each door once, before the first schedule.
+///
+/// A shut door is named, and nothing is explored through half of them.
+enum DoorCheck {
+    static let ofAll = Result { try check(.all) }
+    static let ofAllAndQueues = Result { try check(.allAndQueues) }
+    static let ofActors = Result { try check(.actors) }
+
+    /// Throws an `ExplorationProblem` that names the first door that is shut.
+    static func check(_ doors: Doors) throws {
+        let drivesQueues = ProgramDoors(doors).lettingThreadsWait
+        if let missing = ProgramDoors.missing ?? (drivesQueues ? ProgramDoors.missingForQueues : nil) {
+            throw shut("this program lacks \(missing)")
+        }
+        let others = doors == .actors ? [] : drivesQueues ? trials + trialsOfQueues : trials
+        for (sign, scenario) in trialsOfActors + others {
+            do {
+                try Driving.everything(through: ProgramDoors(doors)).attempt(scenario)
+            } catch let failure as ScheduleFailure {
+                let reason = (failure.underlying as? ExplorationProblem)?.code.description ?? "\(failure.underlying)"
+                throw shut("\(sign) (\(reason))")
+            }
+        }
+        if doors != .actors { try checkWaysOut(doors) }
+    }
+
+    /// A step that leaves must be noticed.
+    private static func checkWaysOut(_ doors: Doors) throws {
+        // The real one: inside, its name stands for the simulation's.
+        let pool = globalConcurrentExecutor
+        let ways: [Trial] = [
+            { _ in Task(executorPreference: pool) {} }, { _ in DispatchSource.makeUserDataAddSource().activate() },
+        ]
+        for leave in ways {
+            do {
+                try Driving.everything(through: ProgramDoors(doors)).attempt { simulation in
+                    try await leave(simulation)
+                    await Task.yield()
+                }
+            } catch let failure as ScheduleFailure {
+                if (failure.underlying as? ExplorationProblem)?.code == .escape { continue }
+            }
+            throw shut("a way out isn't noticed")
+        }
+    }
+
+    static func shut(_ detail: String) -> ExplorationProblem { ExplorationProblem(.shutDoor, detail: detail) }
+
+    typealias Trial = @Sendable (Simulation) async throws -> Void
+
+    /// What a shut door of default actors shows.
+    private static let trialsOfActors: [(sign: String, Trial)] = [
+        ("a call of a default actor is not a step", { try await $0.require(Probe().isInLane, "it ran elsewhere") }),
+        ("the runtime leaves an actor", { try await $0.require(Probe().staysInLane(), "it went elsewhere") }),
+    ]
+
+    /// What another shut door shows, in this order: each trial needs only the doors of those before it.
+    private static let trials: [(sign: String, Trial)] = [
+        ("a task isn't driven", { _ in await Task.detached { await Task.yield() }.value }),
+        ("the default pool isn't driven", { _ in await Task(executorPreference: globalConcurrentExecutor) {}.value }),
+        ("the main actor isn't driven", { try await $0.require(isMainInLane(), "it ran elsewhere") }),
+        (
+            "clocks show real time",
+            { simulation in
+                let start = (ContinuousClock.now, SuspendingClock.now)
+                try await simulation.clock.sleep(until: simulation.clock.now.advanced(by: .seconds(5)))
+                let (one, two) = (start.0.duration(to: .now), start.1.duration(to: .now))
+                try simulation.require(one == .seconds(5) && two == .seconds(5), "five seconds were \(one) and \(two)")
+            }
+        ),
+        (
+            "a sleep isn't driven",
+            { simulation in
+                try await Task.sleep(for: .milliseconds(1))
+                try await Probe().sleep()
+                try simulation.require(simulation.clock.now.offset == .milliseconds(2), "it took \(simulation.clock.now)")
+            }
+        ),
+    ]
+
+    @MainActor private static func isMainInLane() -> Bool { isInLane(of: MainActor.shared) }
+
+    private static func isInLane(of actor: some Actor) -> Bool {
+        let (present, lane) = (doors_current_executor(), ActorExecutor.words(for: actor))
+        return present.identity == lane.identity && present.implementation == lane.implementation
+    }
+
+    private actor Probe {
+        var isInLane: Bool { DoorCheck.isInLane(of: self) }
+
+        /// The runtime's own functions hop to the actor, too.
+        func staysInLane() async -> Bool {
+            await withCheckedContinuation { $0.resume(returning: isInLane) }
+        }
+
+        func sleep() async throws { try await Task.sleep(for: .milliseconds(1)) }
+    }
+}

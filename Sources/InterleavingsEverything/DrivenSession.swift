@@ -1,0 +1,133 @@
+import Interleavings
+import RuntimeDoors
+import TokenServiceConcurrency
+
+/// The doors of one execution, with the executor of its pool and the lanes of its actors.
+///
+/// Each task keeps the pool's executor, which keeps the session: whatever a task of the execution does, and however late, finds it
+/// there.
+///
+/// `@unchecked` because of the C struct and the weak reference. `init` writes both, and only the struct's time changes later,
+/// atomically.
+@safe final class DrivenSession: DoorSession, @unchecked Sendable {
+    let engine: any DrivenEngine
+    private let lanes = Lock<[UInt: Int]>([:])
+    /// Its queues.
+    let queues = DrivenQueues()
+    private let session: UnsafeMutablePointer<doors_session>
+    private weak var pool: (any TaskExecutor)?
+
+    private init(_ doors: Doors, _ engine: any DrivenEngine) {
+        self.engine = engine
+        unsafe session = .allocate(capacity: 1)
+        unsafe session.initialize(to: doors_session())
+        unsafe session.pointee.open = doors.rawValue
+        unsafe session.pointee.owner = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    deinit {
+        ActorExecutor.forget(Array(lanes.withLock { $0 }.keys), of: ObjectIdentifier(self))
+        unsafe session.deallocate()
+    }
+
+    /// Opens doors for one execution, and makes the executor of its tasks.
+    static func open(_ doors: Doors, for engine: any DrivenEngine) -> (any TaskExecutor, any DoorSession) {
+        let session = DrivenSession(doors, engine)
+        let lane = engine.addPool()
+        var pool: any TaskExecutor = Pool(session, lane: lane)
+        #if os(Linux) && compiler(>=6.3)
+        if doors.contains(.sleeps) { pool = SleepingPool(session, lane: lane) }
+        #endif
+        session.pool = pool
+        unsafe session.session.pointee.pool = executorWords(pool)
+        if doors.contains(.main) { unsafe session.session.pointee.main = ActorExecutor.words(for: MainActor.shared) }
+        return (pool, session)
+    }
+
+    func step(at now: Duration, _ body: () -> Void) {
+        // Kept for the step: whatever it starts gets this executor. Without tasks there is none, nor anything to drive.
+        guard let pool else { return body() }
+        unsafe doors_set_now(session, Self.nanoseconds(now))
+        let before = unsafe doors_enter(session)
+        defer { _ = unsafe doors_enter(before) }
+        withExtendedLifetime(pool, body)
+    }
+
+    func callSite() -> (@Sendable () -> String?)? { CallSite.capture() }
+
+    var remedy: String? {
+        guard doors.contains(.leaving) else { return nil }
+        return doors.contains(.blocks)
+            ? "Tasks, actors, sleeps and queues are driven here; threads, sources, timers and networks aren't. Give the code stubs."
+            : "Tasks, actors and sleeps are driven here; threads, queues, timers and networks aren't. Give the code stubs of them, "
+                + "or drive the queues, too: '.everythingAndQueues'."
+    }
+
+    private var doors: Doors { unsafe Doors(rawValue: session.pointee.open) }
+
+    func away<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        let before = unsafe doors_enter(nil)
+        defer { _ = unsafe doors_enter(before) }
+        return try body()
+    }
+
+    /// Runs a function of the code in a queue, with the doors open; see `doors_perform`.
+    func perform(
+        in queue: UnsafeMutableRawPointer, isBarrier: Bool, isFree: Bool,
+        _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ context: UnsafeMutableRawPointer?
+    ) {
+        // As for a step: without tasks there is nothing to drive.
+        let pool = pool
+        unsafe doors_perform(pool == nil ? nil : session, queue, isBarrier, isFree, function, context)
+        withExtendedLifetime(pool) {}
+    }
+
+    /// Some 290 years is where the clocks stop.
+    private static func nanoseconds(_ duration: Duration) -> Int64 {
+        let (seconds, attoseconds) = duration.components
+        let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return overflows ? .max - 999_999_999 : whole + attoseconds / 1_000_000_000
+    }
+
+    /// The doors that are open on this thread.
+    static var current: DrivenSession? {
+        unsafe doors_current()?.pointee.owner.map { unsafe at($0) }
+    }
+
+    static func at(_ owner: UnsafeMutableRawPointer) -> DrivenSession {
+        unsafe Unmanaged<DrivenSession>.fromOpaque(owner).takeUnretainedValue()
+    }
+
+    /// Returns the lane of an actor.
+    func lane(of actor: AnyObject) -> Int {
+        let address = ActorExecutor.address(of: actor)
+        return lanes.withLock { lanes in
+            if let lane = lanes[address] { return lane }
+            let lane = engine.addActor(named: String(describing: type(of: actor)))
+            lanes[address] = lane
+            ActorExecutor.remember(address, in: self)
+            return lane
+        }
+    }
+}
+
+/// An executor as the runtime passes it.
+func executorWords(_ executor: any TaskExecutor) -> doors_executor {
+    // As it is: passed to a generic function, an existential would be opened.
+    unsafe unsafeBitCast(executor as any TaskExecutor, to: doors_executor.self)
+}
+
+/// The pool of an execution, where sleeps have no door.
+final class Pool: TaskExecutor {
+    private let session: DrivenSession
+    private let lane: Int
+
+    init(_ session: DrivenSession, lane: Int) {
+        self.session = session
+        self.lane = lane
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        session.engine.enqueue(job, lane: lane, on: self, in: session)
+    }
+}

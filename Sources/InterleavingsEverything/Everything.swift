@@ -1,0 +1,100 @@
+public import Interleavings
+import RuntimeDoors
+
+extension Driving {
+    /// All code: plain tasks, default and global actors, the main actor, and every kind of sleep in virtual time.
+    ///
+    /// Nothing is injected into the code under test. `Date()`, `ContinuousClock.now` and `SuspendingClock.now` show the simulation's
+    /// time inside it. So far this works on Linux, with Swift 6.3. Before the first schedule the explorer checks that it does in the
+    /// running program; otherwise it throws an `ExplorationProblem` with the code `shutDoor`, and runs nothing.
+    ///
+    /// One exploration at a time drives everything in a process; ordinary tests go on beside it. Threads, Dispatch queues and
+    /// networks are not driven: to start a thread or a connection, or to put a block into a queue, is an escape.
+    /// ``everythingAndQueues`` also drives the queues.
+    public static var everything: Driving { .everything(through: ProgramDoors(.all)) }
+
+    /// All code, and the queues of Dispatch: blocks, `sync`, groups, semaphores and work items, in virtual time.
+    ///
+    /// As ``everything``, and each block is a step, which runs in its queue: `dispatchPrecondition`, `getSpecific` and the
+    /// label hold. A thread that calls `sync` or waits for a group, a semaphore or a work item stops there, while others go on. If
+    /// what it waits for never comes, that is a deadlock, and a deadline ends the wait in virtual time. Each step has a thread
+    /// of its own, so schedules are slower than those of ``everything``.
+    ///
+    /// Blocks of the main queue belong to the main actor, but don't run on the main thread. A `DispatchSource`, `DispatchIO`,
+    /// `suspend()` of a queue and an inactive queue are not driven: to make or call one is an escape, and so is a thread.
+    public static var everythingAndQueues: Driving { .everything(through: ProgramDoors(.allAndQueues)) }
+}
+
+/// Some of the doors of this program.
+struct Doors: OptionSet {
+    let rawValue: UInt32
+
+    static let tasks = Doors(rawValue: UInt32(doors_tasks))
+    static let hops = Doors(rawValue: UInt32(doors_hops))
+    static let main = Doors(rawValue: UInt32(doors_main))
+    static let time = Doors(rawValue: UInt32(doors_time))
+    static let leaving = Doors(rawValue: UInt32(doors_leaving))
+    static let pool = Doors(rawValue: UInt32(doors_pool))
+    /// Sleeps come by the executor of their task.
+    static let sleeps = Doors(rawValue: 1 << 31)
+
+    static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps]
+    /// Those that make each call of a default actor a step of its own.
+    static let actors: Doors = .hops
+
+    static let blocks = Doors(rawValue: UInt32(doors_blocks))
+    static let sync = Doors(rawValue: UInt32(doors_sync))
+    static let groups = Doors(rawValue: UInt32(doors_groups))
+    static let semaphores = Doors(rawValue: UInt32(doors_semaphores))
+    static let items = Doors(rawValue: UInt32(doors_items))
+    /// What the main queue says of itself.
+    static let place = Doors(rawValue: UInt32(doors_place))
+
+    static let queues: Doors = [.blocks, .sync, .groups, .semaphores, .items, .place]
+    static let allAndQueues = all.union(queues)
+}
+
+/// The doors of this program.
+///
+/// `Driving.linked` finds it by its name.
+struct ProgramDoors: LinkedDoors {
+    private let doors: Doors
+
+    init(_ doors: Doors) {
+        self.doors = doors
+    }
+
+    static var forActors: (any RuntimeDoors)? {
+        #if os(Linux)
+        ProgramDoors(.actors)
+        #else
+        nil
+        #endif
+    }
+
+    var name: String { lettingThreadsWait ? "everythingAndQueues" : "everything" }
+
+    var lettingThreadsWait: Bool { !doors.isDisjoint(with: .queues) }
+
+    func check() throws {
+        try (doors == .actors ? DoorCheck.ofActors : lettingThreadsWait ? DoorCheck.ofAllAndQueues : DoorCheck.ofAll).get()
+    }
+
+    func open(for engine: any DrivenEngine) -> (any TaskExecutor, any DoorSession) {
+        DrivenSession.open(doors, for: engine)
+    }
+
+    /// What the program lacks; `nil`: nothing.
+    ///
+    /// The first use puts the hooks in place.
+    static let missing: String? = {
+        let callbacks = unsafe doors_callbacks(
+            actors: ActorExecutor.table,
+            leave: { owner, deed in unsafe DrivenSession.at(owner).engine.noteLeaving(String(cString: deed)) },
+            global: executorWords(globalConcurrentExecutor).identity)
+        return unsafe doors_install(callbacks).map { unsafe String(cString: $0) }
+    }()
+
+    /// What the program lacks for queues; `nil`: nothing.
+    static let missingForQueues: String? = unsafe doors_install_queues(DrivenQueues.callbacks).map { unsafe String(cString: $0) }
+}

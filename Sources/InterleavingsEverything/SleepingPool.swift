@@ -1,0 +1,36 @@
+#if os(Linux) && compiler(>=6.3)
+@_spi(ExperimentalScheduling) import _Concurrency
+import Interleavings
+
+/// The pool of an execution: a task that sleeps, sleeps here.
+///
+/// Since swiftlang/swift#80266 the runtime asks the executor of a task to end its sleep, if it is a `SchedulingExecutor`. All
+/// sleeps come here, also those inside actors, since their tasks have this executor too. SE-0505 proposes the protocol. Where it is
+/// not to be had, the check finds that sleeps aren't driven.
+final class SleepingPool: TaskExecutor, SchedulingExecutor {
+    private let session: DrivenSession
+    private let lane: Int
+
+    init(_ session: DrivenSession, lane: Int) {
+        self.session = session
+        self.lane = lane
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        session.engine.enqueue(job, lane: lane, on: self, in: session)
+    }
+
+    func enqueue<C: Clock>(_ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C) {
+        sleep(job, clock.now.duration(to: instant))
+    }
+
+    func enqueue<C: Clock>(_ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C) {
+        sleep(job, delay)
+    }
+
+    /// A clock with durations of its own isn't the runtime's, and ends its sleeps itself.
+    private func sleep(_ job: consuming ExecutorJob, _ delay: some DurationProtocol) {
+        session.engine.sleep(job, for: delay as? Duration ?? .zero)
+    }
+}
+#endif

@@ -1,0 +1,71 @@
+#define _GNU_SOURCE
+#include "RuntimeDoors.h"
+
+// The calls of a thread, and the names of the program's functions. They are read from the program's file, since the images in memory
+// may go while they are read.
+
+#if defined(__linux__) && defined(__GLIBC__)
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Written once; the file stays mapped. A program that runs can't be written to.
+static struct {
+    const ElfW(Sym) *symbols;
+    const char *names;
+    size_t count;
+    uintptr_t base;
+} program;
+
+static int note_base(struct dl_phdr_info *info, size_t size, void *base) {
+    *(uintptr_t *)base = info->dlpi_addr;
+    return 1;  // the program comes first
+}
+
+static void read_symbols(const char *start) {
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
+    const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(start + header->e_shoff);
+    for (int index = 0; index < header->e_shnum; index++) {
+        if (sections[index].sh_type != SHT_SYMTAB) continue;
+        program.symbols = (const ElfW(Sym) *)(start + sections[index].sh_offset);
+        program.names = start + sections[sections[index].sh_link].sh_offset;
+        program.count = sections[index].sh_size / sizeof *program.symbols;
+    }
+}
+
+static void read_program(void) {
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    struct stat status;
+    void *start = fstat(file, &status) == 0 ? mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    close(file);
+    if (start == MAP_FAILED) return;
+    dl_iterate_phdr(note_base, &program.base);
+    read_symbols(start);
+}
+
+int doors_calls(uintptr_t *calls, int most) { return backtrace((void **)calls, most); }
+
+const char *doors_caller_name(uintptr_t call) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_program);
+    uintptr_t address = call - 1 - program.base;
+    for (size_t index = 0; index < program.count; index++) {
+        const ElfW(Sym) *symbol = program.symbols + index;
+        bool is_function = (symbol->st_info & 0xf) == STT_FUNC;
+        if (is_function && address - symbol->st_value < symbol->st_size) return program.names + symbol->st_name;
+    }
+    return NULL;
+}
+
+#else
+
+int doors_calls(uintptr_t *calls, int most) { return 0; }
+const char *doors_caller_name(uintptr_t call) { return NULL; }
+
+#endif

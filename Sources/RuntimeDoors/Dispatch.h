@@ -1,0 +1,115 @@
+#pragma once
+
+// What the files with doors for queues share.
+
+#include "QueueDoors.h"
+
+#ifdef __linux__
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+typedef void (^block)(void);
+typedef void (^indexed_block)(size_t);
+typedef void *object;
+
+extern void *_Block_copy(const void *);
+extern void _Block_release(const void *);
+
+// A function of Dispatch, found when the program starts, so that no step waits for the loader's lock; or at its first call, which may
+// come before that.
+#define FOUND(result, name, look_up, ...)                                                \
+    typedef result name##_function(__VA_ARGS__);                                         \
+    static name##_function *real_##name(void) {                                          \
+        static _Atomic(name##_function *) known;                                         \
+        name##_function *found = atomic_load_explicit(&known, memory_order_relaxed);     \
+        if (!found) {                                                                    \
+            found = (name##_function *)(look_up);                                        \
+            atomic_store_explicit(&known, found, memory_order_relaxed);                  \
+        }                                                                                \
+        return found;                                                                    \
+    }                                                                                    \
+    __attribute__((constructor)) static void find_##name(void) { real_##name(); }
+
+// A function of Dispatch that is only called.
+#define USE(result, name, ...) FOUND(result, name, dlsym(RTLD_DEFAULT, #name), __VA_ARGS__)
+
+// A function of Dispatch that is replaced here. A sanitizer has a definition of its own, which must be called instead of that of
+// Dispatch: it would not know what happens before what.
+#define REPLACE(result, name, ...)                                                                       \
+    extern result __interceptor_##name(__VA_ARGS__) __attribute__((weak));                               \
+    FOUND(result, name, __interceptor_##name ? (void *)__interceptor_##name : dlsym(RTLD_NEXT, #name), __VA_ARGS__) \
+    result name(__VA_ARGS__)
+
+// Written once before a session has doors for queues; a session is handed to other threads only after that.
+typedef struct {
+    doors_queue_callbacks callbacks;
+    object main_queue;
+    void *item_invocation;
+} doors_shared;
+extern doors_shared doors_queues;
+
+// Dispatch calls its own functions by their names, too, such as to wake a thread of its pool. That is no step of the code, and
+// whether it comes depends on real threads. (At a function's end the call is a jump, and looks like one of the code; it always comes.)
+extern uintptr_t doors_dispatch_start, doors_dispatch_end;
+
+// Always inlined, so that the address is that to which the replaced function returns.
+#define IN_CALLER static inline __attribute__((always_inline))
+
+IN_CALLER bool is_for_dispatch(void) {
+    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+    return caller >= doors_dispatch_start && caller < doors_dispatch_end;
+}
+
+IN_CALLER doors_session *with(uint32_t door) {
+    if (is_for_dispatch()) return NULL;
+    doors_session *session = doors_current();
+    return session && (session->open & door) ? session : NULL;
+}
+
+// The session that drives blocks; where tasks are driven and queues aren't, reports the block.
+IN_CALLER doors_session *driving(uint32_t door) {
+    doors_session *session = with(door);
+    if (!session && with(doors_leaving)) doors_leave("put a block into a queue, which isn't driven");
+    return session;
+}
+
+// Asks the simulation, with the doors shut.
+#define ASK(session, call)                              \
+    do {                                                \
+        doors_session *before = doors_enter(NULL);      \
+        doors_queues.callbacks.call;                                 \
+        doors_enter(before);                            \
+    } while (0)
+
+static inline bool is_main(object queue) { return queue == doors_queues.main_queue; }
+
+// Where a thread is, among queues that the simulation has entered.
+typedef struct {
+    object innermost;
+    bool is_in_main, is_out_of_turn;
+} doors_thread_place;
+extern _Thread_local doors_thread_place doors_where;
+
+static inline void stop(doors_session *session) { ASK(session, stop(session->owner)); }
+
+/// Puts a block or a function into a queue, after a stop.
+void doors_enqueue(doors_session *, object queue, bool is_barrier, int64_t delay, doors_work *);
+doors_work *doors_make_work(doors_function, void *context, block);
+/// Makes work a member of a group, which it leaves when it is freed.
+doors_work *doors_in_group(object group, doors_work *);
+/// Lets work keep an item.
+void doors_keep(doors_work *, void *item);
+/// The function that a block runs; all work items have the same one.
+void *doors_invocation(const void *block);
+void doors_learn_items(void);
+/// Tells the simulation that a count may have changed.
+void doors_changed(doors_wait, object);
+/// Nanoseconds from the step's present to a time of Dispatch; -1: never.
+int64_t doors_duration(uint64_t time);
+/// Enters a group without a stop.
+void doors_enter_group(object group);
+void dispatch_group_leave(object group);
+
+#endif

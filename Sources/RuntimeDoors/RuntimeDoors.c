@@ -1,0 +1,233 @@
+#define _GNU_SOURCE
+#include "RuntimeDoors.h"
+
+#ifdef __linux__
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <time.h>
+
+#define SWIFT __attribute__((swiftcall))
+#define ASYNC __attribute__((swiftasynccall))
+#define CONTEXT __attribute__((swift_async_context))
+
+static _Thread_local doors_session *current;
+// Written once before a session exists; a session is handed to other threads only after that.
+static doors_callbacks callbacks;
+
+static doors_session *with(uint32_t door) {
+    doors_session *session = current;
+    return session && (session->open & door) ? session : NULL;
+}
+
+doors_session *doors_current(void) { return current; }
+
+doors_session *doors_enter(doors_session *session) {
+    doors_session *before = current;
+    current = session;
+    return before;
+}
+
+doors_session *doors_leave(const char *deed) {
+    doors_session *session = with(doors_leaving);
+    if (session) {
+        doors_enter(NULL);  // a report is the simulation's own work
+        callbacks.leave(session->owner, deed);
+        doors_enter(session);
+    }
+    return session;
+}
+
+// New tasks. Source of the records: swift/include/swift/ABI/TaskOptions.h and MetadataValues.h, `enum class TaskOptionRecordKind`.
+
+enum {
+    kind_mask = 0xff,
+    kind_initial_executor = 0,
+    kind_group = 1,
+    kind_async_let = 2,
+    kind_async_let_with_buffer = 3,
+    kind_preference = 5,
+    kind_owned_preference = 6,
+    kind_inline = 0xff,
+};
+
+typedef struct option {
+    size_t flags;
+    struct option *parent;
+    doors_executor executor;
+} option;
+
+typedef struct {
+    void *task, *context;
+} created;
+
+typedef SWIFT created create_function(size_t, option *, void *, void *, void *);
+static create_function *real_create;
+
+extern void *swift_retain(void *);
+
+// The task releases it.
+static doors_executor retained(doors_executor executor) {
+    swift_retain((void *)executor.identity);
+    return executor;
+}
+
+SWIFT created swift_task_create(size_t flags, option *options, void *type, void *entry, void *context) {
+    doors_session *session = current;
+    if (!session) return real_create(flags, options, type, entry, context);
+    bool is_driven = session->open & doors_tasks, has_executor = false;
+    option *preference = NULL;
+    for (option *each = options; each; each = each->parent) {
+        switch (each->flags & kind_mask) {
+        case kind_initial_executor:
+            if ((session->open & doors_hops) && each->executor.identity && !each->executor.implementation) {
+                each->executor.implementation = callbacks.actors;
+                is_driven = true;
+            }
+            break;
+        case kind_group: case kind_async_let: case kind_async_let_with_buffer: case kind_inline:
+            has_executor = true;  // a child has its parent's
+            break;
+        case kind_preference: case kind_owned_preference:
+            preference = each;
+            if (each->executor.identity == callbacks.global) doors_leave("started a task on the global executor");
+            break;
+        }
+    }
+    if (preference && !has_executor && is_driven && !preference->executor.identity) {  // `Task.immediate` passes nil for none
+        preference->flags = (preference->flags & ~(size_t)kind_mask) | kind_owned_preference;
+        preference->executor = retained(session->pool);
+    }
+    if (preference || has_executor || !is_driven) return real_create(flags, options, type, entry, context);
+    option pool = {kind_owned_preference, options, retained(session->pool)};
+    return real_create(flags, &pool, type, entry, context);
+}
+
+// The default pool by its name, which a task may prefer to an executor that it came from. The getter's mangled name is part of
+// Swift's stable ABI; it returns an owned `any TaskExecutor`.
+
+typedef SWIFT doors_executor pool_function(void);
+static pool_function *real_pool;
+
+SWIFT doors_executor default_pool(void) __asm__("$ss24globalConcurrentExecutorSch_pvg");
+
+SWIFT doors_executor default_pool(void) {
+    doors_session *session = with(doors_pool);
+    return session ? retained(session->pool) : real_pool();
+}
+
+// Hops. The original is called in tail position: a task that switches leaves no frame behind.
+
+typedef ASYNC void resume_function(CONTEXT void *);
+typedef ASYNC void switch_function(CONTEXT void *, resume_function *, uintptr_t, uintptr_t);
+static switch_function *real_switch;
+
+ASYNC void swift_task_switch(CONTEXT void *context, resume_function *resume, uintptr_t identity, uintptr_t implementation) {
+    doors_session *session = with(doors_hops);
+    if (session && identity && !implementation) implementation = callbacks.actors;
+    __attribute__((musttail)) return real_switch(context, resume, identity, implementation);
+}
+
+// Time. It begins on 2000-01-01, and 100 s after the machine: not at zero, so that code may subtract, but in the past, so that a
+// timer outside that gets such a deadline fires at once, and is noticed.
+
+typedef int clock_function(clockid_t, struct timespec *);
+static clock_function *real_clock;
+
+static bool is_driven(clockid_t clock) {
+    switch (clock) {
+    case CLOCK_REALTIME: case CLOCK_MONOTONIC:
+    case CLOCK_REALTIME_COARSE: case CLOCK_MONOTONIC_COARSE: case CLOCK_MONOTONIC_RAW: case CLOCK_BOOTTIME:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    doors_session *session = with(doors_time);
+    if (!session || !is_driven(clock)) {
+        clock_function *real = real_clock;
+        if (!real) real = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");  // before the constructor
+        return real(clock, time);
+    }
+    int64_t now = atomic_load_explicit(&session->now, memory_order_relaxed);
+    bool is_date = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+    time->tv_sec = (is_date ? 946684800 : 100) + now / 1000000000;
+    time->tv_nsec = now % 1000000000;
+    return 0;
+}
+
+// Hooks of the runtime.
+
+typedef SWIFT doors_executor main_function(void);
+typedef SWIFT doors_executor main_hook(main_function *);
+typedef SWIFT void global_function(void *);
+typedef SWIFT void global_hook(void *, global_function *);
+
+// Atomic: a hook may be called while they are put in place.
+static main_hook **main_slot;
+static _Atomic(main_hook *) other_main;
+static global_hook **global_slot;
+static _Atomic(global_hook *) other_global;
+static main_function *current_executor;
+
+typedef SWIFT void enqueue_function(void *, uintptr_t, uintptr_t);
+static enqueue_function *enqueue;
+
+static SWIFT doors_executor get_main(main_function *original) {
+    doors_session *session = with(doors_main);
+    if (session) return session->main;
+    return other_main ? other_main(original) : original();
+}
+
+static SWIFT void enqueue_global(void *job, global_function *original) {
+    doors_leave("sent a job to the global executor");
+    // The executor uses Dispatch.
+    doors_session *before = doors_enter(NULL);
+    if (other_global) other_global(job, original);
+    else original(job);
+    doors_enter(before);
+}
+
+doors_executor doors_current_executor(void) { return current_executor(); }
+
+void doors_enqueue_on_actor(void *job, uintptr_t actor) { enqueue(job, actor, 0); }
+
+__attribute__((constructor)) static void find(void) {
+    real_clock = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");
+    real_create = (create_function *)dlsym(RTLD_NEXT, "swift_task_create");
+    real_pool = (pool_function *)dlsym(RTLD_NEXT, "$ss24globalConcurrentExecutorSch_pvg");
+    real_switch = (switch_function *)dlsym(RTLD_NEXT, "swift_task_switch");
+    current_executor = (main_function *)dlsym(RTLD_DEFAULT, "swift_task_getCurrentExecutor");
+    main_slot = (main_hook **)dlsym(RTLD_DEFAULT, "swift_task_getMainExecutor_hook");
+    enqueue = (enqueue_function *)dlsym(RTLD_DEFAULT, "swift_task_enqueue");
+    global_slot = (global_hook **)dlsym(RTLD_DEFAULT, "swift_task_enqueueGlobal_hook");
+}
+
+const char *doors_install(doors_callbacks given) {
+    if (!real_create) return "swift_task_create";
+    if (!real_pool) return "globalConcurrentExecutor";
+    if (!real_switch) return "swift_task_switch";
+    if (!current_executor) return "swift_task_getCurrentExecutor";
+    if (!main_slot) return "swift_task_getMainExecutor_hook";
+    if (!enqueue) return "swift_task_enqueue";
+    if (!global_slot) return "swift_task_enqueueGlobal_hook";
+    if (doors_missing_exit()) return doors_missing_exit();
+    callbacks = given;
+    if (*main_slot != get_main) other_main = *main_slot, *main_slot = get_main;
+    if (*global_slot != enqueue_global) other_global = *global_slot, *global_slot = enqueue_global;
+    return NULL;
+}
+
+#else
+
+// Not tried anywhere else yet: the doors stay shut and say so.
+const char *doors_install(doors_callbacks given) { return "doors: they are made for Linux so far"; }
+doors_session *doors_enter(doors_session *session) { return NULL; }
+doors_session *doors_current(void) { return NULL; }
+doors_session *doors_leave(const char *deed) { return NULL; }
+doors_executor doors_current_executor(void) { return (doors_executor){0, 0}; }
+void doors_enqueue_on_actor(void *job, uintptr_t actor) {}
+
+#endif

@@ -1,0 +1,30 @@
+package import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Whether the tests do all they can, rather than what fits into half a minute of a debug build.
+///
+/// They do in release builds, which CI tests, and in debug builds with `THOROUGH=1`.
+package let isThorough: Bool = {
+    #if DEBUG
+    ProcessInfo.processInfo.environment["THOROUGH"] != nil
+    #else
+    true
+    #endif
+}()
+
+extension BinaryInteger {
+    /// How many rounds, schedules or seeds a test takes: a few every day, many in a thorough run.
+    package static func everyday(_ few: Self, thorough many: Self) -> Self { isThorough ? many : few }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// For tests that take seconds of computing in a debug build, or wait for seconds: they run in a thorough run only.
+    package static var thorough: Self {
+        .enabled(if: isThorough, "it takes long: it runs in release builds, as CI's do, and with THOROUGH=1")
+    }
+}

@@ -1,0 +1,138 @@
+import AccessTokens
+import Foundation
+import TokenServiceConcurrency
+
+/// Processes that share a grant, the server that they ask, and what is seen of them.
+actor FleetRun {
+    private enum Happening: Sendable {
+        case event(FleetWatch.Event)
+        case kill
+        case over
+    }
+
+    private let options: Options.Fleet
+    private let store: any SharedTokenStore
+    private let server: FleetServer
+    private let owner: TokenService
+    private let happenings: AsyncStream<Happening>
+    private let happen: AsyncStream<Happening>.Continuation
+    private let clock = ContinuousClock()
+    private let print: @Sendable (String) -> Void
+    private var watch = FleetWatch()
+    private var running: [Int32: Process] = [:]
+    private var generator: SplitMix64
+
+    private init(_ options: Options.Fleet, print: @escaping @Sendable (String) -> Void) throws {
+        let (happenings, happen) = AsyncStream.makeStream(of: Happening.self)
+        (self.happenings, self.happen, self.options, self.print) = (happenings, happen, options, print)
+        store = try options.place.store()
+        server = try FleetServer { token, process, answer in
+            happen.yield(.event(.exchanged(token: token, process, answer)))
+        }
+        generator = SplitMix64(seed: UInt64(options.killSeed ?? 0))
+        // Signs in, and never loads.
+        owner = TokenService(
+            policy: FleetGrant.policy, sharedStore: store, sharing: FleetGrant.sharing, loader: NoLoader())
+    }
+
+    /// Runs until the token has been replaced often enough, or the time is up.
+    static func measure(_ options: Options.Fleet, print: @escaping @Sendable (String) -> Void) async throws -> FleetSummary {
+        let run = try FleetRun(options, print: print)
+        do {
+            let summary = try await run.run()
+            await run.end()
+            return summary
+        } catch {
+            await run.end()
+            throw error
+        }
+    }
+
+    private func run() async throws -> FleetSummary {
+        try FleetGrant.requireOwn(try await store.load())
+        let start = clock.now
+        try await signIn()
+        for _ in 0..<options.processes { try launch() }
+        let timers = [
+            Task { [happen, options] in
+                try await Task.sleep(for: .seconds(options.seconds))
+                happen.yield(.over)
+            }
+        ]
+        defer { for timer in timers { timer.cancel() } }
+        planKill()
+        var isEnding = false
+        for await happening in happenings {
+            let time = start.duration(to: clock.now)
+            switch happening {
+            case .over:
+                return FleetSummary(watch, processes: options.processes, expiries: options.expiries, elapsed: time)
+            case .kill: killOne()
+            case .event(let event): try await take(event, at: time)
+            }
+            guard !isEnding, watch.rotations >= options.expiries else { continue }
+            isEnding = true
+            // The others adopt the last token.
+            Task { [happen] in
+                try await Task.sleep(for: .milliseconds(500))
+                happen.yield(.over)
+            }
+        }
+        throw CancellationError()
+    }
+
+    private func take(_ event: FleetWatch.Event, at time: Duration) async throws {
+        let losses = watch.losses.count
+        if let line = watch.note(event, at: time) { print(Follower.line(line, at: time)) }
+        if watch.losses.count > losses { try await signIn() }
+        guard case .ended(let process, let isKilled) = event else { return }
+        running[process] = nil
+        guard isKilled else { throw FleetProblem(process: process) }
+        try launch()
+    }
+
+    /// Begins a session, as a user does.
+    private func signIn() async throws {
+        let change = await owner.replace(with: server.signIn())
+        if let failure = change.storeFailure { throw failure }
+    }
+
+    private func launch() throws {
+        let process = Process(), output = Pipe()
+        guard let program = Bundle.main.executableURL else { throw UsageError("race-lab can't find its own program") }
+        process.executableURL = program
+        process.arguments = [FleetWorker.flag, server.url.absoluteString] + options.place.arguments
+        process.standardOutput = output
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let number = process.processIdentifier
+        running[number] = process
+        happen.yield(.event(.started(number)))
+        let reader = FleetReader(process: process, output: output.fileHandleForReading)
+        Thread.detachNewThread { [happen] in
+            reader.read { happen.yield(.event(.said(number, $0))) }
+            happen.yield(.event(.ended(number, signal: reader.wasKilled)))
+        }
+    }
+
+    /// Between half a second and three.
+    private func planKill() {
+        guard options.killSeed != nil else { return }
+        let pause = Duration.milliseconds(500 + generator.below(2_500))
+        Task { [happen] in
+            try await Task.sleep(for: pause)
+            happen.yield(.kill)
+        }
+    }
+
+    private func killOne() {
+        let processes = running.keys.sorted()
+        if !processes.isEmpty { _ = kill(processes[generator.below(processes.count)], SIGKILL) }
+        planKill()
+    }
+
+    private func end() {
+        happen.finish()
+        for process in running.keys { _ = kill(process, SIGKILL) }
+    }
+}

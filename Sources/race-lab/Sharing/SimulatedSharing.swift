@@ -1,0 +1,59 @@
+import AccessTokens
+import Foundation
+import Interleavings
+import TokenServiceConcurrency
+
+/// The fault that goes with a process's refresh, from its mark to its save.
+final class FaultLine: Sendable {
+    private let fault = Lock(SimulatedProcess.Fault?.none)
+
+    func begin(_ next: SimulatedProcess.Fault?) { fault.withLock { $0 = next } }
+    var current: SimulatedProcess.Fault? { fault.withLock { $0 } }
+}
+
+/// The trial's record, as a process reaches it.
+struct SimulatedStore: SharedTokenStore {
+    let process: SimulatedProcess
+    let trial: SharingTrial
+    let faults: FaultLine
+
+    @concurrent func load() async throws -> SharedRecord? {
+        try await process.access()
+        return await trial.record.load()
+    }
+
+    @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        try await process.access()
+        let swap = await trial.record.swap(bytes, ifAt: revision)
+        if case .done = swap, String(decoding: bytes, as: UTF8.self).contains(#""mark""#) {
+            faults.begin(trial.nextFault())
+            try await process.meet(faults.current, at: .beforeRequest)
+        }
+        return swap
+    }
+
+    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+        let end = process.simulation.clock.now.advanced(by: limit)
+        while process.simulation.clock.now < end {
+            try await process.sleep(.seconds(1))
+            if try await load()?.revision != revision { return }
+        }
+    }
+}
+
+/// The trial's server, as a process reaches it.
+struct SimulatedLoader: TokenLoader {
+    let process: SimulatedProcess
+    let trial: SharingTrial
+    let faults: FaultLine
+
+    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+        let fault = faults.current
+        faults.begin(nil)
+        let next = try await trial.exchange(
+            previous?.refreshToken.flatMap { FleetGrant.number(ofRefresh: $0) } ?? 0, by: process, fault)
+        try await process.meet(fault, at: .beforeSave)
+        guard let next else { throw SharingTrial.Refused() }
+        return trial.token(next.number)
+    }
+}

@@ -1,0 +1,83 @@
+import AccessTokens
+import AccessTokensTesting
+import DataLoading
+import Foundation
+import Testing
+
+// The Swift blocks of `ManyKeys`, as they stand there, run.
+
+private func fetchToken(for tenant: String) async throws -> AccessToken { AccessToken(tenant) }
+
+private actor Tenants {
+    private var services: [String: TokenService] = [:]
+
+    func service(for tenant: String) -> TokenService {
+        let service = services[tenant] ?? TokenService { _ in try await fetchToken(for: tenant) }
+        services[tenant] = service  // and nothing ever takes it out
+        return service
+    }
+}
+
+private struct Scope: Hashable {
+    var account: String
+    var name = ""
+}
+
+@Suite struct `The guide to many keys` {
+    private let server = SimulatedAuthorizationServer(
+        clock: ManualClock(), keepsOneTokenValid: false, rotatesRefreshTokens: true)
+
+    @Test func `makes a service for each tenant`() async throws {
+        let tenants = Tenants()
+        #expect(await tenants.service(for: "a") === tenants.service(for: "a"))
+
+        let services = TokenServices<String>(keepingIdle: 500) { tenant, _ in try await fetchToken(for: tenant) }
+        let token = try await services["tenant 7"].retrieveToken()
+        #expect(token.value == "tenant 7")
+    }
+
+    @Test func `finds a stored token, and signs an account out`() async throws {
+        let stores = InMemoryTokenStores<String>()
+        let services = TokenServices<String>(keepingIdle: 0, stores: stores) { _, previous in
+            try await server.loader.loadToken(replacing: previous)
+        }
+        await services["Anna"].replace(with: server.signIn())
+        #expect(services.counts.idle == 0)  // nothing is kept in memory
+        #expect(try await services["Anna"].retrieveToken().value == "access-1")  // found in the store
+
+        let signOut = await services.reset { $0 == "Anna" }
+        #expect(signOut.changes["Anna"]?.discarded.first?.refreshToken == "refresh-1")  // yours to revoke
+        #expect(await stores.storedKeys().isEmpty)
+    }
+
+    @Test func `shares each account's grant among processes`() async throws {
+        let shared = InMemorySharedTokenStores<String>()
+        let web = TokenServices(sharedStores: shared, loader: { _ in server.loader })
+        let worker = TokenServices(sharedStores: shared, loader: { _ in server.loader })
+        await web["Anna"].replace(with: server.signIn())
+        #expect(try await worker["Anna"].retrieveToken().value == "access-1")  // one sign-in for both
+    }
+
+    @Test func `binds an account's tokens, and each origin's, to requests`() throws {
+        let services = TokenServices<String> { tenant, _ in try await fetchToken(for: tenant) }
+        let urls = try ["api", "mail", "files"].map { try #require(URL(string: "https://\($0).example.com")) }
+        let (apiURL, mailURL, filesURL) = (urls[0], urls[1], urls[2])
+        let factory = DataLoaderFactory(tokens: try OriginTokens(services["Anna"], for: [apiURL]))
+        #expect("\(factory)".contains("api.example.com"))
+
+        let tokens = try OriginTokens(services, keys: [mailURL: "mail", filesURL: "files"])
+        let loader = DataLoaderFactory(tokens: tokens).makeLoader()
+        #expect("\(tokens)".contains("files.example.com") && "\(loader)".contains("DataLoader"))
+    }
+
+    @Test func `lets scopes with one refresh token load one after the other`() async throws {
+        let services = TokenServices<Scope>(grant: { Scope(account: $0.account) }) { _, previous in
+            try await server.loader.loadToken(replacing: previous)
+        }
+        await services[Scope(account: "Ben", name: "mail")].replace(with: server.signIn())
+        async let mail = services[Scope(account: "Ben", name: "calendar")].retrieveToken()
+        async let files = services[Scope(account: "Ben", name: "files")].retrieveToken()
+        _ = try await (mail, files)
+        #expect(server.reuseDetected == 0)  // one after the other
+    }
+}

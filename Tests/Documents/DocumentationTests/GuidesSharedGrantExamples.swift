@@ -1,0 +1,65 @@
+import AccessTokens
+import AccessTokensFiles
+import AccessTokensTesting
+import Foundation
+import Testing
+
+// The Swift blocks of `SeveralProcesses`, as they stand there, run.
+
+private struct RecordVault {
+    func seal(_ record: Data) throws -> Data { Data(record.reversed()) }
+    func open(_ bytes: Data) throws -> Data { Data(bytes.reversed()) }
+}
+
+@Suite struct `The guide to several processes` {
+    private let server = SimulatedAuthorizationServer(
+        clock: ManualClock(), keepsOneTokenValid: false, rotatesRefreshTokens: true)
+
+    @Test func `shows the way that loses the session`() async throws {
+        let store = InMemoryTokenStore(StoredToken(expired(), received: Date()))
+        let app = TokenService(store: store, loader: server.loader)
+        let tool = TokenService(store: store, loader: server.loader)
+        _ = app
+        _ = tool
+        // Both have read the same refresh token before either has saved.
+        let grant = try #require(store.contents).token
+        _ = try await server.loader.loadToken(replacing: grant)
+        await #expect(throws: ScriptedFailure.grantRefused) { try await server.loader.loadToken(replacing: grant) }
+        #expect(server.reuseDetected == 1)
+    }
+
+    private func expired() -> AccessToken {
+        AccessToken("old", lifetime: .zero, refreshToken: server.signIn().refreshToken)
+    }
+
+    @Test func `shares a grant in a file`() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "grant-\(UUID().uuidString).json").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let store = SharedFileTokenStore(path: path)
+        let tokens = TokenService(sharedStore: store, loader: server.loader)
+        await tokens.replace(with: server.signIn())
+        // A busy machine may take longer than a sign-in waits for its store; the other service has no limit.
+        while try await store.load() == nil { await tokens.replace(with: server.signIn()) }
+        let other = TokenService(
+            sharedStore: SharedFileTokenStore(path: path), environment: .init(clock: ManualClock()), loader: server.loader)
+        #expect(try await other.retrieveToken() == tokens.retrieveToken())
+        #expect(server.loadsStarted == 0)
+    }
+
+    @Test func `looks for a sign-out elsewhere`() async throws {
+        let store = InMemorySharedTokenStore()
+        let checked = TokenService(sharedStore: store, sharing: TokenSharing(checkEvery: .seconds(30)), loader: server.loader)
+        await checked.replace(with: server.signIn())
+        #expect(try await checked.retrieveToken().value == "access-1")
+    }
+
+    @Test func `seals the record`() async throws {
+        let vault = RecordVault()
+        var sharing = TokenSharing()
+        sharing.seal = { record in try vault.seal(record) }
+        sharing.open = { bytes in try vault.open(bytes) }
+        let sealed = TokenService(sharedStore: InMemorySharedTokenStore(), sharing: sharing, loader: server.loader)
+        await sealed.replace(with: server.signIn())
+        #expect(try await sealed.retrieveToken().value == "access-1")
+    }
+}

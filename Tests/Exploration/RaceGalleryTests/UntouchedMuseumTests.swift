@@ -1,0 +1,51 @@
+import Foundation
+import Interleavings
+import InterleavingsEverything
+import RaceGallery
+import TestBudgets
+import Testing
+
+/// The museum's services once more, as a program has them: each takes nothing from the simulation.
+@Suite struct `The museum, untouched` {
+    static let exhibits = Exhibit.all.filter { Untouched($0).driving != nil }
+
+    @Test(arguments: exhibits)
+    func `an exhibit's broken service breaks its promise without a seam, and its schedule replays`(
+        _ exhibit: Exhibit
+    ) async throws {
+        let promise = try #require(`The museum`.promises[exhibit.number])
+        let driving = try #require(Untouched(exhibit).driving)
+        func failure(under strategy: Strategy) async throws -> ScheduleFailure {
+            try await #require(throws: ScheduleFailure.self) {
+                try await explore(
+                    strategy, time: exhibit.time, granularity: exhibit.granularity, driving: driving, exhibit.broken)
+            }
+        }
+        let first = try await failure(under: exhibit.strategy)
+        let again = try await failure(under: .replay(first.schedule))
+        for failure in [first, again] {
+            let problem = try #require(failure.underlying as? ExplorationProblem)
+            #expect(problem.code == (`The museum`.deadlocks.contains(exhibit.number) ? .deadlock : .requirement))
+            #expect(problem.description.contains(promise), "\(problem)")
+        }
+        #expect(first.trace == again.trace)
+    }
+
+    @Test(arguments: exhibits)
+    func `a TokenService with its default environment keeps an exhibit's promise`(_ exhibit: Exhibit) async throws {
+        let driving = try #require(Untouched(exhibit).driving)
+        for strategy in [Strategy.mixed(schedules: .everyday(50, thorough: 400)), .exhaustive(preemptions: 1, limit: 100)] {
+            try await explore(
+                strategy, time: exhibit.time, granularity: exhibit.granularity, driving: driving, exhibit.mended)
+        }
+    }
+
+    @Test func `Docs/Untouched.md says of each exhibit what becomes of it`() throws {
+        let page = try String(contentsOf: Untouched.page, encoding: .utf8)
+        for exhibit in Exhibit.all {
+            let line = "| \(exhibit.number) | \(exhibit.lesson) | \(Untouched(exhibit).text) |"
+            #expect(page.contains(line), "\(line)")
+        }
+        #expect(page.contains("finds \(Self.exhibits.count) of the museum's \(Exhibit.all.count) bugs"))
+    }
+}

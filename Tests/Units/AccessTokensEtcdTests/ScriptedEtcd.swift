@@ -1,0 +1,95 @@
+import AccessTokens
+import AccessTokensEtcd
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+/// A transport without a network: it keeps what was sent and answers what it was told.
+final class ScriptedEtcd: EtcdTransport {
+    private let sent = Lock<[EtcdRequest]>([])
+    private let answer: @Sendable (EtcdRequest) throws -> EtcdResponse
+
+    init(by answer: @escaping @Sendable (EtcdRequest) throws -> EtcdResponse) {
+        self.answer = answer
+    }
+
+    /// Answers one request after the other; the last answer is repeated.
+    convenience init(_ answers: @Sendable () throws -> EtcdResponse...) {
+        let next = Lock(0)
+        self.init(by: { _ in
+            let index = next.withLock { next in
+                defer { next += 1 }
+                return min(next, answers.count - 1)
+            }
+            return try answers[index]()
+        })
+    }
+
+    /// Everything that was sent, in order.
+    var requests: [EtcdRequest] { sent.withLock { $0 } }
+
+    /// The paths of what was sent, each with its host.
+    var log: [String] { requests.map { "\($0.url.host ?? "")\($0.url.path)" } }
+
+    @concurrent func send(_ request: EtcdRequest) async throws -> EtcdResponse {
+        sent.withLock { $0.append(request) }
+        return try answer(request)
+    }
+}
+
+extension EtcdResponse {
+    init(_ status: Int, _ body: String) {
+        self.init(status: status, body: Data(body.utf8))
+    }
+
+    init(_ body: String) {
+        self.init(200, body)
+    }
+
+    /// An answer as etcd 3.4.23 wrote it to a read of the key `k`: the value `v1` at revision 2.
+    static let record = EtcdResponse(
+        #"{"header":{"cluster_id":"3249","member_id":"331","revision":"9","raft_term":"2"},"kvs":[{"key":"aw==","#
+            + #""create_revision":"2","mod_revision":"7","version":"1","value":"djE="}],"count":"1"}"#)
+    static let none = EtcdResponse(#"{"header":{"cluster_id":"3249","member_id":"331","revision":"9","raft_term":"2"}}"#)
+    static let done = EtcdResponse(
+        #"{"header":{"cluster_id":"3249","revision":"10"},"succeeded":true,"responses":[{"response_put":{"header":{"revision":"10"}}}]}"#
+    )
+    static let conflict = EtcdResponse(
+        #"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"},"kvs":[{"key":"aw==","#
+            + #""create_revision":"2","mod_revision":"7","version":"1","value":"djE="}],"count":"1"}}]}"#)
+
+    static func refused(_ status: Int, _ code: Int, _ words: String) -> EtcdResponse {
+        EtcdResponse(status, #"{"error":"etcdserver: \#(words)","message":"etcdserver: \#(words)","code":\#(code)}"#)
+    }
+
+    static func token(_ token: String) -> EtcdResponse { EtcdResponse(#"{"header":{"revision":"5"},"token":"\#(token)"}"#) }
+}
+
+extension EtcdTokenStore {
+    static let password = "pass/word+ \"ü"
+
+    /// A store of the key `k` at so many endpoints.
+    convenience init(
+        _ transport: any EtcdTransport, endpoints: Int = 1, user: EtcdUser? = nil,
+        environment: TokenService.Environment = .init()
+    ) throws {
+        let urls = try (0..<endpoints).map { try #require(URL(string: "https://etcd-\($0).example:2379")) }
+        try self.init(key: "k", endpoints: urls, user: user, transport: transport, environment: environment)
+    }
+}
+
+extension EtcdUser {
+    static let app = EtcdUser(name: "app", password: EtcdTokenStore.password)
+}
+
+/// Returns the error that an operation must end with.
+func failure(_ body: () async throws -> Void) async throws -> EtcdError {
+    try await #require(throws: EtcdError.self) { try await body() }
+}
+
+/// Returns every text that a value has.
+func texts(_ value: Any) -> String {
+    var dumped = ""
+    dump(value, to: &dumped)
+    return "\(value) \(String(reflecting: value)) \(dumped) \(Mirror(reflecting: value).children.map { "\($0)" })"
+}

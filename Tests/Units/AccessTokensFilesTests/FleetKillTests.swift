@@ -1,0 +1,61 @@
+import AccessTokens
+import AccessTokensFiles
+import Foundation
+import Testing
+
+@Suite("Processes that share a grant, killed at any moment", .serialized)
+struct FleetKillTests {
+    @Test func `30: each session that is lost was lost by a process that was killed`() async throws {
+        let place = try Place()
+        let path = place.directory + "/ledger"
+        try Data().write(to: URL(fileURLWithPath: path))
+        var ledger = try Ledger(path: path)
+        let environment = ProcessInfo.processInfo.environment
+        let kills = environment["FLEET_KILLS"].flatMap { Int($0) } ?? 10, start = ContinuousClock.now
+        try signIn(place, path)
+        var workers = try (0..<3).map { _ in try self.start(place, path) }
+        defer { for worker in workers { end(worker) } }
+        for kill in 1...kills {
+            try await Task.sleep(for: .milliseconds(Int.random(in: 10...150)))
+            let index = Int.random(in: 0..<3)
+            ledger.killed.insert(workers[index].processIdentifier)
+            end(workers[index])
+            workers[index] = try self.start(place, path)
+            for problem in try ledger.read() { Issue.record("\(problem)") }
+            if ledger.hasEnded {
+                for worker in workers { end(worker) }
+                ledger.killed.formUnion(workers.map(\.processIdentifier))
+                try signIn(place, path)
+                workers = try (0..<3).map { _ in try self.start(place, path) }
+            }
+            if environment["FLEET_KILLS"] != nil, kill == kills || kill.isMultiple(of: 1_000) {
+                let seconds = start.duration(to: .now).components.seconds
+                try note("\(kill) kills in \(seconds) s: \(ledger.summary)")
+            }
+        }
+        #expect(ledger.rotations > 0, "the processes load")
+    }
+
+    private func note(_ line: String) throws {
+        try FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
+    }
+
+    private func signIn(_ place: Place, _ ledger: String) throws {
+        let process = try start(place, ledger, "sign-in")
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+
+    private func start(_ place: Place, _ ledger: String, _ more: String...) throws -> Process {
+        let process = Process()
+        process.executableURL = try Rotation.program("shared-grant-worker")
+        process.arguments = [place.path, ledger] + more
+        try process.run()
+        return process
+    }
+
+    private func end(_ process: Process) {
+        if process.isRunning { _ = kill(process.processIdentifier, SIGKILL) }
+        process.waitUntilExit()
+    }
+}

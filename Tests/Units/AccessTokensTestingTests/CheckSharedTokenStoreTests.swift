@@ -1,0 +1,104 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import Testing
+
+/// A shared store in memory that makes one mistake.
+private actor MistakenStore: SharedTokenStore {
+    enum Mistake: CaseIterable, Sendable {
+        case none, swapsAnyway, comparesThenWrites, staleLoads, conflictsWithoutRecord, oneRevision, revisionOfLength, losesSwaps,
+            cutsRecords, writesOnConflict, createsAnyway
+    }
+
+    private let mistake: Mistake
+    private let failsEvery: Int
+    private var record: SharedRecord?
+    private var previous: SharedRecord?
+    private var count = 0
+    private var calls = 0
+
+    init(_ mistake: Mistake, failsEvery: Int = 0) {
+        (self.mistake, self.failsEvery) = (mistake, failsEvery)
+    }
+
+    struct Lost: Error {}
+
+    private func answer<Value>(_ value: Value) throws -> Value {
+        calls += 1
+        if failsEvery > 0, count > 3, calls % failsEvery == 0 { throw Lost() }
+        return value
+    }
+
+    @concurrent func load() async throws -> SharedRecord? { try await current() }
+
+    private func current() throws -> SharedRecord? {
+        try answer(mistake == .staleLoads && count % 5 == 4 ? previous : record)
+    }
+
+    @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        try await replace(bytes, revision)
+    }
+
+    private func replace(_ bytes: Data, _ revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        let isFree = record?.revision == revision || mistake == .swapsAnyway || mistake == .createsAnyway && revision == nil
+        guard isFree else {
+            if mistake == .writesOnConflict, let record { self.record?.bytes = record.bytes + Data("!".utf8) }
+            return try answer(.conflict(mistake == .conflictsWithoutRecord ? nil : record))
+        }
+        if mistake == .comparesThenWrites, count > 3 { await Task.yield() }
+        count += 1
+        let name =
+            switch mistake {
+            case .oneRevision: "1"
+            case .revisionOfLength: "\(bytes.count)"
+            default: "\(count)"
+            }
+        if mistake == .losesSwaps, count % 7 == 0 { return try answer(.done(.init(name))) }
+        previous = record
+        record = SharedRecord(mistake == .cutsRecords ? bytes.prefix(1_000) : bytes, revision: .init(name))
+        return try answer(.done(.init(name)))
+    }
+
+    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {}
+    nonisolated var holder: String? { nil }
+    @concurrent func isRunning(_ holder: String) async -> Bool? { nil }
+}
+
+@Suite struct `The check of shared stores` {
+    @Test(arguments: MistakenStore.Mistake.allCases)
+    private func `finds each mistake, and none where there is none`(mistake: MistakenStore.Mistake) async throws {
+        let store = MistakenStore(mistake)
+        guard mistake != .none else {
+            let report = try await checkSharedTokenStore([store, store], callers: 4, rounds: 20)
+            #expect(report.loads >= 80 && report.swaps >= 20 && report.failures == 0)
+            return
+        }
+        let violation = await #expect(throws: SharedStoreViolation.self) {
+            // More than a few, for the mistake that needs two callers at one moment.
+            _ = try await checkSharedTokenStore([store, store], callers: 8, rounds: 200)
+        }
+        #expect((violation?.description.count ?? 0) > 20)
+    }
+
+    @Test(arguments: [3, 5, 8])
+    func `allows failures that the history explains`(failsEvery: Int) async throws {
+        let store = MistakenStore(.none, failsEvery: failsEvery)
+        let trial = try await SharedStoreTrial([store])
+        // The first load of the callers' part must succeed; the part before has used 3 swaps of a store that doesn't fail yet.
+        try await trial.runOneAtATime()
+        let report = try await trial.run(callers: 4) { $0 < 20 }
+        #expect(report.failures > 5 && report.swaps > 5)
+    }
+
+    @Test func `passes the stores that come with the library`() async throws {
+        let memory = InMemorySharedTokenStore(), simulated = SimulatedSharedStore()
+        for store in [memory, simulated] as [any SharedTokenStore] {
+            let report = try await checkSharedTokenStore([store, store], callers: 4, rounds: 20)
+            #expect(report.failures == 0)
+        }
+    }
+
+    @Test func `needs a store`() async throws {
+        await #expect(throws: SharedStoreViolation.self) { try await checkSharedTokenStore([]) }
+    }
+}

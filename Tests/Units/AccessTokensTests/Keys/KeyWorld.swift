@@ -1,0 +1,252 @@
+@testable import AccessTokens
+
+/// A table of keys, those who use it, and what it should do, written down naively.
+///
+/// A service is a doll that says when it ends. What the table holds can be seen by what is alive.
+final class KeyWorld {
+    final class Doll: Sendable {
+        let key: Int, stamp: Int
+
+        init(_ key: Int, _ stamp: Int) {
+            self.key = key
+            self.stamp = stamp
+        }
+    }
+
+    /// What can happen to a key.
+    enum Event: Hashable {
+        /// A caller asks for the service and keeps what it gets, or begins to make one.
+        case ask(Int)
+        /// A service that was being made is put in.
+        case insert(Int)
+        /// The caller lets go of what it got.
+        case drop(Int)
+        /// The service has something to do; has done it; pauses.
+        case work(Int), rest(Int), pause(Int)
+        /// The table learns that a service has ended.
+        case learn(Int)
+        /// A sign-out begins, and ends.
+        case hold, release
+        /// Time goes on by more than a pause.
+        case wait
+    }
+
+    /// Where a key's service should be.
+    enum Place: Hashable { case none, busy, paused(until: Int), idle, released }
+
+    private var table: KeyTable<Int, Doll>
+    private let limit: Int, keys: Range<Int>
+    private var now = 0
+    /// Those who hold a service outside the table.
+    private var holders: [Doll?]
+    private var making: [[Doll]]
+    /// Ends that the table hasn't learned of.
+    private var endings: [[Int]]
+    // The naive table.
+    private var places: [Place]
+    private var alive: [WeakReference<Doll>?]
+    private var order: [Int] = []
+    private var isHeld = false
+    /// The keys of the pauses that the table may still remember, cut short or not.
+    private var paused: Set<Int> = []
+
+    init(keys: Int, limit: Int) {
+        self.keys = 0..<keys
+        self.limit = limit
+        table = KeyTable(keepingIdle: limit)
+        holders = Array(repeating: nil, count: keys)
+        making = Array(repeating: [], count: keys)
+        endings = Array(repeating: [], count: keys)
+        places = Array(repeating: .none, count: keys)
+        alive = Array(repeating: nil, count: keys)
+    }
+
+    var events: [Event] {
+        keys.flatMap { key -> [Event] in
+            var events: [Event] = []
+            if holders[key] == nil, making[key].count + endings[key].count < (key == 0 ? 2 : 1) { events.append(.ask(key)) }
+            if !making[key].isEmpty { events.append(.insert(key)) }
+            if holders[key] != nil { events.append(.drop(key)) }
+            if alive[key]?.object != nil { events += [.work(key), .rest(key), .pause(key)] }
+            if !endings[key].isEmpty { events.append(.learn(key)) }
+            return events
+        } + (paused.isEmpty ? [] : [.wait]) + [isHeld ? .release : .hold]
+    }
+
+    /// Makes an event happen, in the table and naively; returns what went wrong.
+    func perform(_ event: Event) -> String? {
+        let before = alive.map { $0?.object?.stamp }
+        let problem: String? =
+            switch event {
+            case .ask(let key): ask(key)
+            case .insert(let key): insert(key)
+            case .drop(let key): drop(key)
+            case .work(let key): change(key, to: .busy)
+            case .rest(let key): change(key, to: .idle)
+            case .pause(let key): change(key, to: .paused(until: now + 10 + key))
+            case .learn(let key): learn(key)
+            case .hold: hold()
+            case .release: release()
+            case .wait: wait()
+            }
+        for key in keys {
+            if let stamp = before[key], alive[key]?.object?.stamp != stamp { endings[key].append(stamp) }
+        }
+        return problem ?? violation
+    }
+
+    /// What is alive and counted must be what the naive table says.
+    private var violation: String? {
+        for key in keys {
+            let isKept = [.none, .released].contains(places[key]) == false
+            let isAlive = alive[key]?.object != nil
+            if isKept != isAlive, holders[key] == nil {
+                return "key \(key) is \(places[key]), and its service \(isAlive ? "lives" : "has ended")"
+            }
+            if !isAlive, places[key] == .released { places[key] = .none }
+        }
+        let count = table.count
+        if count.idle != order.count || !isHeld && count.idle > limit { return "\(count.idle) are idle, not \(order)" }
+        if count.busy != places.count(where: { $0.isBusy }) { return "\(count.busy) are busy" }
+        let released =
+            places.count { $0 == .released }
+            + keys.count { key in
+                places[key] == .none && endings[key].last.map { $0 == lastStamps[key] } ?? false
+            }
+        return count.released == released ? nil : "\(count.released) are released, not \(released)"
+    }
+
+    private var lastStamps: [Int: Int] = [:]
+
+    // MARK: Events
+
+    private func ask(_ key: Int) -> String? {
+        let found = table.find(key).service
+        guard places[key] != .none else {
+            making[key].append(Doll(key, table.begin(key)))
+            return found == nil ? nil : "an ended service was found"
+        }
+        guard let found, found === alive[key]?.object else { return "key \(key)'s service was not found" }
+        holders[key] = found
+        if !places[key].isBusy { use(key) }
+        return nil
+    }
+
+    private func insert(_ key: Int) -> String? {
+        let doll = making[key].removeFirst()
+        let used = table.insert(doll, stamp: doll.stamp, for: key, at: .seconds(now)).service
+        elapse()
+        if places[key] == .none {
+            alive[key] = WeakReference(object: doll)
+            lastStamps[key] = doll.stamp
+        }
+        guard used === alive[key]?.object else { return "key \(key) has two services" }
+        holders[key] = used
+        if !places[key].isBusy { use(key) }
+        return nil
+    }
+
+    private func drop(_ key: Int) -> String? {
+        holders[key] = nil
+        return nil
+    }
+
+    private func change(_ key: Int, to place: Place) -> String? {
+        guard let doll = alive[key]?.object else { return nil }
+        if case .paused = place { paused.insert(key) }
+        let end: Duration? =
+            switch place {
+            case .paused(let end): .seconds(end)
+            case .idle: .seconds(now)
+            default: nil
+            }
+        _ = table.changed(doll, stamp: doll.stamp, of: key, restingFrom: end, at: .seconds(now))
+        elapse()
+        if place != .idle {
+            order.removeAll { $0 == key }
+            places[key] = place
+        } else if places[key] != .idle {
+            use(key)
+        }
+        return nil
+    }
+
+    private func learn(_ key: Int) -> String? {
+        table.ended(stamp: endings[key].removeFirst(), of: key)
+        return nil
+    }
+
+    private func hold() -> String? {
+        isHeld = true
+        let seen = table.hold().keys, there = Set(keys.filter { places[$0] != .none || !making[$0].isEmpty })
+        return seen == there ? nil : "a sign-out sees \(seen), not \(there)"
+    }
+
+    private func release() -> String? {
+        isHeld = false
+        _ = table.release()
+        releaseOldest()
+        return nil
+    }
+
+    private func wait() -> String? {
+        now += 10 + keys.count
+        paused = []
+        _ = table.elapse(to: .seconds(now))
+        elapse()
+        return nil
+    }
+
+    // MARK: The naive table
+
+    /// The most recently used is last.
+    private func use(_ key: Int) {
+        order.removeAll { $0 == key }
+        order.append(key)
+        places[key] = .idle
+        releaseOldest()
+    }
+
+    private func elapse() {
+        // The earliest pause ends first.
+        let ended = keys.compactMap { key -> (Int, Int)? in
+            if case .paused(let end) = places[key], end <= now { (end, key) } else { nil }
+        }
+        for (_, key) in ended.sorted(by: <) {
+            places[key] = .idle
+            order.insert(key, at: 0)
+            releaseOldest()
+        }
+    }
+
+    private func releaseOldest() {
+        while !isHeld, order.count > limit { places[order.removeFirst()] = .released }
+    }
+
+    /// Equal keys can do the same from now on.
+    var key: [Int] {
+        [isHeld ? 1 : 0]
+            + keys.flatMap { key -> [Int] in
+                let place =
+                    switch places[key] {
+                    case .none: 0
+                    case .busy: 1
+                    case .paused(let end): 10 + end - now
+                    case .idle: 2
+                    case .released: 3
+                    }
+                let isLate = endings[key].map { $0 == lastStamps[key] ? 1 : 0 }
+                return [place, holders[key] == nil ? 0 : 1, making[key].count, order.firstIndex(of: key) ?? -1]
+                    + isLate + [paused.contains(key) ? -8 : -9]
+            }
+    }
+}
+
+extension KeyWorld.Place {
+    fileprivate var isBusy: Bool {
+        switch self {
+        case .busy, .paused: true
+        default: false
+        }
+    }
+}

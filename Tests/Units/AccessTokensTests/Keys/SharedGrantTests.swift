@@ -1,0 +1,204 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import Testing
+
+/// The keys a1 and a2 share a refresh token, which the key a keeps.
+@Suite("Guarantee 21: keys that share a refresh token never load at once") struct SharedGrantTests {
+    private static func scene(keepingIdle limit: Int = 1_000, hasStores: Bool = false) -> KeyScene {
+        KeyScene(keepingIdle: limit, hasStores: hasStores, grant: { String($0.prefix(1)) })
+    }
+
+    /// A user has signed in through a1.
+    private static func signedIn(keepingIdle limit: Int = 1_000, hasStores: Bool = false) -> KeyScene {
+        let scene = scene(keepingIdle: limit, hasStores: hasStores)
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
+        return scene
+    }
+
+    // Museum 30: parallel loads of several audiences spend one refresh token (auth0-spa-js#1684).
+    @Test func `their loads take turns, and each gets what the last one brought`() throws {
+        let scene = Self.signedIn()
+        scene.advance(by: .seconds(3_600))
+        let callers = ["a1", "a2", "a3"].map { scene.call($0) }
+        #expect(["a1", "a2", "a3"].map { scene.loadCount($0) } == [1, 0, 0])
+        var last = "r1"
+        for key in ["a1", "a2", "a3"] {
+            let load = try scene.load(key)
+            #expect(load.previous?.refreshToken == last)
+            last = "\(key)'s"
+            scene.succeed(load, with: .granted(key, by: last))
+        }
+        #expect(callers.map { $0.value?.value } == ["a1", "a2", "a3"])
+        #expect(callers.allSatisfy { $0.value?.refreshToken == nil }, "the refresh token stays where all find it")
+    }
+
+    @Test func `a sign-in through one key is all keys'`() throws {
+        let scene = Self.signedIn()
+        #expect(scene.call("a1").value?.value == "a1 1")
+        let caller = scene.call("a2")
+        let load = try scene.load("a2")
+        #expect(load.previous?.refreshToken == "r1" && load.previous?.value == "", "the other key's access token isn't shown")
+        scene.succeed(load, with: .granted("a2 1", by: "r1"))
+        #expect(caller.value?.value == "a2 1")
+        #expect(scene.services["a1"].cachedToken?.value == "a1 1")
+    }
+
+    @Test func `keys of another account don't wait`() throws {
+        let scene = Self.signedIn()
+        _ = scene.call("a2")
+        _ = scene.call("b1")
+        #expect(scene.loadCount("b1") == 1)
+    }
+
+    @Test func `a caller who leaves a load in line leaves the line in order`() throws {
+        let scene = Self.signedIn()
+        scene.advance(by: .seconds(3_600))
+        let first = scene.call("a1")
+        _ = scene.call("a2")
+        let third = scene.call("a3")
+        // a2's load waits for its turn, and is cancelled there.
+        scene.perform("a2") { _ = await $0.reset() }
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "r2")) }
+        #expect(first.value?.value == "a1 2")
+        #expect(scene.loadCount("a2") == 0)
+        // a1's load, which was cut off, ends; a3's has its turn.
+        try scene.fail("a1")
+        let load = try scene.load("a3")
+        #expect(load.previous?.refreshToken == "r2")
+        scene.succeed(load, with: .granted("a3 1", by: "r3"))
+        #expect(third.value?.value == "a3 1")
+    }
+
+    @Test func `a failed load gives the turn away and leaves the grant`() throws {
+        let scene = Self.signedIn()
+        let callers = ["a2", "a3"].map { scene.call($0) }
+        try scene.fail("a2")
+        #expect(callers[0].code == .loadFailed)
+        #expect(try scene.load("a3").previous?.refreshToken == "r1")
+    }
+
+    @Test func `a grant that comes with a failure is the next key's`() throws {
+        let scene = Self.signedIn()
+        _ = scene.call("a2")
+        try scene.fail("a2", with: SalvagedGrant(.granted("", by: "r2"), reason: ScriptedFailure.transient))
+        _ = scene.call("a3")
+        #expect(try scene.load("a3").previous?.refreshToken == "r2")
+    }
+
+    // MARK: Signing in and out meanwhile
+
+    @Test func `a sign-out of one key ends the grant of all, and what a load brings later is handed over`() throws {
+        let scene = Self.signedIn()
+        _ = scene.call("a2")
+        let load = try scene.load("a2")
+        let change = scene.stage.start { [services = scene.services] in await services["a1"].reset() }
+        #expect(change.value?.discarded.compactMap(\.refreshToken) == ["r1"])
+        scene.succeed(load, with: .granted("a2 1", by: "r2"))
+        // The load begins anew, without the grant.
+        let again = try scene.load("a2")
+        #expect(again.previous == nil)
+        #expect(scene.discards.contains("a:  signedOut"), "\(scene.discards)")
+        again.fail(with: ScriptedFailure.grantRefused)
+        scene.stage.run()
+        _ = scene.call("a3")
+        #expect(try scene.load("a3").previous == nil)
+    }
+
+    @Test func `a sign-in during another key's load isn't overwritten by what it brings`() throws {
+        let scene = Self.signedIn()
+        let caller = scene.call("a2")
+        let load = try scene.load("a2")
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "new")) }
+        scene.succeed(load, with: .granted("old user's", by: "r2"))
+        #expect(!caller.isDone, "another user has signed in")
+        let again = try scene.load("a2")
+        #expect(again.previous?.refreshToken == "new")
+        scene.succeed(again, with: .granted("a2 2", by: "newer"))
+        #expect(caller.value?.value == "a2 2")
+        #expect(scene.discards.filter { $0.hasPrefix("a: ") } == ["a:  replaced", "a:  replaced"], "\(scene.discards)")
+    }
+
+    @Test func `a sign-out of the account reaches all keys and the grant`() throws {
+        let scene = Self.signedIn(hasStores: true)
+        _ = scene.call("a2")
+        try scene.succeed("a2", with: .granted("a2 1", by: "r2"))
+        let changes = try #require(scene.signOut { $0.hasPrefix("a") }.value)
+        #expect(Set(changes.changes.keys) == ["a", "a1", "a2"])
+        #expect(changes.changes.values.flatMap { $0.discarded.compactMap(\.refreshToken) } == ["r2"])
+        #expect(scene.stores?["a"].contents == nil)
+        #expect(scene.services["a1"].cachedToken == nil && scene.services["a2"].cachedToken == nil)
+    }
+
+    @Test func `a key that loads with the grant while a sign-out asks the stores is signed out, too`() throws {
+        let scene = Self.signedIn(keepingIdle: 0, hasStores: true)
+        scene.stores?.list.hold()
+        let change = scene.signOut { $0.hasPrefix("a") }
+        let caller = scene.call("a2")
+        try scene.succeed("a2", with: .granted("a2 1", by: "r2"))
+        #expect(caller.value?.value == "a2 1")
+        let held = scene.services["a2"]
+        scene.stores?.list.release()
+        scene.stage.run()
+        #expect(change.value?.changes["a"]?.discarded.compactMap(\.refreshToken) == ["r2"])
+        #expect(held.cachedToken == nil, "its token is of the session that has ended")
+    }
+
+    // MARK: Stores and eviction
+
+    @Test func `a rotated refresh token is saved before any caller gets its access token`() throws {
+        let scene = Self.signedIn(hasStores: true), store = try #require(scene.stores?["a"])
+        store.hold()
+        let caller = scene.call("a2")
+        try scene.succeed("a2", with: .granted("a2 1", by: "r2"))
+        #expect(!caller.isDone)
+        let other = scene.call("a3")
+        #expect(scene.loadCount("a3") == 0, "the next turn begins when it is saved")
+        store.release()
+        scene.stage.run()
+        #expect(caller.value?.value == "a2 1" && store.contents?.refreshToken == "r2")
+        #expect(try scene.load("a3").previous?.refreshToken == "r2")
+        _ = other
+    }
+
+    @Test func `a store that hangs costs 5 s, and the grant is kept until it is saved`() throws {
+        let scene = Self.signedIn(keepingIdle: 0, hasStores: true), store = try #require(scene.stores?["a"])
+        let caller = scene.call("a2"), load = try scene.load("a2")
+        store.hold()
+        scene.succeed(load, with: .granted("a2 1", by: "r2"))
+        scene.advance(by: .seconds(5))
+        #expect(caller.value?.value == "a2 1")
+        let next = scene.call("a3")
+        #expect(next.error == nil, "\(String(describing: next.error))")
+        #expect(try scene.load("a3").previous?.refreshToken == "r2")
+    }
+
+    @Test(arguments: [true, false]) func `the grant outlives its keys' services`(hasStores: Bool) throws {
+        let scene = Self.signedIn(keepingIdle: 0, hasStores: hasStores)
+        _ = scene.call("a2")
+        try scene.succeed("a2", with: .granted("a2 1", by: "r2"))
+        #expect(scene.counts == [0, 0, 0])
+        _ = scene.call("a2")
+        #expect(scene.makings == ["a1", "a2", "a2"])
+        #expect(try scene.load("a2").previous?.refreshToken == "r2")
+    }
+
+    @Test func `a store that can't be read fails the load, and no loader is called`() throws {
+        let scene = Self.scene(hasStores: true), store = try #require(scene.stores?["a"])
+        store.fail(.load)
+        let caller = scene.call("a1")
+        #expect(caller.code == .loadFailed && scene.loadCount("a1") == 0)
+        #expect(((caller.error as? TokenServiceError)?.underlying as? TokenServiceError)?.code == .storeFailed)
+    }
+
+    @Test(arguments: [Duration.seconds(3_600), .zero])
+    func `a whole token that the store has from before gives its grant, and nothing else`(lifetime: Duration) throws {
+        let scene = Self.scene(hasStores: true), store = try #require(scene.stores?["a"])
+        let stored = StoredToken(
+            AccessToken("other", lifetime: lifetime, refreshToken: "r1"), received: Date(timeIntervalSince1970: 0))
+        _ = scene.stage.start { try await store.save(stored) }
+        let caller = scene.call("a1")
+        #expect(!caller.isDone)
+        #expect(try scene.load("a1").previous?.refreshToken == "r1")
+    }
+}

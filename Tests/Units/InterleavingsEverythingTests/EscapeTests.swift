@@ -1,0 +1,195 @@
+import Dispatch
+import Foundation
+import Interleavings
+import InterleavingsEverything
+import Testing
+import TokenServiceConcurrency
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+@Suite struct `What gets past the doors` {
+    @Test(arguments: WayOut.allCases, [false, true])
+    func `is reported where it leaves, awaited or not, with its task and its function`(_ way: WayOut, isAwaited: Bool)
+        async throws
+    {
+        let problem = try await problem { simulation in
+            simulation.spawn("Anna") { await isAwaited ? way.goAndWait() : way.go {} }
+        }
+        #expect(problem.code == .escape)
+        #expect(problem.detail.hasPrefix("'Anna' \(way.deed), in "), "\(problem)")
+        #if DEBUG
+        // The optimizer makes jumps of calls at a function's end: then its caller is named.
+        #expect(problem.detail.hasSuffix(way == .ownExecutor ? "QueuePool.enqueue(_:)" : "WayOut.go(then:)"), "\(problem)")
+        #endif
+        #expect(problem.tasks.contains("Anna"))
+    }
+
+    @Test func `is reported where an actor's own executor puts its jobs into a queue`() async throws {
+        let problem = try await problem { simulation in simulation.spawn("Anna") { await ActorOnQueue().visit() } }
+        #expect(problem.code == .escape)
+        #expect(problem.detail.hasPrefix("'Anna' put a block into a queue, which isn't driven, in "), "\(problem)")
+        #expect("\(problem)".contains("'.everythingAndQueues'"), "\(problem)")
+    }
+
+    @Test func `is reported at the latest when it comes back, with the function that brings it`() async throws {
+        let other = OtherThread()
+        let problem = try await problem { simulation in
+            simulation.spawn("Anna") { await withCheckedContinuation { waiter in other.run { waiter.resume() } } }
+        }
+        #expect(problem.code == .escape)
+        #expect(problem.detail.hasPrefix("'Anna' was made runnable by a thread that the explorer does not drive"), "\(problem)")
+        #if DEBUG
+        // The optimizer may leave no function of the program on that thread's stack.
+        #expect(problem.detail.contains(", in closure #1 in "), "\(problem)")
+        #endif
+    }
+
+    @Test func `isn't a sleep of zero, as Foundation's locks do while another thread holds them`() async throws {
+        try await explore(.random(schedules: 10), driving: .everything) { simulation in
+            simulation.spawn("Anna") {
+                _ = Glibc.sleep(0)
+                usleep(0)
+            }
+        }
+    }
+
+    @Test func `is a deadlock if it never comes back, and its report says what isn't driven`() async throws {
+        let problem = try await problem { simulation in
+            simulation.spawn("Anna") {
+                await withCheckedContinuation { waiter in
+                    RunLoop.current.add(Timer(timeInterval: 0.01, repeats: false) { _ in waiter.resume() }, forMode: .common)
+                }
+            }
+        }
+        #expect(problem.code == .deadlock)
+        #expect("\(problem)".contains("timers and networks aren't"), "\(problem)")
+        #expect(!"\(problem)".contains("simulation.clock"))
+    }
+
+    /// The problem of the first schedule that fails.
+    private func problem(_ scenario: @escaping @Sendable (Simulation) async throws -> Void) async throws -> ExplorationProblem {
+        _ = WayOut.realPool
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(.random(schedules: 10), driving: .everything, scenario)
+        }
+        return try #require(failure?.underlying as? ExplorationProblem)
+    }
+}
+
+/// Ways to leave the simulation.
+enum WayOut: CaseIterable {
+    case thread, socket, sleep, shortSleep, longSleep, globalExecutor
+    case queue, delayedQueue, group, notification, iterations, source, ownExecutor
+
+    /// Inside a simulation its name stands for the simulation's executor; this one was looked up outside.
+    static let realPool = globalConcurrentExecutor
+
+    /// The words of its report.
+    var deed: String {
+        switch self {
+        case .thread: "started a thread"
+        case .socket: "opened a network connection"
+        case .sleep, .shortSleep, .longSleep: "slept on its thread"
+        case .globalExecutor: "started a task on the global executor"
+        case .source: "made a DispatchSource, which isn't driven"
+        default: "put a block into a queue, which isn't driven"
+        }
+    }
+
+    func goAndWait() async {
+        await withCheckedContinuation { waiter in go { waiter.resume() } }
+    }
+
+    /// Leaves, and calls `then` there.
+    func go(then end: @escaping @Sendable () -> Void) {
+        switch self {
+        case .thread: Thread.detachNewThread { end() }
+        case .socket:
+            _ = connect(-1, nil, 0)
+            end()
+        case .sleep:
+            Thread.sleep(forTimeInterval: 0.001)
+            end()
+        case .shortSleep:
+            usleep(10)
+            end()
+        case .longSleep:
+            _ = Glibc.sleep(1)
+            end()
+        case .globalExecutor: Task.detached(executorPreference: Self.realPool) { end() }
+        case .queue: DispatchQueue.global().async { end() }
+        case .delayedQueue: DispatchQueue.global().asyncAfter(deadline: .now() + 0.01) { end() }
+        case .source:
+            let source = DispatchSource.makeTimerSource(queue: .global())
+            source.schedule(deadline: .now() + 0.01)
+            source.setEventHandler {
+                end()
+                source.cancel()
+            }
+            source.activate()
+        case .group: DispatchQueue.global().async(group: DispatchGroup()) { end() }
+        case .notification: DispatchGroup().notify(queue: .global()) { end() }
+        case .iterations: DispatchQueue.concurrentPerform(iterations: 1) { _ in end() }
+        case .ownExecutor: Task(executorPreference: QueuePool()) { end() }
+        }
+    }
+}
+
+private final class QueuePool: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        DispatchQueue.global().async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
+/// A thread that is there before the simulation, and runs what it gets.
+private final class OtherThread: Sendable {
+    private final class Line: Sendable {
+        let isDue = DispatchSemaphore(value: 0)
+        let body = Lock<(@Sendable () -> Void)?>(nil)
+
+        func run() {
+            while true {
+                isDue.wait()
+                guard let next = body.withLock({ body in body.take() }) else { return }
+                // So that the task has begun to wait.
+                Thread.sleep(forTimeInterval: 0.005)
+                next()
+            }
+        }
+    }
+
+    private let line = Line()
+
+    init() {
+        Thread.detachNewThread { [line] in line.run() }
+    }
+
+    deinit {
+        // Without a body the thread ends.
+        line.isDue.signal()
+    }
+
+    func run(_ body: @escaping @Sendable () -> Void) {
+        line.body.withLock { $0 = body }
+        line.isDue.signal()
+    }
+}
+
+private actor ActorOnQueue {
+    private let queue = SerialQueue()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe queue.asUnownedSerialExecutor() }
+
+    func visit() {}
+}
+
+private final class SerialQueue: SerialExecutor {
+    private let queue = DispatchQueue(label: "actor")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+}

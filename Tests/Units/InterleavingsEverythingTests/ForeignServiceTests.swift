@@ -1,0 +1,92 @@
+import Interleavings
+import InterleavingsEverything
+import Synchronization
+import Testing
+import UntouchedCode
+
+/// Services as one finds them, with plain tasks and sleeps: each with its mistake, and mended.
+@Suite struct `Services that know nothing of the explorer` {
+    @Test(arguments: [false, true])
+    func `an image cache whose failed download removes its successor downloads an image twice`(isMended: Bool) async throws {
+        let summary = try await explore(.exhaustive(delays: 3), driving: .everything, countsFailures: true) { simulation in
+            let downloads = Count()
+            let cache = ImageCache(compares: isMended) { path in
+                downloads.add()
+                try await Task.sleep(for: .seconds(1))
+                return path
+            }
+            let first = Task { try await cache.image("cover") }
+            try await Task.sleep(for: .milliseconds(500))
+            await cache.clear()
+            let present = downloads.value
+            async let second = cache.image("cover")
+            async let third = cache.image("cover")
+            _ = await (try? second, try? third, first.result)
+            try simulation.require(downloads.value <= present + 1, "one download for two callers")
+        }
+        try expect(summary, isMended)
+    }
+
+    @Test(arguments: [false, true])
+    func `a connection that is stopped during an attempt shows the attempt's end`(isMended: Bool) async throws {
+        let summary = try await explore(.exhaustive(), driving: .everything, countsFailures: true) { simulation in
+            let attempts = Count()
+            let reconnector = await Reconnector(checksAgain: isMended) {
+                // The server doesn't hear of a cancellation, and is there from the third attempt on.
+                await Task.detached { try? await Task.sleep(for: .seconds(1)) }.value
+                if attempts.add() < 3 { throw CancellationError() }
+            }
+            await reconnector.start()
+            // Attempts begin at 0, 2 and 5 seconds.
+            try await Task.sleep(for: .seconds(simulation.choose("the second of the stop", among: [1, 2, 5, 7]) ?? 1))
+            await reconnector.stop()
+            try await simulation.settle()
+            let state = await reconnector.state
+            try simulation.require(state == .stopped, "it is \(state)")
+        }
+        try expect(summary, isMended)
+    }
+
+    @Test(arguments: [false, true])
+    func `a semaphore whose cancelled task keeps its turn lets nothing through anymore`(isMended: Bool) async throws {
+        let summary = try await explore(.exhaustive(delays: 2), driving: .everything, countsFailures: true) { simulation in
+            let semaphore = TaskSemaphore(passesOn: isMended), inside = Count()
+            let tasks = (1...3).map { number in
+                simulation.spawn("task \(number)") {
+                    try await semaphore.wait()
+                    try simulation.require(inside.add() == 1, "one at a time")
+                    try? await Task.sleep(for: .seconds(1))
+                    inside.add(-1)
+                    await semaphore.signal()
+                }
+            }
+            // As the first one leaves, and the second has its turn.
+            try await Task.sleep(for: .seconds(1))
+            tasks[1].cancel()
+            for task in tasks { _ = await task.result }
+        }
+        // In release builds the library's own functions go back to the actor, in its queue.
+        try expect(summary, isMended, allowing: [.defaultActor])
+    }
+
+    private func expect(
+        _ summary: ExplorationSummary, _ isMended: Bool, allowing gaps: Set<Coverage.Gap> = []
+    ) throws {
+        #expect((summary.failures == 0) == isMended, "\(summary)")
+        #expect(gaps.isSuperset(of: summary.coverage.gaps), "\(summary)")
+    }
+}
+
+private final class Count: Sendable {
+    private let count = Mutex(0)
+
+    var value: Int { count.withLock { $0 } }
+
+    @discardableResult
+    func add(_ number: Int = 1) -> Int {
+        count.withLock { count in
+            count += number
+            return count
+        }
+    }
+}

@@ -1,0 +1,231 @@
+import Dispatch
+import Foundation
+@testable import Interleavings
+import Testing
+import TokenServiceConcurrency
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite struct `Crashes` {
+    /// What ends a process at once.
+    enum Crash: String, CaseIterable, Codable, CustomTestStringConvertible {
+        case doubleResume, precondition, outOfRange, abort, segmentationFault, exclusivity
+
+        /// The optimizer removes the check of overlapping accesses here.
+        #if DEBUG
+        static let all = allCases
+        #else
+        static let all = allCases.filter { $0 != .exclusivity }
+        #endif
+
+        var testDescription: String { rawValue }
+
+        func go() async {
+            switch self {
+            case .doubleResume:
+                await withCheckedContinuation { (waiter: CheckedContinuation<Void, Never>) in
+                    waiter.resume()
+                    waiter.resume()
+                }
+            case .precondition: preconditionFailure("a broken promise")
+            case .outOfRange: _ = [1][Int(getpid())]
+            case .abort: Interleavings_abort()
+            case .segmentationFault: unsafe UnsafeMutablePointer<Int>(bitPattern: 8)?.pointee = 1
+            case .exclusivity: Overlap().begin()
+            }
+        }
+    }
+
+    @Test(arguments: Crash.all, [Granularity.jobs, .accesses])
+    func `print the line that crashes again`(crash: Crash, granularity: Granularity) async throws {
+        let isFine = granularity == .accesses
+        let first = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [crash = crash as Crash, isFine = isFine as Bool] in
+            try await exploreUntil(.random(seed: 7), isFine: isFine) { await crash.go() }
+        }
+        let report = String(decoding: first?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(report.contains("the process ended inside schedule "), "\(report)")
+        #expect(report.contains("of the exploration at InterleavingsTests/CrashTests.swift:"))
+        let schedule = try #require(replayed(in: report), "\(report)")
+        #expect(report.contains("granularity: .accesses") == isFine)
+        let second = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [crash = crash as Crash, isFine = isFine as Bool, schedule = schedule as String] in
+            try await exploreUntil(.replay(Schedule(schedule) ?? ""), isFine: isFine) { await crash.go() }
+        }
+        let again = String(decoding: second?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(again.contains("ended inside schedule 1 of"), "\(again)")
+        // Crashed in the same place, after the same choices.
+        #expect(replayed(in: again) == schedule)
+    }
+
+    @Test(arguments: [true, false])
+    func `that leave no time are told by the next run of the same exploration, once`(isKilled: Bool) async throws {
+        // Elsewhere than the explorations of other tests.
+        let place = UInt.random(in: 1_000_000...9_000_000)
+        _ = await #expect(processExitsWith: .failure) { [place = place as UInt, isKilled = isKilled as Bool] in
+            try await exploreUntil(.random(seed: 7), line: place) {
+                if isKilled { kill(getpid(), SIGKILL) } else { exit(3) }
+            }
+        }
+        let second = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            [place = place as UInt] in
+            try await exploreUntil(.random(seed: 7), line: place) {}
+        }
+        let report = String(decoding: second?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(report.contains("the process ended inside schedule "))
+        let schedule = try #require(replayed(in: report))
+        let third = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            [place = place as UInt] in
+            try await exploreUntil(.random(seed: 7), line: place) {}
+        }
+        #expect(third?.standardErrorContent.isEmpty == true)
+        // The schedule comes to the place where the process ended.
+        _ = await #expect(processExitsWith: .exitCode(9)) { [place = place as UInt, schedule = schedule as String] in
+            try await exploreUntil(.replay(Schedule(schedule) ?? ""), line: place) { exit(9) }
+        }
+        // The line is used once: no later run would remove its file.
+        _ = BlackBoxFile.takeLeft(by: "InterleavingsTests/CrashTests.swift:\(place)")
+    }
+
+    @Test func `outside an exploration find no handler of ours, and the earlier one after it`() async {
+        await #expect(processExitsWith: .success) {
+            let before = handlers()
+            let during = Lock<[Int]>([])
+            try await explore(.replay("")) { _ in during.withLock { $0 = handlers() } }
+            #expect(handlers() == before)
+            #expect(zip(before, during.withLock { $0 }).allSatisfy { $0 != $1 })
+        }
+    }
+
+    @Test func `in several explorations at once name the one that crashed`() async throws {
+        let place = UInt.random(in: 1_000_000...9_000_000)
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [place = place as UInt] in
+            let isReady = DispatchSemaphore(value: 0)
+            let other = BlackBox("Other.swift:1")
+            DispatchQueue.global().async {
+                other.begin(1, seed: nil)
+                isReady.signal()
+            }
+            isReady.wait()
+            try await exploreUntil(.random(seed: 7), line: place) { preconditionFailure("a broken promise") }
+            other.close()
+        }
+        let report = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(report.contains("CrashTests.swift:\(place)"))
+        #expect(!report.contains("Other.swift"))
+        _ = BlackBoxFile.takeLeft(by: "Other.swift:1")
+    }
+
+    private func replayed(in report: String) -> String? {
+        guard let start = report.range(of: ".replay(\"")?.upperBound else { return nil }
+        return report[start...].range(of: "\"").map { String(report[start..<$0.lowerBound]) }
+    }
+}
+
+@Suite struct `Steps that do not end` {
+    @Test func `are reported with the task and the schedule, at the granularity of jobs too`() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let failure = try await blockedFailure { simulation in
+            simulation.spawn("other") { await Task.yield() }
+            simulation.spawn("blocked") {
+                await Task.yield()
+                gate.wait()
+            }
+        }
+        #expect(failure.problem?.code == .blockedThread)
+        #expect(failure.problem?.tasks == ["blocked"])
+        #expect("\(failure)".contains("0.5 seconds"))
+        gate.signal()
+    }
+
+    @Test(.enabled(if: isThorough, "it computes for seconds: it runs in release builds, and with THOROUGH=1"))
+    func `are not taken for those of a long exploration inside a step`() async throws {
+        let watchdog = Watchdog(Settings(stepSeconds: 0.5))
+        let exploration = Exploration(settings: Settings(), countsFailures: false, watchdog: watchdog) { _ in
+            let end = ContinuousClock.now + .seconds(2)
+            while ContinuousClock.now < end {
+                try await explore(.random(schedules: 50)) { inner in inner.spawn("a") { await Task.yield() } }
+            }
+        }
+        _ = try await watchdog.run(on: OwnThread()) {
+            var exploration = exploration
+            return try exploration.run(.replay(""))
+        }
+    }
+
+    private func blockedFailure(_ scenario: @escaping Scenario) async throws -> ScheduleFailure {
+        let settings = Settings(stepSeconds: 0.5)
+        let watchdog = Watchdog(settings)
+        let exploration = Exploration(
+            settings: settings, countsFailures: false, watchdog: watchdog, scenario: scenario)
+        let error = await #expect(throws: ScheduleFailure.self) {
+            try await watchdog.run(on: OwnThread()) {
+                var exploration = exploration
+                return try exploration.run(.random())
+            }
+        }
+        return try #require(error)
+    }
+}
+
+/// Explores two tasks, of which one ends the process if it was overtaken twice.
+private func exploreUntil(
+    _ strategy: Strategy, isFine: Bool = false, line: UInt = #line, _ end: @escaping @Sendable () async -> Void
+) async throws {
+    try await explore(
+        strategy, granularity: isFine ? .accesses : .jobs,
+        { simulation in
+            let turns = Tally()
+            simulation.spawn("worker") {
+                for _ in 1...4 {
+                    turns.next()
+                    interleavingPoint()
+                    await Task.yield()
+                }
+            }
+            simulation.spawn("crasher") {
+                for turn in 1...3 {
+                    if turn > 1, turns.value == 2 * turn - 2, simulation.choose("value", 12) == 11 { await end() }
+                    interleavingPoint()
+                    await Task.yield()
+                }
+            }
+        }, line: line)
+}
+
+private func Interleavings_abort() { abort() }
+
+/// An overlapping access.
+private final class Overlap {
+    private var value = 0
+
+    func begin() { change(&value) }
+    private func change(_ other: inout Int) {
+        value += 1
+        other += 1
+    }
+}
+
+private final class OwnThread: TaskExecutor {
+    private let queue = DispatchQueue(label: "own thread")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
+/// The addresses of the present signal handlers.
+private func handlers() -> [Int] {
+    [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE].map { signal in
+        var action = sigaction()
+        unsafe sigaction(signal, nil, &action)
+        return unsafe withUnsafeBytes(of: action) { unsafe $0.load(as: Int.self) }
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Synchronization
+import Testing
+import TokenServiceConcurrency
+
+@testable import Interleavings
+
+/// How the explorer knows at once that a step waits for a lock which another thread holds.
+@Suite struct `The holder of a lock` {
+    #if os(Linux)
+    @Test func `is known of a mutex of the C library`() {
+        let lock = NSLock()
+        expectHolder { body in lock.withLock { body() } }
+    }
+
+    @Test func `is known of a lock that lets its holder inherit priorities`() {
+        let mutex = Mutex(())
+        expectHolder { body in mutex.withLock { _ in body() } }
+    }
+
+    @Test func `isn't known of a thread that waits for a semaphore, nor of one that runs`() {
+        let (waiter, isDue) = (Waiter(), DispatchSemaphore(value: 0))
+        Thread.detachNewThread {
+            waiter.begin()
+            isDue.wait()
+        }
+        let thread = waiter.thread()
+        while !thread.isAsleep { Thread.sleep(forTimeInterval: 0) }
+        #expect(!thread.possibleHolders.contains(ThreadIdentity.current.systemNumber ?? 0))
+        isDue.signal()
+        #expect(ThreadIdentity.current.possibleHolders.isEmpty)
+    }
+
+    /// Holds a lock while another thread waits for it.
+    private func expectHolder(_ withLock: @escaping @Sendable (() -> Void) -> Void) {
+        let (waiter, hasEnded) = (Waiter(), DispatchSemaphore(value: 0))
+        withLock {
+            Thread.detachNewThread {
+                waiter.begin()
+                withLock {}
+                hasEnded.signal()
+            }
+            let thread = waiter.thread()
+            while !thread.isAsleep { Thread.sleep(forTimeInterval: 0) }
+            #expect(thread.possibleHolders.contains(ThreadIdentity.current.systemNumber ?? 0))
+        }
+        hasEnded.wait()
+    }
+
+    /// Tells who another thread is.
+    private final class Waiter: Sendable {
+        private let identity = Lock<ThreadIdentity?>(nil)
+        private let isKnown = DispatchSemaphore(value: 0)
+
+        func begin() {
+            identity.withLock { $0 = .current }
+            isKnown.signal()
+        }
+
+        func thread() -> ThreadIdentity {
+            isKnown.wait()
+            return identity.withLock { $0 } ?? .current
+        }
+    }
+    #endif
+}

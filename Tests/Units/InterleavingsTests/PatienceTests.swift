@@ -1,0 +1,81 @@
+import Interleavings
+import Testing
+
+@Suite struct `Patience` {
+    /// 300 is far beyond the number of times that a random walk passes over a task.
+    @Test(arguments: [1, 120, 121, 300]) func `of an exhaustive exploration does not end: a task may be as late as it can`(
+        jobs: Int
+    ) async throws {
+        let orders = Journal()
+        let summary = try await explore(.exhaustive()) { simulation in
+            let order = Journal()
+            simulation.spawn("late") { orders.note("late after \(order.count)") }
+            simulation.spawn("busy") {
+                for job in 1...jobs {
+                    order.note("busy")
+                    if job < jobs { await Task.yield() }
+                }
+            }
+        }
+        #expect(summary.schedules == jobs + 1)
+        #expect(Set(orders.all) == Set((0...jobs).map { "late after \($0)" }))
+        #expect(summary.coverage.isAll)
+    }
+
+    /// Either task first, or the late one after 1 … 299 jobs of the busy one.
+    @Test(arguments: [(0, 2), (1, 301)]) func `is no preemption too many: a bound holds however late a task is`(
+        preemptions: Int, schedules: Int
+    ) async throws {
+        let summary = try await explore(.exhaustive(preemptions: preemptions)) { simulation in
+            simulation.spawn("late") {}
+            simulation.spawn("busy") { for _ in 1..<300 { await Task.yield() } }
+        }
+        #expect(summary.schedules == schedules)
+        #expect(summary.coverage.isAllWithinBounds)
+    }
+
+    @Test func `ends at the step limit, so that waiting by yielding ends, and the coverage says so`() async throws {
+        let turns = Journal()
+        let summary = try await explore(.exhaustive(), stepLimit: 400) { simulation in
+            let (flag, spins) = (Tally(), Tally())
+            simulation.spawn("waiter") {
+                while flag.value == 0 {
+                    spins.next()
+                    await Task.yield()
+                }
+                turns.note("\(spins.value)")
+            }
+            simulation.spawn("setter") { flag.next() }
+        }
+        #expect(summary.failures == 0)
+        #expect(summary.coverage.gaps == [.patience])
+        // Every number of spins within the limit: the scenario's own step, the setter's and the waiter's last come besides.
+        #expect(Set(turns.all.compactMap { Int($0) }).isSuperset(of: 0...397))
+    }
+
+    @Test func `has an end for a task that never stops: a livelock`() async throws {
+        let found = try await failure(.exhaustive(), stepLimit: 300) { simulation in
+            simulation.spawn("spinner") { while !Task.isCancelled { await Task.yield() } }
+            simulation.spawn("other") {}
+        }
+        #expect(found.problem?.code == .livelock)
+    }
+
+    @Test func `does not change a replay: a failure that needs a very late task comes again`() async throws {
+        let scenario: Scenario = { simulation in
+            let order = Journal()
+            simulation.spawn("late") { try simulation.require(order.count < 200, "late by 200 steps") }
+            simulation.spawn("busy") {
+                for _ in 1...200 {
+                    order.note("busy")
+                    await Task.yield()
+                }
+            }
+        }
+        let found = try await failure(.exhaustive(), scenario)
+        #expect(found.problem?.detail == "late by 200 steps")
+        let again = try await failure(.replay(found.schedule), scenario)
+        #expect(again.problem?.detail == "late by 200 steps")
+        #expect(again.trace == found.trace)
+    }
+}

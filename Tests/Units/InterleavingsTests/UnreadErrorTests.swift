@@ -1,0 +1,181 @@
+@testable import Interleavings
+import Testing
+
+@Suite struct `An error of a spawned task` {
+    @Test func `that nothing reads fails the schedule, with the task, the error, the place and what to do`() async throws {
+        let line = #line + 2
+        let found = try await failure(.exhaustive()) { simulation in
+            simulation.spawn("Anna") { throw Refusal(number: 7) }
+            simulation.spawn("Ben") { await Task.yield() }
+            try await simulation.settle()
+        }
+        let problem = try #require(found.problem)
+        #expect(problem.code == .unreadError)
+        #expect(problem.tasks == ["Anna"])
+        #expect(problem.place == "InterleavingsTests/UnreadErrorTests.swift:\(line)")
+        let text =
+            "Unread error: 'Anna' threw \"Refusal(number: 7)\", and nothing read it. Read its 'value' or 'result', catch"
+        #expect(problem.description.hasPrefix(text))
+        #expect(found.diagram.contains("nothing read its error"))
+        #expect(found.isMinimal && found.schedule.choices.isEmpty)
+    }
+
+    @Test func `passes where the scenario or another task asks for the value or the result, before or after its end`()
+        async throws
+    {
+        try await explore(.exhaustive()) { simulation in
+            let early = simulation.spawn("read early") { throw Refusal() }
+            _ = await early.result
+            let late = simulation.spawn("read late") { throw Refusal() }
+            try await simulation.settle()
+            await #expect(throws: Refusal.self) { try await late.value }
+            let other = simulation.spawn("read by another") { throw Refusal() }
+            simulation.spawn("reader") { try? await other.value }
+        }
+    }
+
+    @Test func `that the task catches passes`() async throws {
+        try await explore(.exhaustive()) { simulation in
+            simulation.spawn("Anna") { try? refuse() }
+            simulation.spawn("Ben") { await Task.yield() }
+        }
+    }
+
+    @Test func `that is allowed passes`() async throws {
+        try await explore(.exhaustive()) { simulation in
+            simulation.spawn("Anna") { throw Refusal() }.allowingError()
+            simulation.spawn("Ben") { await Task.yield() }
+        }
+    }
+
+    @Test func `is read once something asks, even if that comes after the caller's cancellation`() async throws {
+        try await explore(.exhaustive()) { simulation in
+            let thrower = simulation.spawn("thrower") { throw Refusal() }
+            let reader = simulation.spawn("reader") { _ = await thrower.result }
+            reader.cancel()
+        }
+    }
+
+    @Test func `needs no reader if it says that the task was cancelled, and was`() async throws {
+        try await explore(.exhaustive()) { simulation in
+            let sleeper = simulation.spawn("sleeper") { try await simulation.clock.sleep(for: .seconds(1)) }
+            #expect(!sleeper.isCancelled)
+            sleeper.cancel()
+            #expect(sleeper.isCancelled)
+        }
+    }
+
+    @Test func `needs a reader if it says so of a task that wasn't cancelled, or says another thing of one that was`()
+        async throws
+    {
+        let notCancelled = try await failure(.exhaustive()) { simulation in
+            simulation.spawn("liar") { throw CancellationError() }
+        }
+        #expect(notCancelled.problem?.code == .unreadError)
+        let other = try await failure(.exhaustive()) { simulation in
+            simulation.spawn("refuser") { throw Refusal() }.cancel()
+        }
+        #expect(other.problem?.code == .unreadError)
+    }
+
+    @Test func `comes after a failed requirement, an error of the scenario and a deadlock, which may have caused it`()
+        async throws
+    {
+        let required = try await failure(.exhaustive()) { simulation in
+            simulation.spawn("refuser") { throw Refusal() }
+            simulation.spawn("requirer") { try simulation.require(false, "more") }
+        }
+        #expect(required.problem?.code == .requirement)
+        let thrown = try await failure(.exhaustive()) { simulation in
+            simulation.spawn("refuser") { throw Refusal() }
+            throw Stop()
+        }
+        #expect(thrown.underlying is Stop)
+        let deadlock = try await failure(.exhaustive()) { simulation in
+            simulation.spawn("refuser") { throw Refusal() }
+            simulation.spawn("lost") { await waitForEver() }
+        }
+        #expect(deadlock.problem?.code == .deadlock)
+    }
+
+    @Test func `thrown because the execution is over fails nothing`() async throws {
+        let summary = try await explore(.exhaustive(), countsFailures: true) { simulation in
+            simulation.spawn("sleeper") {
+                do { try await simulation.clock.sleep(for: .seconds(1)) } catch { throw Refusal() }
+            }
+            throw Stop()
+        }
+        #expect(summary.failures == summary.schedules)
+        #expect(summary.firstFailure?.underlying is Stop)
+    }
+
+    /// Three tasks in 6 orders; Cleo is before both others in 2.
+    @Test(arguments: [Granularity.jobs, .accesses])
+    func `is counted with other failures, shrunk whatever its text says, and found again`(granularity: Granularity) async throws {
+        let texts = Tally()
+        let scenario: Scenario = { simulation in
+            let order = Journal()
+            for name in ["Anna", "Ben"] { simulation.spawn(name) { order.note(name) } }
+            simulation.spawn("Cleo") { if order.count == 0 { throw Refusal(number: texts.next()) } }
+        }
+        let summary = try await explore(.exhaustive(), granularity: granularity, countsFailures: true, scenario)
+        #expect(summary.failures == 2 && summary.schedules == 6)
+        let found = try #require(summary.firstFailure)
+        #expect(found.isMinimal && found.schedule.choices.count { $0 > 0 } == 1)
+        let again = try await failure(.replay(found.schedule), granularity: granularity, scenario)
+        #expect(again.problem?.place == found.problem?.place)
+    }
+
+    @Test func `is an escape if what reads it runs outside`() async throws {
+        let found = try await failure(.exhaustive()) { simulation in
+            let thrower = simulation.spawn("thrower") { throw Refusal() }
+            await Task.detached { _ = await thrower.result }.value
+        }
+        #expect(found.problem?.code == .escape)
+    }
+}
+
+@Suite struct `A scenario that ends before its tasks begin` {
+    private static let note = "the scenario ended before its tasks began in every schedule"
+
+    @Test func `has a note in the summary if it required something of them`() async throws {
+        let summary = try await explore(.exhaustive()) { simulation in
+            let loads = Tally()
+            for name in ["Anna", "Ben"] { simulation.spawn(name) { loads.next() } }
+            try simulation.require(loads.value <= 1, "one load")
+        }
+        #expect("\(summary)".contains(Self.note))
+        #expect("\(summary)".contains("await them or settle() first"))
+    }
+
+    @Test(arguments: [Granularity.jobs, .accesses])
+    func `has none if it waits, in whatever way`(granularity: Granularity) async throws {
+        let waits: [Scenario] = [
+            { try await $0.settle() }, { try await $0.settleNow() }, { try await $0.clock.sleep(for: .seconds(1)) },
+            { _ = await $0.spawn("other") {}.result }, { _ in await Task.yield() },
+        ]
+        for wait in waits {
+            let summary = try await explore(.exhaustive(), granularity: granularity) { simulation in
+                for name in ["Anna", "Ben"] { simulation.spawn(name) { await Task.yield() } }
+                try simulation.require(true, "before")
+                try await wait(simulation)
+                try simulation.require(true, "after")
+            }
+            #expect(!"\(summary)".contains(Self.note))
+        }
+    }
+
+    @Test func `has none if only its tasks require something, or it does so before it spawns them`() async throws {
+        let summary = try await explore(.exhaustive()) { simulation in
+            try simulation.require(simulation.clock.now.offset == .zero, "a fresh start")
+            for name in ["Anna", "Ben"] { simulation.spawn(name) { try simulation.require(true, "inside") } }
+        }
+        #expect(!"\(summary)".contains(Self.note))
+    }
+}
+
+private struct Refusal: Error {
+    var number = 0
+}
+
+private func refuse() throws { throw Refusal() }
