@@ -183,7 +183,8 @@ let package = Package(
             ], path: "Tests/System/RealServerTests",
             exclude: ["start-glewlwyd"]),
         .testTarget(
-            name: "EtcdTests", dependencies: ["AccessTokens", "AccessTokensEtcd", "AccessTokensTesting"],
+            name: "EtcdTests",
+            dependencies: ["AccessTokens", "AccessTokensEtcd", "AccessTokensTesting", "TokenServiceConcurrency"],
             path: "Tests/System/EtcdTests", exclude: ["start-etcd"]),
     ],
     swiftLanguageModes: [.v6]

@@ -15,6 +15,8 @@ struct Cluster: Sendable {
     static let isThere = inEnvironment != nil
     static let hasAuthentication = inEnvironment?.user != nil
     static let hasThreeNodes = inEnvironment?.endpoints.count == 3
+    /// Whether each node has a network of its own.
+    static let hasHosts = ProcessInfo.processInfo.environment["ETCD_HOSTS"] != nil
 
     private init?(_ environment: [String: String]) {
         guard let endpoints = environment["ETCD_ENDPOINTS"], let directory = environment["ETCD_DIR"],
@@ -31,7 +33,8 @@ struct Cluster: Sendable {
         try (0..<count).map { number in
             let first = number % endpoints.count
             return try EtcdTokenStore(
-                key: key, endpoints: Array(endpoints[first...] + endpoints[..<first]), user: user, timeLimit: timeLimit)
+                key: key, endpoints: Array(endpoints[first...] + endpoints[..<first]), user: user, timeLimit: timeLimit,
+                allowsPlainHTTP: Self.hasHosts)
         }
     }
 
@@ -73,16 +76,20 @@ struct Cluster: Sendable {
         do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
         // In a task of its own: a test that ran out of time is cancelled, and the next one needs the nodes all the same.
         try await Task {
-            for node in endpoints.indices { try await restart(node) }
+            for node in endpoints.indices {
+                if Self.hasHosts { try await script("rejoin", node) }
+                try await script("restart", node)
+            }
             for store in try stores(endpoints.count) { _ = try await eventually { try await store.load() } }
         }.value
         try outcome.get()
     }
 
-    private func restart(_ node: Int) async throws {
+    /// Runs a command of `start-etcd` for a node: `restart`, `part` or `rejoin`.
+    func script(_ command: String, _ node: Int) async throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: script)
-        process.arguments = ["restart", directory, "\(node)"]
+        process.arguments = [command, directory, "\(node)"]
         let status = try await withCheckedThrowingContinuation { continuation in
             process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
             do {

@@ -80,14 +80,14 @@ struct EtcdClusterTests {
 }
 
 /// Is set once.
-private final class Flag: Sendable {
+final class Flag: Sendable {
     private let value = Atomic(false)
     var isSet: Bool { value.load(ordering: .acquiring) }
     func set() { value.store(true, ordering: .releasing) }
 }
 
 /// Waits until a trial has done so many swaps from now on.
-private func progress(of trial: SharedStoreTrial, swaps: Int = 20) async throws {
+func progress(of trial: SharedStoreTrial, swaps: Int = 20) async throws {
     let goal = trial.report.swaps + swaps
     while trial.report.swaps < goal { try await Task.sleep(for: .milliseconds(5)) }
 }
