@@ -107,8 +107,8 @@ let package = Package(
         .testTarget(
             name: "AccessTokensFilesTests",
             dependencies: [
-                "AccessTokens", "AccessTokensFiles", "TestBudgets", "TokenServiceConcurrency", "shared-grant-worker",
-                "token-file-rotator",
+                "AccessTokens", "AccessTokensFiles", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency",
+                "shared-grant-worker", "token-file-rotator",
             ],
             path: "Tests/Units/AccessTokensFilesTests"),
         .testTarget(

@@ -4,11 +4,13 @@ import Foundation
 
 /// Asks a service that shares its grant for tokens, again and again, until it is killed or the session has ended.
 ///
-/// Arguments: the shared file and the server's ledger. With a third one it signs in, and ends.
+/// Arguments: the shared file and the server's ledger. With a third one it signs in, and ends. Without a ledger it does with the
+/// shared file what it is told.
 @main
 struct Worker {
     static func main() async throws {
         let arguments = CommandLine.arguments
+        guard arguments.count > 2 else { return await obey(SharedFileTokenStore(path: arguments[1])) }
         let server = StrictServer(path: arguments[2])
         let policy = RefreshPolicy(loadTimeout: .milliseconds(600))
         let tokens = TokenService(
@@ -28,6 +30,34 @@ struct Worker {
             }
             try await Task.sleep(for: .milliseconds(Int.random(in: 1...10)))
         }
+    }
+}
+
+/// Does with a store what it reads, and writes the outcomes.
+///
+/// It reads one operation a line, `load` or `swap REVISION CONTENT`, and writes `none`, `record REVISION CONTENT`, `done REVISION` or
+/// `error`. No revision is `-`.
+private func obey(_ store: SharedFileTokenStore) async {
+    func text(_ record: SharedRecord?) -> String {
+        record.map { "record \($0.revision.text) \(String(decoding: $0.bytes, as: UTF8.self))" } ?? "none"
+    }
+    while let words = readLine()?.split(separator: " ").map({ String($0) }) {
+        let answer: String
+        do {
+            if words.count == 3 {
+                let revision = words[1] == "-" ? nil : SharedRecord.Revision(words[1])
+                answer =
+                    switch try await store.swap(Data(words[2].utf8), ifAt: revision) {
+                    case .done(let revision): "done \(revision.text)"
+                    case .conflict(let record): text(record)
+                    }
+            } else {
+                answer = text(try await store.load())
+            }
+        } catch {
+            answer = "error"
+        }
+        FileHandle.standardOutput.write(Data((answer + "\n").utf8))
     }
 }
 

@@ -1,0 +1,108 @@
+import AccessTokens
+import Dispatch
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+/// A shared file store in a process of its own, which is killed now and then in the middle of an operation.
+final class StoreInProcess: SharedTokenStore {
+    /// The process, with what is written to it and read from it.
+    private struct Worker {
+        let process = Process(), input = Pipe(), output = Pipe()
+    }
+
+    private struct State: Sendable {
+        var random: SplitMix64
+        var operationsUntilKill: Int
+        var kills = 0
+    }
+
+    private let path: String
+    private let operationsPerKill: ClosedRange<Int>
+    private let state: Lock<State>
+    /// Operations wait here for the process's answer.
+    private let queue = DispatchQueue(label: "StoreInProcess")
+    /// Touched on the queue only; `Process` isn't `Sendable`.
+    private nonisolated(unsafe) var worker: Worker?
+
+    /// - Parameter operationsPerKill: How many operations a process lives for.
+    init(path: String, operationsPerKill: ClosedRange<Int>, seed: UInt64) {
+        self.path = path
+        self.operationsPerKill = operationsPerKill
+        var random = SplitMix64(seed: seed)
+        let first = Int.random(in: operationsPerKill, using: &random)
+        state = Lock(State(random: random, operationsUntilKill: first))
+    }
+
+    var kills: Int { state.withLock { $0.kills } }
+
+    /// The process was killed before it answered.
+    struct Killed: Error {}
+
+    func load() async throws -> SharedRecord? {
+        try record(in: try await ask("load"))
+    }
+
+    func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        let words = try await ask("swap \(revision?.text ?? "-") \(String(decoding: bytes, as: UTF8.self))")
+        if words.first == "done", words.count == 2 { return .done(.init(words[1])) }
+        return .conflict(try record(in: words))
+    }
+
+    private func record(in words: [String]) throws -> SharedRecord? {
+        if words == ["none"] { return nil }
+        try #require(words.count == 3 && words[0] == "record", "\(words)")
+        return SharedRecord(Data(words[2].utf8), revision: .init(words[1]))
+    }
+
+    private func ask(_ line: String) async throws -> [String] {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try self.askNow(line) }) }
+        }
+    }
+
+    private func askNow(_ line: String) throws -> [String] {
+        let worker = unsafe try worker ?? start()
+        // How many turns of a loop after the question it's killed; `nil`: this time it isn't.
+        let turns = state.withLock { state -> Int? in
+            state.operationsUntilKill -= 1
+            guard state.operationsUntilKill <= 0 else { return nil }
+            state.operationsUntilKill = Int.random(in: operationsPerKill, using: &state.random)
+            state.kills += 1
+            return Int.random(in: 0...200_000, using: &state.random)
+        }
+        try worker.input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+        if let turns { end(worker, after: turns) }
+        var answer = Data()
+        while answer.last != UInt8(ascii: "\n") {
+            let more = worker.output.fileHandleForReading.availableData
+            guard !more.isEmpty else { throw Killed() }
+            answer += more
+        }
+        return String(decoding: answer, as: UTF8.self).split(whereSeparator: \.isWhitespace).map { String($0) }
+    }
+
+    private func start() throws -> Worker {
+        let new = Worker()
+        new.process.executableURL = try Rotation.program("shared-grant-worker")
+        new.process.arguments = [path]
+        new.process.standardInput = new.input
+        new.process.standardOutput = new.output
+        try new.process.run()
+        unsafe worker = new
+        return new
+    }
+
+    private func end(_ old: Worker, after turns: Int) {
+        var turn: UInt64 = 1
+        for _ in 0..<turns { turn = turn &* 6_364_136_223_846_793_005 &+ 1 }
+        _ = kill(turn == 0 ? 0 : old.process.processIdentifier, SIGKILL)
+        old.process.waitUntilExit()
+        unsafe worker = nil
+    }
+
+    /// Ends the process.
+    func stop() {
+        queue.sync { if let worker = unsafe worker { end(worker, after: 0) } }
+    }
+}
