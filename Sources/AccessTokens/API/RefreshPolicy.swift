@@ -1,7 +1,7 @@
 /// When tokens are refreshed, how long loads may take, and how failures are paced.
 ///
 /// The defaults suit the common authorization servers; each stands here with its reason. The formulas, with worked tables,
-/// are beside the functions in `RefreshPolicy+Formulas.swift`.
+/// are beside the functions in `CachedToken.swift` and `BackOff.swift`.
 public struct RefreshPolicy: Sendable, Hashable {
     /// How long a load may take before its callers get a time-out error; 30 s, at least 1 ms.
     ///
