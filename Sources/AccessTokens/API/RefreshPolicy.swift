@@ -64,7 +64,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// The longest lifetime that is counted; ten years, since a longer one only risks overflow.
     public static let longestLifetime = Duration.seconds(10 * 365 * 24 * 3600)
 
-    /// The shortest pause between refreshes ahead; 30 s, for long tokens: see ``TokenService/Servable``.
+    /// The shortest pause between refreshes ahead; 30 s, for long tokens: see `CachedToken.swift`.
     static let shortestRefreshPause = Duration.seconds(30)
 
     /// How many invalidated tokens a service remembers; 8: more than a server hands out before the limit below.
