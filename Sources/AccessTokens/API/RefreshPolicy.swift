@@ -1,7 +1,7 @@
 /// When tokens are refreshed, how long loads may take, and how failures are paced.
 ///
 /// The defaults suit the common authorization servers; each stands here with its reason. The formulas, with worked tables,
-/// are beside the functions in `RefreshPolicy+Formulas.swift`.
+/// are beside the functions in `CachedToken.swift` and `BackOff.swift`.
 public struct RefreshPolicy: Sendable, Hashable {
     /// How long a load may take before its callers get a time-out error; 30 s, at least 1 ms.
     ///
@@ -64,7 +64,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// The longest lifetime that is counted; ten years, since a longer one only risks overflow.
     public static let longestLifetime = Duration.seconds(10 * 365 * 24 * 3600)
 
-    /// The shortest pause between refreshes ahead; 30 s, for long tokens: see ``TokenService/Servable``.
+    /// The shortest pause between refreshes ahead; 30 s, for long tokens: see `CachedToken.swift`.
     static let shortestRefreshPause = Duration.seconds(30)
 
     /// How many invalidated tokens a service remembers; 8: more than a server hands out before the limit below.

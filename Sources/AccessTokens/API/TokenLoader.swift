@@ -64,7 +64,8 @@ extension TokenService {
     /// - Parameters:
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
     ///   - sharedStore: Where the grant lives.
-    ///   - sharing: How long other processes' marks are respected, and how records are encrypted.
+    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
+    ///     are encrypted.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token whose grant is to be revoked.
     ///   - isRepeatable: Whether another load may start while one that took too long still runs; see

@@ -16,7 +16,8 @@ extension TokenService {
     /// - Parameters:
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
     ///   - sharedStore: Where the grant lives. Asked at the first miss and before each load; a valid token needs no look.
-    ///   - sharing: How long other processes' marks are respected, and how records are encrypted.
+    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
+    ///     are encrypted.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that the service gives up although its grant may still be good at the server.
     ///   - loader: What gets a new token.

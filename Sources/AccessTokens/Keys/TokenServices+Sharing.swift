@@ -10,7 +10,8 @@ extension TokenServices {
     ///   - limit: How many idle services are kept, at least 0.
     ///   - policy: Each key's policy; the default is the default policy for all. Called like `loader`.
     ///   - sharedStores: Where the keys' grants live.
-    ///   - sharing: How long other processes' marks are respected, and how records are encrypted; for all keys.
+    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
+    ///     are encrypted; for all keys.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server.
     ///   - loader: Makes what gets a key's tokens. Called whenever a key's service is made, on the caller's thread, outside all locks,
@@ -36,7 +37,8 @@ extension TokenServices {
     ///   - limit: How many idle services are kept, at least 0.
     ///   - policy: Each key's policy; the default is the default policy for all.
     ///   - sharedStores: Where the keys' grants live.
-    ///   - sharing: How long other processes' marks are respected, and how records are encrypted; for all keys.
+    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
+    ///     are encrypted; for all keys.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token whose grant is to be revoked.
     ///   - isRepeatable: Whether another load may start while one that took too long still runs; see ``TokenLoader/isRepeatable``.

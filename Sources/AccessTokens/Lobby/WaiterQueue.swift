@@ -118,7 +118,7 @@ extension TokenService.Waiter {
 
 /// The continuation of a caller that waits: checked in debug builds, and so in the everyday tests, unchecked in others.
 ///
-/// The check costs an allocation and a longer frame for each caller (`Docs/Performance.md`).
+/// The check costs an allocation and a longer frame for each caller (`Docs/Design.md`).
 ///
 /// It carries no value: a caller that is resumed collects its answer under the lobby's lock. A task that is resumed before it has
 /// suspended reads the continuation's value without synchronization that Thread Sanitizer sees (swiftlang/swift#57803).

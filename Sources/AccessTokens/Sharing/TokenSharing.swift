@@ -28,7 +28,7 @@ public struct TokenSharing: Sendable {
         /// For so long, but at least for what the mark says that its exchange takes.
         public static func after(_ duration: Duration) -> Doubt { Doubt(kind: .after(duration)) }
 
-        /// How long to wait from the first sight of a mark; `nil`: without end.
+        /// How long to wait for a mark's holder, from its writing or from the first sight of it; `nil`: without end.
         func patience(with mark: GrantRecord.Mark) -> Duration? {
             switch kind {
             case .standard: mark.limit * 2
