@@ -1,4 +1,5 @@
 public import AccessTokens
+import TokenServiceConcurrency
 
 extension AccessTokenService {
     /// Drops a token that a resource server refused, if it is still the current one; see `TokenService.invalidate(_:)`.
@@ -56,7 +57,7 @@ extension AccessTokenService {
         line.perform { service, finish in
             let fence = fence(service)
             // The fence is there; what is waited for is the store's part.
-            Task.detached(executorPreference: service.executor) { [service] in
+            Task.detached(on: service.executor) { [service] in
                 let change = await service.end(of: fence)
                 finish { handler(change) }
             }

@@ -88,7 +88,7 @@ final class CallbackLine: Sendable {
     // MARK: In to the actor
 
     private func carryIn(as priority: TaskPriority) {
-        Task.detached(executorPreference: service.executor, priority: priority) {
+        Task.detached(on: service.executor, priority: priority) {
             await self.carry(to: self.service, as: priority)
         }
     }

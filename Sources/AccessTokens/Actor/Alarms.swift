@@ -32,7 +32,7 @@ package final class Alarms: Sendable {
             return sleepers.last?.time
         }
         guard let time else { return }
-        let task = Task.detached(executorPreference: executor) { [weak self, clock] in
+        let task = Task.detached(on: executor) { [weak self, clock] in
             guard await clock.hasPassed(time) else { return }
             self?.sleepers.withLock { $0.removeAll { $0.time == time } }
             // A clock that can't sleep counts as having passed the time.

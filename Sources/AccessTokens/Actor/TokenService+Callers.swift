@@ -55,7 +55,7 @@ extension TokenService {
     /// The first caller starts the refresh, or the look at the shared store, and doesn't wait for it.
     private nonisolated func claimRefresh(at now: Duration) {
         guard lobby.withLock({ $0.claimRefresh(at: now) }) else { return }
-        Task.detached(executorPreference: executor, priority: Task.currentPriority) {
+        Task.detached(on: executor, priority: Task.currentPriority) {
             await self.step { $0.refreshAhead(at: $1) }
         }
     }

@@ -22,13 +22,12 @@ extension TokenService {
         if let session { return share(flight, by: session) }
         let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
         let membership = self.membership(of: .flight(flight.id))
-        let task = Task.detached(executorPreference: executor, priority: priority) { [loader, loadExecutor, clock] in
+        let task = Task.detached(on: executor, priority: priority) { [loader, loadExecutor, clock] in
             let result = await LoadMembership.$current.withValue(membership) {
                 await Result {
-                    try await withTaskExecutorPreference(loadExecutor) {
-                        // The machine may have slept meanwhile: a load that nothing waits for spends nothing.
-                        guard clock.now() < flight.deadline else { throw NotSent() }
-                        return try await loader.loadToken(replacing: flight.previous, unlessEnded: membership)
+                    guard let loadExecutor else { return try await loader.loadToken(of: flight, for: membership, clock) }
+                    return try await withTaskExecutorPreference(loadExecutor) {
+                        try await loader.loadToken(of: flight, for: membership, clock)
                     }
                 }
             }
@@ -72,13 +71,13 @@ extension TokenService {
     /// Cancels a load from outside the actor: its handlers are the loader's own code, and may be slow.
     func cancel(_ flight: Int) {
         guard let task = loads.first(where: { $0.flight == flight })?.task else { return }
-        Task.detached(executorPreference: executor) { task.cancel() }
+        Task.detached(on: executor) { task.cancel() }
     }
 
     /// Gives a grant to the program, to be revoked.
     func discard(_ grant: DiscardedGrant) {
         guard let onDiscard else { return }
-        Task.detached(executorPreference: loadExecutor) { await onDiscard(grant) }
+        Task.detached(on: loadExecutor) { await onDiscard(grant) }
     }
 
     /// A caller that is more urgent than the load makes the load as urgent.
@@ -92,18 +91,20 @@ extension TokenService {
             load.task.escalatePriority(to: priority)
         } else {
             // A task that awaits another lends it its priority; this one ends with the load.
-            Task.detached(executorPreference: executor, priority: priority) { await load.task.value }
+            Task.detached(on: executor, priority: priority) { await load.task.value }
         }
     }
 }
 
 extension TokenLoader {
     /// Loads, unless the load was given up before its turn came on its executor: an old grant must not be used any more.
-    @concurrent func loadToken(
-        replacing previous: AccessToken?, unlessEnded membership: LoadMembership
+    @concurrent fileprivate func loadToken(
+        of flight: TokenService.Machine.Flight, for membership: LoadMembership, _ clock: ServiceClock
     ) async throws -> AccessToken {
+        // The machine may have slept meanwhile: a load that nothing waits for spends nothing.
+        guard clock.now() < flight.deadline else { throw NotSent() }
         guard !membership.hasEnded else { throw CancellationError() }
-        return try await loadToken(replacing: previous)
+        return try await loadToken(replacing: flight.previous)
     }
 }
 

@@ -42,7 +42,7 @@ extension TokenService {
         let setting = setting(of: flight, in: session)
         let membership = self.membership(of: .flight(flight.id))
         let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
-        Task.detached(executorPreference: executor, priority: priority) {
+        Task.detached(on: executor, priority: priority) {
             let ending = await LoadMembership.$current.withValue(membership) {
                 await self.perform(setting, flight, by: session, membership)
             }
@@ -104,7 +104,7 @@ extension TokenService {
     private func load(
         _ previous: AccessToken?, for flight: Machine.Flight, _ membership: LoadMembership
     ) async -> SharedFlight.Event {
-        let task = Task.detached(executorPreference: executor) { [loader, loadExecutor] in
+        let task = Task.detached(on: executor) { [loader, loadExecutor] in
             await LoadMembership.$current.withValue(membership) {
                 await Result {
                     try await withTaskExecutorPreference(loadExecutor) {
@@ -116,7 +116,7 @@ extension TokenService {
             }
         }
         // What can be cancelled, and made more urgent, is the loader.
-        let handle = Task.detached(executorPreference: executor) {
+        let handle = Task.detached(on: executor) {
             await withTaskCancellationHandler {
                 _ = await task.value
             } onCancel: {
@@ -145,7 +145,7 @@ extension TokenService {
         if let stray = ending.stray, let session {
             // Known to the flight that the next step may start.
             session.note(stray)
-            Task.detached(executorPreference: executor) {
+            Task.detached(on: executor) {
                 await session.takeBack(stray)
                 // The service may be let go from now on.
                 await self.step { _, _ in }

@@ -15,7 +15,7 @@ extension TokenService {
         guard let store else { return }
         let membership = self.membership(of: operation.flight.map { .flight($0) } ?? .operation(operation.id))
         let stored = stored(by: operation, at: now)
-        Task.detached(executorPreference: executor) { [loadExecutor] in
+        Task.detached(on: executor) { [loadExecutor] in
             let outcome = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Self.perform(operation, stored, in: store) }
             }

@@ -93,7 +93,7 @@ final class SharedGrant: GrantLender {
             defer { state.isAtWork = true }
             return (true, !state.isAtWork)
         }
-        if isFirst { Task.detached(executorPreference: executor) { await self.work() } }
+        if isFirst { Task.detached(on: executor) { await self.work() } }
         return isWanted ? end : nil
     }
 
@@ -122,7 +122,7 @@ final class SharedGrant: GrantLender {
 
     private func giveUp(_ token: AccessToken, _ reason: DiscardedGrant.Reason?) {
         guard let discard, let reason else { return }
-        Task.detached(executorPreference: loadExecutor) { await discard(DiscardedGrant(token: token, reason: reason)) }
+        Task.detached(on: loadExecutor) { await discard(DiscardedGrant(token: token, reason: reason)) }
     }
 
     // MARK: Loads

@@ -28,7 +28,7 @@ extension TokenServices {
     ///   stores.
     /// - Returns: What was given up for each key, also if that is nothing, and whether the stores have done their part.
     public func reset(where isMeant: @escaping @Sendable (Key) -> Bool) async -> SessionChanges<Key> {
-        await Task.detached(executorPreference: executor, priority: Task.currentPriority) { [self] in
+        await Task.detached(on: executor, priority: Task.currentPriority) { [self] in
             let keys = hold().filter(isMeant)
             defer { release() }
             async let first = signOut(keys) { await $0.reset() }
@@ -73,7 +73,7 @@ extension TokenServices {
             answer.complete(with: .failure(TokenServiceError.storeIsLate))
         }
         defer { alarms.wakeNoMore() }
-        Task.detached(executorPreference: executor) { [loadExecutor = environment.loadExecutor] in
+        Task.detached(on: executor) { [loadExecutor = environment.loadExecutor] in
             answer.complete(
                 with: await Result {
                     try await withTaskExecutorPreference(loadExecutor) {

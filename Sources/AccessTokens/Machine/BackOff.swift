@@ -86,7 +86,7 @@ extension RefreshPolicy {
         guard failures > 1 else { return .zero }
         // The exponent is bounded before it is used: at failure 58 a competitor's arithmetic overflowed.
         let doubled = Duration.seconds(1 << min(failures - 2, 6))
-        return min(doubled, longestPause) * (1 + pauseJitter * share(jitter))
+        return min(doubled, longestPause).scaled(by: 1 + pauseJitter * share(jitter))
     }
 
     /// The pause after a number of consecutive failed refreshes ahead: 30 s doubling to 300 s, lengthened likewise.
@@ -100,7 +100,7 @@ extension RefreshPolicy {
     /// | 5 and more | 300 … 375 s |
     package static func refreshPause(afterFailures failures: Int, jitter: Double) -> Duration {
         let doubled = Duration.seconds(30 << min(max(failures, 1) - 1, 4))
-        return min(doubled, longestRefreshPause) * (1 + pauseJitter * share(jitter))
+        return min(doubled, longestRefreshPause).scaled(by: 1 + pauseJitter * share(jitter))
     }
 
     /// A server's `Retry-After` as it is honoured: up to an hour; nothing for zero or less, which asks for no wait.

@@ -233,7 +233,7 @@ final class SharedSession: TokenStore {
         let end = SingleResult<Void>()
         let limit = max(deadline - clock.now(), .zero)
         guard begin() else { return await pause(for: min(limit, .seconds(1))) }
-        let wait = Task.detached(executorPreference: executor) { [self] in
+        let wait = Task.detached(on: executor) { [self] in
             await withTaskExecutorPreference(loadExecutor) {
                 // A store that can't wait is asked again at the limit.
                 if (try? await store.waitForChange(from: revision, atMost: limit)) != nil { end.complete(with: .success(())) }
@@ -269,7 +269,7 @@ final class SharedSession: TokenStore {
     }
 
     private func sleep(until deadline: Duration, _ body: @escaping @Sendable () -> Void) -> Task<Void, Never> {
-        Task.detached(executorPreference: executor) { [clock] in if await clock.hasPassed(deadline) { body() } }
+        Task.detached(on: executor) { [clock] in if await clock.hasPassed(deadline) { body() } }
     }
 
     /// Whether the store gets another operation.
@@ -289,7 +289,7 @@ final class SharedSession: TokenStore {
     ) async -> Result<Value, any Error> {
         let end = SingleResult<Value>(), membership = LoadMembership.current
         guard begin() else { return .failure(StoreTimeout()) }
-        Task.detached(executorPreference: executor) { [self] in
+        Task.detached(on: executor) { [self] in
             let result = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Result { try await body() } }
             }
