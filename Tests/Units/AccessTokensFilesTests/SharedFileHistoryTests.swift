@@ -35,7 +35,7 @@ struct SharedFileHistoryTests {
             } catch { throw Violation(error: error, seed: seed, kills: done.kills) }
             done.kills += stores.map(\.kills).reduce(0, +)
         }
-        #expect(done.swaps >= kills, "the processes get on")
+        #expect(done.swaps > 0, "the processes get on")
         if environment["TOKEN_FILE_KILLS"] != nil {
             try FileHandle.standardError.write(contentsOf: Data("history, seed \(seed): \(done)\n".utf8))
         }

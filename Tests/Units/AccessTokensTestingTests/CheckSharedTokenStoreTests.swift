@@ -87,7 +87,9 @@ private actor MistakenStore: SharedTokenStore {
         // The first load of the callers' part must succeed; the part before has used 3 swaps of a store that doesn't fail yet.
         try await trial.runOneAtATime()
         let report = try await trial.run(callers: 4) { $0 < 20 }
-        #expect(report.failures > 5 && report.swaps > 5)
+        // How many of each depends on the threads; of at least 80 operations, every so many-th fails.
+        #expect(report.failures >= 80 / failsEvery - 1)
+        #expect(report.loads + report.swaps + report.conflicts >= 80 - 80 / failsEvery)
     }
 
     @Test func `passes the stores that come with the library`() async throws {
