@@ -40,8 +40,10 @@ struct ResourceServer: Sendable {
     }
 
     /// Starts a server; `answer` is called for every request that carries a valid token, and by default only for those.
+    ///
+    /// A refusal is sent when `beforeRefusal` has returned, which may block.
     init(
-        refusal: String = Self.invalidToken, needsToken: Bool = true,
+        refusal: String = Self.invalidToken, needsToken: Bool = true, beforeRefusal: @escaping @Sendable () -> Void = {},
         answering answer: @escaping @Sendable (Arrival) -> LoopbackServer.Reply = { Self.ok($0.path) }
     ) throws {
         let arrivals = Arrivals()
@@ -50,7 +52,9 @@ struct ResourceServer: Sendable {
             let arrival = Arrival(text: text)
             arrivals.append(arrival)
             let isValid = arrival.token.map { authorizationServer.accepts(AccessToken($0)) } ?? false
-            return isValid || !needsToken ? answer(arrival) : .bytes(refusal)
+            if isValid || !needsToken { return answer(arrival) }
+            beforeRefusal()
+            return .bytes(refusal)
         }
         self.arrivals = arrivals
         tokens = TokenService(environment: .init(clock: ManualClock()), loader: authorizationServer.loader)
