@@ -4,7 +4,6 @@ import DataLoading
 import Foundation
 import LoopbackServers
 import Testing
-import TokenServiceConcurrency
 
 @Suite(.timeLimit(.minutes(10)))
 struct AuthenticationTests {
@@ -62,16 +61,7 @@ struct AuthenticationTests {
 
     // Museum 11: N concurrent 401s start N refreshes.
     @Test func `a hundred requests refused at once cause one load`() async throws {
-        // No request is refused before three are to be.
-        let gate = Gate(), refused = Lock(0)
-        let server = try ResourceServer(beforeRefusal: {
-            let count = refused.withLock { count in
-                count += 1
-                return count
-            }
-            if count == 3 { gate.open() }
-            gate.wait()
-        })
+        let server = try ResourceServer(refusals: 3)
         let factory = try server.factory()
         server.authorizationServer.revoke(try await server.tokens.retrieveToken())
         try await withThrowingTaskGroup { group in
@@ -84,7 +74,7 @@ struct AuthenticationTests {
             try await group.waitForAll()
         }
         #expect(server.authorizationServer.loadsStarted == 2)
-        #expect(refused.withLock { $0 } >= 3)
+        #expect(server.arrivals.all.count { $0.token == "access-1" } >= 3)
     }
 
     // Museum 10: a late 401 for the old token throws the fresh one away.

@@ -41,19 +41,25 @@ struct ResourceServer: Sendable {
 
     /// Starts a server; `answer` is called for every request that carries a valid token, and by default only for those.
     ///
-    /// A refusal is sent when `beforeRefusal` has returned, which may block.
+    /// - Parameter refusals: How many requests must be due to be refused before the first of them is.
     init(
-        refusal: String = Self.invalidToken, needsToken: Bool = true, beforeRefusal: @escaping @Sendable () -> Void = {},
+        refusal: String = Self.invalidToken, needsToken: Bool = true, refusals: Int = 1,
         answering answer: @escaping @Sendable (Arrival) -> LoopbackServer.Reply = { Self.ok($0.path) }
     ) throws {
         let arrivals = Arrivals()
         let authorizationServer = authorizationServer
+        let refused = Lock(0), gate = Gate()
         server = try LoopbackServer { text in
             let arrival = Arrival(text: text)
             arrivals.append(arrival)
             let isValid = arrival.token.map { authorizationServer.accepts(AccessToken($0)) } ?? false
             if isValid || !needsToken { return answer(arrival) }
-            beforeRefusal()
+            let count = refused.withLock { count in
+                count += 1
+                return count
+            }
+            if count >= refusals { gate.open() }
+            gate.wait()
             return .bytes(refusal)
         }
         self.arrivals = arrivals
