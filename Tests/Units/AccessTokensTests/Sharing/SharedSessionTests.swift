@@ -16,12 +16,12 @@ struct SharedSessionTests {
         let session = SharedSession(InMemorySharedTokenStore(), TokenSharing(), clock: clock, environment: .init())
         session.learn(knowledge("2", since: .seconds(100)), since: 0)
         session.learn(knowledge("1", since: .seconds(10)), since: 0)
-        #expect(session.beginning.knowledge.revision == .init("2"))
-        #expect(session.beginning.knowledge.since == .seconds(100))
+        #expect(session.begin(isLook: true).knowledge.revision == .init("2"))
+        #expect(session.begin(isLook: true).knowledge.since == .seconds(100))
         // A store that tells a record's age may date the same one earlier.
         session.learn(knowledge("2", since: .seconds(90)), since: 0)
-        #expect(session.beginning.knowledge.since == .seconds(90))
+        #expect(session.begin(isLook: true).knowledge.since == .seconds(90))
         session.learn(knowledge("3", since: .seconds(120)), since: 0)
-        #expect(session.beginning.knowledge.revision == .init("3"))
+        #expect(session.begin(isLook: true).knowledge.revision == .init("3"))
     }
 }
