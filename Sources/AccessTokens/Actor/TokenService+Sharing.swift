@@ -56,8 +56,7 @@ extension TokenService {
         return SharedFlight.Setting(
             owner: session.owner, flight: flight.id, policy: machine.policy, transportLimit: session.sharing.transportLimit,
             doubt: session.sharing.doubt, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
-            isRefresh: machine.state.cached != nil, isRetry: flight.isLoading && session.takeRetry(), isLook: !flight.isLoading,
-            memory: flight.previous,
+            isRefresh: machine.state.cached != nil, isLook: !flight.isLoading, memory: flight.previous,
             refused: Set(refused.map(\.token.value)),
             jitter: Double.random(in: 0..<1))
     }
@@ -71,33 +70,41 @@ extension TokenService {
         await handOverDisplaced(in: session)
         var setting = setting
         setting.holder = await session.holder()
-        let (knowledge, fences, strays) = session.beginning
-        setting.strays = strays
-        var shared = SharedFlight(setting, knowing: knowledge)
+        let beginning = session.begin(isLook: setting.isLook)
+        (setting.strays, setting.isRetry) = (beginning.strays, beginning.isRetry)
+        var shared = SharedFlight(setting, knowing: beginning.knowledge)
         var step = SharedFlight.Step.read
+        var wokenAt: SharedRecord.Revision?
         while true {
             let event: SharedFlight.Event
-            switch step {
-            case .read:
-                event = if let unsettled { .storeFailed(.store(unsettled)) } else { await session.look() }
-            case .swap(let record, let revision): event = await session.swap(record, ifAt: revision)
-            case .wait(let revision, let rest):
-                await session.wait(from: revision, until: rest.map { min(clock.now() + $0, flight.deadline) } ?? flight.deadline)
-                event = .waited
-            case .pause(let duration):
-                await session.pause(for: duration)
-                event = .waited
-            case .load(let previous): event = await load(previous, for: flight, membership)
-            case .end(let ending): return ending
+            do {
+                switch step {
+                case .read:
+                    if let unsettled { throw unsettled }
+                    event = .read(try await session.read())
+                case .swap(let record, let revision): event = try await session.swap(record, ifAt: revision)
+                case .wait(let revision, let rest):
+                    let end = rest.map { min(clock.now() + $0, flight.deadline) } ?? flight.deadline
+                    // Who was woken early although nothing had changed looks once a second from now on.
+                    if revision != nil, revision == wokenAt {
+                        await session.pause(for: min(.seconds(1), max(end - clock.now(), .zero)))
+                    } else {
+                        await session.wait(from: revision, until: end)
+                        wokenAt = clock.now() < end ? revision : nil
+                    }
+                    event = .waited
+                case .pause(let duration):
+                    await session.pause(for: duration)
+                    event = .waited
+                case .load(let previous): event = await load(previous, for: flight, membership)
+                case .end(let ending): return ending
+                }
+            } catch {
+                event = .storeFailed(.store(error))
             }
-            step = shared.next(event, at: moment, isAbandoned: membership.hasEnded)
-            session.learn(shared.knowledge, since: fences)
+            step = shared.next(event, at: session.moment, isAbandoned: membership.hasEnded)
+            session.learn(shared.knowledge, since: beginning.fences)
         }
-    }
-
-    private nonisolated var moment: SharedFlight.Moment {
-        let wall = wallClock().timeIntervalSinceReferenceDate
-        return SharedFlight.Moment(now: clock.now(), wall: wall.isFinite ? wall : nil)
     }
 
     /// Runs the loader in a task of its own, which a fence or a limit may cancel.

@@ -49,6 +49,11 @@ struct SharedFence: Sendable {
         attempts = last.attempts.suffix(8) + attempts.filter { $0.id == id }
     }
 
+    /// What is known now of an attempt: of this fence, or of one that came before.
+    mutating func heed(_ other: SharedFence) {
+        if number == other.number { self = other } else { follow(other) }
+    }
+
     /// The fence before this one stands, or has been overtaken, and what it put aside is handed over.
     ///
     /// No attempt of an earlier fence can take effect any longer, nor has the store anything to hear of an earlier sign-out.

@@ -44,6 +44,16 @@ struct RecordLost: Error, CustomStringConvertible {
         "The shared store's record was removed, or is an older one than before. Its refresh token may be used up. Sign in again."
 }
 
+/// A thousand swaps in a row found another record than the one before.
+struct StoreContention: Error, CustomStringConvertible {
+    let description = "The shared store's record changed before each of a thousand attempts to replace it."
+}
+
+/// A swap met the very revision that it named: tried again at once, it would meet it for ever.
+struct StoreContradiction: Error, CustomStringConvertible {
+    let description = "The shared store didn't replace the record, although that is still the one that was named."
+}
+
 /// Another service that shares the grant keeps this one from loading.
 enum FailedElsewhere: Error, CustomStringConvertible {
     case refused, failed, ended, busy

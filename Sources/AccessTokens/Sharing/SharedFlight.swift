@@ -53,19 +53,6 @@ struct SharedFlight: Sendable, Hashable {
         var age: Duration?
     }
 
-    /// What survives a flight.
-    struct Knowledge: Sendable, Hashable {
-        /// The generation of the last token or tombstone that the service took over.
-        var generation: UInt64?
-        /// The latest generation that the service has seen; `nil`: it has yet to read.
-        var seen: UInt64?
-        /// The revision that was read last, and when it was written or, if the store can't tell, seen first: a doubt counts from there.
-        var revision: SharedRecord.Revision?
-        var since = Duration.zero
-        /// How many records this service has written.
-        var writes = 0
-    }
-
     /// Why a load failed.
     struct Failure: Sendable, Hashable {
         var error: TokenServiceError
@@ -319,10 +306,12 @@ struct SharedFlight: Sendable, Hashable {
         let limit = setting.policy.loadTimeout + setting.transportLimit
         marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit)
         // What was there before a stray mark comes back, not the mark.
-        let before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record
+        var before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record ?? record
+        // Nor one of an earlier load that still runs: that may end at any time, and spends nothing.
+        if isHarmless(record), before.mark?.owner == setting.owner { before.mark = nil }
         let step = write(marked, over: revision, .mark, moment)
         if case .swap(let marked, _) = step {
-            stray = StrayMark(write: marked.write, base: revision, restoring: before ?? record)
+            stray = StrayMark(write: marked.write, base: revision, restoring: before)
         }
         return step
     }

@@ -22,9 +22,10 @@ final class SharedSession: TokenStore {
         var strays: [StrayMark] = []
         /// How many of the store's operations have not ended, though nothing may wait for them any longer.
         var unfinished = 0
+        /// Whether a person has asked to try again.
         var isRetry = false
-        /// This service's mark, if it stands in the record as far as is known, and since when.
-        var mark: (mark: GrantRecord.Mark, since: Duration)?
+        /// Until when others respect this service's mark, as far as is known; `nil`: without end.
+        var respected: Duration? = .zero
     }
 
     /// A store that doesn't answer gets no more operations than these: each keeps a task.
@@ -45,62 +46,42 @@ final class SharedSession: TokenStore {
         self.sharing = sharing
         self.clock = clock
         wallClock = environment.wallClock
-        executor = environment.ownExecutor
-        loadExecutor = environment.loadExecutor
+        (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
     }
 
-    /// The store's name for this process; it may have to look into a file for that.
-    func holder() async -> String? {
-        (try? await within(RefreshPolicy.storeTimeout) { [store] in await store.holder }.get()) ?? nil
-    }
-
-    /// What a flight begins with, and the number of fences by then.
-    var beginning: (knowledge: SharedFlight.Knowledge, fences: Int, strays: [StrayMark]) {
-        state.withLock { ($0.knowledge, $0.fences, $0.strays) }
-    }
-
-    /// Keeps what a flight has learnt, beside what others have; the record's generation only if no fence has come since it began.
-    func learn(_ knowledge: SharedFlight.Knowledge, since fences: Int) {
+    /// What a flight begins with, and the number of fences by then; a look leaves a person's wish to the load that follows.
+    func begin(isLook: Bool) -> (knowledge: SharedFlight.Knowledge, fences: Int, strays: [StrayMark], isRetry: Bool) {
         state.withLock { state in
-            let before = state.knowledge
-            state.knowledge = knowledge
-            state.knowledge.writes = max(before.writes, knowledge.writes)
-            let isFenced = state.fences != fences
-            state.knowledge.generation = isFenced ? before.generation : later(before.generation, knowledge.generation)
-            state.knowledge.seen = isFenced ? before.seen : later(before.seen, knowledge.seen)
+            defer { if !isLook { state.isRetry = false } }
+            return (state.knowledge, state.fences, state.strays, state.isRetry)
         }
     }
 
-    private func later(_ a: UInt64?, _ b: UInt64?) -> UInt64? { [a, b].compactMap { $0 }.max() }
+    /// Keeps what a flight has learnt; nothing of the record's generation if a fence has come since it began.
+    func learn(_ knowledge: SharedFlight.Knowledge, since fences: Int) {
+        state.withLock { state in
+            let generation = state.knowledge.generation
+            state.knowledge.learn(knowledge, isFenced: state.fences != fences)
+            if state.knowledge.generation != generation { state.isRetry = false }
+        }
+    }
 
     func note(_ stray: StrayMark) { state.withLock { $0.strays.append(stray) } }
     func forget(_ stray: StrayMark) { state.withLock { $0.strays.removeAll { $0.write == stray.write } } }
 
-    /// A person asked to try again: the next flight ignores the fleet's failures.
+    /// A person asked to try again: the next load ignores the fleet's failures, unless a token or a sign-in comes first.
     func noteRetry() { state.withLock { $0.isRetry = true } }
-
-    func takeRetry() -> Bool {
-        state.withLock { state in
-            defer { state.isRetry = false }
-            return state.isRetry
-        }
-    }
 
     /// From when on nothing is lost with the service; `nil`: not before the store has heard of the last sign-in or sign-out.
     ///
     /// While its mark stands it may go on at once. A service in its place would be another owner, and wait as the others do.
-    var restsFrom: Duration? {
-        let (fence, mark) = state.withLock { ($0.fence, $0.mark) }
-        guard fence == nil else { return nil }
-        return mark.map { mark in sharing.doubt.patience(with: mark.mark).map { mark.since + $0 } } ?? .zero
-    }
+    var restsFrom: Duration? { state.withLock { $0.fence == nil ? $0.respected : nil } }
 
+    /// The record has been read, or has been written as far as is known.
     private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
-        let now = clock.now()
-        state.withLock { state in
-            let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
-            state.mark = mark.map { ($0, isWritten ? now : state.mark?.since ?? now) }
-        }
+        let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
+        let end = mark.map { mark in sharing.doubt.patience(with: mark).map { clock.now() + $0 } } ?? .zero
+        state.withLock { if isWritten || mark == nil || $0.respected == .zero { $0.respected = end } }
     }
 
     // MARK: Fences
@@ -110,6 +91,7 @@ final class SharedSession: TokenStore {
         state.withLock { state in
             state.fence = SharedFence(token, number: number, owner: owner, after: state.fence)
             state.fences += 1
+            state.isRetry = false
         }
     }
 
@@ -129,46 +111,30 @@ final class SharedSession: TokenStore {
     /// Puts a token or a tombstone in the record's place, of a higher generation; returns what that has put aside.
     private func write(_ fence: SharedFence) async throws -> [DiscardedGrant] {
         var fence = fence
-        var sighting = try await read().get()
+        var sighting = try await read()
         for _ in 0..<1_000 {
             let record = sighting?.record
-            guard case .write(let next) = fence.verdict(on: record, seen: beginning.knowledge.seen, wall: wall) else { break }
-            switch await swap(next, ifAt: sighting?.revision) {
-            case .swapped:
-                take(next)
-                return fence.displaced(in: record)
-            case .conflict(let other): sighting = other
-            case .storeFailed(let failure):
-                // It may have been written all the same.
-                fence.noteAttempt(over: record)
-                keep(fence)
-                sighting = try await read().get()
-                guard sighting?.record.fence == fence.id else { throw failure.error.underlying ?? failure.error }
-            default: break
+            switch fence.verdict(on: record, seen: state.withLock { $0.knowledge.seen }, wall: moment.wall) {
+            case .settled(let displaced):
+                if let record, fence.stands(in: record) { state.withLock { $0.knowledge.take(record) } }
+                return displaced
+            case .write(let next):
+                do {
+                    guard case .conflict(let other) = try await swap(next, ifAt: sighting?.revision) else {
+                        state.withLock { $0.knowledge.take(next) }
+                        return fence.displaced(in: record)
+                    }
+                    sighting = other
+                } catch {
+                    // It may have been written all the same.
+                    fence.noteAttempt(over: record)
+                    state.withLock { [fence] in $0.fence?.heed(fence) }
+                    sighting = try await read()
+                    guard sighting?.record.fence == fence.id else { throw error }
+                }
             }
         }
-        let record = sighting?.record
-        guard case .settled(let displaced) = fence.verdict(on: record, seen: nil, wall: nil) else { throw StoreContention() }
-        if let record, fence.stands(in: record) { take(record) }
-        return displaced
-    }
-
-    private func keep(_ fence: SharedFence) {
-        state.withLock { state in
-            if state.fence?.number == fence.number {
-                state.fence = fence
-            } else {
-                state.fence?.follow(fence)
-            }
-        }
-    }
-
-    /// The fence stands in the store: the service has what the record has.
-    private func take(_ record: GrantRecord) {
-        state.withLock { state in
-            state.knowledge.generation = record.generation
-            state.knowledge.seen = max(state.knowledge.seen ?? 0, record.generation)
-        }
+        throw StoreContention()
     }
 
     /// What fences have put aside, to be handed over; once.
@@ -185,74 +151,60 @@ final class SharedSession: TokenStore {
 
     // MARK: The store
 
-    private var wall: Double? {
+    var moment: SharedFlight.Moment {
         let wall = wallClock().timeIntervalSinceReferenceDate
-        return wall.isFinite ? wall : nil
+        return SharedFlight.Moment(now: clock.now(), wall: wall.isFinite ? wall : nil)
     }
+
+    /// The store's name for this process; it may have to look into a file for that.
+    func holder() async -> String? { try? await perform { await $0.holder } }
 
     /// Reads the record, and asks whether the holder of its mark is running.
-    func read() async -> Result<SharedFlight.Sighting?, any Error> {
-        let result: Result<SharedFlight.Sighting?, any Error> = await within(RefreshPolicy.storeTimeout) { [self] in
-            guard let record = try await store.load() else { return nil }
-            return try await sighting(record)
+    func read() async throws -> SharedFlight.Sighting? {
+        let sighting = try await perform { [self] store in
+            if let record = try await store.load() { try await sighting(record) } else { nil }
         }
-        if case .success(let sighting) = result { noteMark(in: sighting?.record) }
-        return result
+        noteMark(in: sighting?.record)
+        return sighting
     }
 
-    /// The same as an event of a flight.
-    func look() async -> SharedFlight.Event {
-        switch await read() {
-        case .success(let sighting): .read(sighting)
-        case .failure(let error): .storeFailed(.store(error))
-        }
-    }
-
-    func swap(_ record: GrantRecord, ifAt revision: SharedRecord.Revision?) async -> SharedFlight.Event {
-        let result: Result<SharedFlight.Event, any Error> = await within(RefreshPolicy.storeTimeout) { [self] in
-            let bytes = try GrantRecordFormat.encode(record)
-            switch try await store.swap(try sealed(bytes), ifAt: revision) {
-            case .done(let revision): return .swapped(revision)
-            case .conflict(nil): return .conflict(nil)
-            case .conflict(let other?): return .conflict(try await sighting(other))
+    /// Replaces the record: a flight's event, unless nothing is known of it.
+    func swap(_ record: GrantRecord, ifAt revision: SharedRecord.Revision?) async throws -> SharedFlight.Event {
+        do {
+            let event: SharedFlight.Event = try await perform { [self] store in
+                let bytes = try coded(GrantRecordFormat.encode(record), by: sharing.seal)
+                switch try await store.swap(bytes, ifAt: revision) {
+                case .done(let revision): return .swapped(revision)
+                case .conflict(let other) where other?.revision == revision: throw StoreContradiction()
+                case .conflict(nil): return .conflict(nil)
+                case .conflict(let other?): return .conflict(try await sighting(other))
+                }
             }
-        }
-        switch result {
-        case .success(let event):
             if case .conflict(let other) = event { noteMark(in: other?.record) } else { noteMark(in: record, isWritten: true) }
             return event
-        case .failure(let error):
+        } catch {
             // It may stand there all the same.
             if record.mark != nil { noteMark(in: record, isWritten: true) }
-            return .storeFailed(.store(error))
+            throw error
         }
     }
 
     /// Waits until the record may have changed, at most until a time on the service's clock.
     func wait(from revision: SharedRecord.Revision?, until deadline: Duration) async {
-        let end = SingleResult<Void>()
         let limit = max(deadline - clock.now(), .zero)
-        guard begin() else { return await pause(for: min(limit, .seconds(1))) }
-        let wait = Task.detached(on: executor) { [self] in
-            await withTaskExecutorPreference(loadExecutor) {
-                // A store that can't wait is asked again at the limit.
-                if (try? await store.waitForChange(from: revision, atMost: limit)) != nil { end.complete(with: .success(())) }
-            }
-            self.ended()
+        do {
+            try await perform(until: deadline) { try await $0.waitForChange(from: revision, atMost: limit) }
+        } catch {
+            // A store that can't wait is asked again at the limit.
+            _ = await clock.hasPassed(deadline)
         }
-        let timer = sleep(until: deadline) { end.complete(with: .success(())) }
-        try? await end.value()
-        wait.cancel()
-        timer.cancel()
     }
 
-    func pause(for duration: Duration) async {
-        _ = await clock.hasPassed(clock.now() + duration)
-    }
+    func pause(for duration: Duration) async { _ = await clock.hasPassed(clock.now() + duration) }
 
     private func sighting(_ record: SharedRecord) async throws -> SharedFlight.Sighting {
         // An engine may keep the place of a record that was deleted.
-        let contents = record.bytes.isEmpty ? .none : try GrantRecordFormat.decode(try opened(record.bytes))
+        let contents = record.bytes.isEmpty ? .none : try GrantRecordFormat.decode(coded(record.bytes, by: sharing.open))
         var isRunning: Bool?
         if let mark = contents.mark, mark.owner != owner, let holder = mark.holder { isRunning = await store.isRunning(holder) }
         return SharedFlight.Sighting(
@@ -260,49 +212,38 @@ final class SharedSession: TokenStore {
             age: record.age.map { min(max($0, .zero), RefreshPolicy.longestLifetime) })
     }
 
-    private func sealed(_ bytes: Data) throws -> Data {
-        do { return try sharing.seal.map { try $0(bytes) } ?? bytes } catch { throw SealFailure(underlying: error) }
+    private func coded(_ bytes: Data, by key: ((Data) throws -> Data)?) throws -> Data {
+        do { return try key?(bytes) ?? bytes } catch { throw SealFailure(underlying: error) }
     }
 
-    private func opened(_ bytes: Data) throws -> Data {
-        do { return try sharing.open.map { try $0(bytes) } ?? bytes } catch { throw SealFailure(underlying: error) }
-    }
-
-    private func sleep(until deadline: Duration, _ body: @escaping @Sendable () -> Void) -> Task<Void, Never> {
-        Task.detached(on: executor) { [clock] in if await clock.hasPassed(deadline) { body() } }
-    }
-
-    /// Whether the store gets another operation.
-    private func begin() -> Bool {
-        state.withLock { state in
+    /// Performs an operation of the store; after the limit nothing waits for it.
+    ///
+    /// - Parameter deadline: The limit of one that only waits, and is cancelled then. Others have 5 s, and are never cancelled.
+    private func perform<Value: Sendable>(
+        until deadline: Duration? = nil, _ body: @escaping @Sendable (any SharedTokenStore) async throws -> Value
+    ) async throws -> Value {
+        let isTaken = state.withLock { state in
             guard state.unfinished < Self.unfinishedOperations else { return false }
             state.unfinished += 1
             return true
         }
-    }
-
-    private func ended() { state.withLock { $0.unfinished -= 1 } }
-
-    /// Performs an operation of the store that is never cancelled; after the limit nothing waits for it.
-    private func within<Value: Sendable>(
-        _ limit: Duration, _ body: @escaping @Sendable () async throws -> Value
-    ) async -> Result<Value, any Error> {
+        guard isTaken else { throw StoreTimeout() }
         let end = SingleResult<Value>(), membership = LoadMembership.current
-        guard begin() else { return .failure(StoreTimeout()) }
-        Task.detached(on: executor) { [self] in
+        let task = Task.detached(on: executor) { [self] in
             let result = await LoadMembership.$current.withValue(membership) {
-                await withTaskExecutorPreference(loadExecutor) { await Result { try await body() } }
+                await withTaskExecutorPreference(loadExecutor) { await Result { try await body(store) } }
             }
-            ended()
+            state.withLock { $0.unfinished -= 1 }
             end.complete(with: result)
         }
-        let timer = sleep(until: clock.now() + limit) { end.complete(with: .failure(StoreTimeout())) }
-        defer { timer.cancel() }
-        return await Result { try await end.value() }
+        let limit = deadline ?? clock.now() + RefreshPolicy.storeTimeout
+        let timer = Task.detached(on: executor) { [clock] in
+            if await clock.hasPassed(limit) { end.complete(with: .failure(StoreTimeout())) }
+        }
+        defer {
+            timer.cancel()
+            if deadline != nil { task.cancel() }
+        }
+        return try await end.value()
     }
-}
-
-/// A thousand swaps in a row found another record than the one before.
-struct StoreContention: Error, CustomStringConvertible {
-    let description = "The shared store's record changed before each of a thousand attempts to replace it."
 }

@@ -34,15 +34,16 @@ extension SharedSession {
         defer { forget(stray) }
         for attempt in 0..<Self.attempts {
             if attempt > 0 { await pause(for: .seconds(1 << (attempt - 1))) }
-            guard case .success(var sighting) = await read() else { continue }
-            attempt: while true {
-                guard case .swap(let record, let revision)? = stray.remedy(for: sighting) else { return }
-                switch await swap(record, ifAt: revision) {
-                case .swapped: return
-                case .conflict(let other): sighting = other
-                default: break attempt
-                }
-            }
+            if (try? await writeOver(stray)) != nil { return }
+        }
+    }
+
+    private func writeOver(_ stray: StrayMark) async throws {
+        var sighting = try await read()
+        while case .swap(let record, let revision)? = stray.remedy(for: sighting),
+            case .conflict(let other) = try await swap(record, ifAt: revision)
+        {
+            sighting = other
         }
     }
 }

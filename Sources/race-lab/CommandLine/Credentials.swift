@@ -29,13 +29,21 @@ enum Credentials: Equatable {
     enum Secret: String, CaseIterable {
         case client = "CLIENT_SECRET"
         case refreshToken = "REFRESH_TOKEN"
+        case etcd = "ETCD_PASSWORD"
 
-        /// A part of the name of an option that may be tried instead.
-        var optionPart: String { self == .client ? "secret" : "refresh" }
+        /// What it is, and a part of the name of an option that may be tried instead.
+        private var terms: (name: String, optionPart: String) {
+            switch self {
+            case .client: ("client's secret", "secret")
+            case .refreshToken: ("refresh token", "refresh")
+            case .etcd: ("password of etcd's user", "password")
+            }
+        }
+
+        var optionPart: String { terms.optionPart }
 
         var advice: String {
-            "put the \(self == .client ? "client's secret" : "refresh token") into the environment, for example with "
-                + "'read -rs \(rawValue); export \(rawValue)'"
+            "put the \(terms.name) into the environment, for example with 'read -rs \(rawValue); export \(rawValue)'"
         }
     }
 }

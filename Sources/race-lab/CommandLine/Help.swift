@@ -31,8 +31,8 @@ enum Help {
             users put one refresh token for each key into REFRESH_TOKEN, separated by
             spaces; --store is then a directory.
 
-        race-lab --processes N (--store PATH | --etcd URL) [--kill [--seed S]]
-                 [--expiries N] [--seconds N] [--json]
+        race-lab --processes N (--store PATH | --etcd URL [--etcd-user NAME])
+                 [--kill [--seed S]] [--expiries N] [--seconds N] [--json]
             Starts N processes that share one grant, in a file or in etcd, and a server
             that rotates its refresh token and ends the session if one comes twice.
             Tells which process loads and which adopt, and for each lost session why.
@@ -68,6 +68,9 @@ enum Help {
                        file of the shared grant
         --processes N  the number of processes that share a grant, 1 to \(Options.Fleet.limit)
         --etcd URL     keeps the shared grant in etcd, under the key /race-lab/grant
+        --etcd-user NAME
+                       the user for --etcd, if it has users; the password comes from
+                       ETCD_PASSWORD in the environment
         --kill         kills a process at random, every 0.5 to 3 s
         --seed S       the seed for --kill, a number from 0; 1 by default
         --expiries N   the number of times that tokens must be replaced, 1 to \(Options.expiryLimit);

@@ -69,7 +69,8 @@ struct Options: Equatable {
 
     private static let flags = ["--help", "-h", "--json", "--museum", "--kill", "--sharing", "--swaps"]
     private static let names =
-        ["--callers", "--show", "--keys", "--idle", "--token-url", "--processes", "--etcd", "--seed"] + namesOfServer
+        ["--callers", "--show", "--keys", "--idle", "--token-url", "--processes", "--etcd", "--etcd-user", "--seed"]
+        + namesOfServer
     private static let namesOfServer = ["--client-id", "--authentication", "--scope", "--store", "--expiries", "--seconds"]
 
     /// Says what is not known; repeats it only if it looks like an option's name, as anything else may be a secret.

@@ -36,12 +36,22 @@ enum FleetGrant {
 }
 
 extension Options.Fleet.Place {
-    func store() throws(UsageError) -> any SharedTokenStore {
+    /// - Parameter environment: Has the password of etcd's user.
+    func store(
+        in environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(UsageError) -> any SharedTokenStore {
         switch self {
         case .file(let path): return SharedFileTokenStore(path: path)
-        case .etcd(let url):
+        case .etcd(let url, let name):
+            var user: EtcdUser?
+            if let name {
+                guard let password = environment[Credentials.Secret.etcd.rawValue], !password.isEmpty else {
+                    throw UsageError("--etcd-user needs ETCD_PASSWORD: \(Credentials.Secret.etcd.advice)")
+                }
+                user = EtcdUser(name: name, password: password)
+            }
             do {
-                return try EtcdTokenStore(key: "/race-lab/grant", endpoints: [url])
+                return try EtcdTokenStore(key: "/race-lab/grant", endpoints: [url], user: user)
             } catch { throw UsageError("--etcd: \(error)") }
         }
     }
@@ -50,7 +60,7 @@ extension Options.Fleet.Place {
     var arguments: [String] {
         switch self {
         case .file(let path): ["--store", path]
-        case .etcd(let url): ["--etcd", url.absoluteString]
+        case .etcd(let url, let user): ["--etcd", url.absoluteString] + (user.map { ["--etcd-user", $0] } ?? [])
         }
     }
 
@@ -58,7 +68,7 @@ extension Options.Fleet.Place {
     var name: String {
         switch self {
         case .file(let path): "the file \(path)"
-        case .etcd(let url): "etcd at \(url.absoluteString)"
+        case .etcd(let url, _): "etcd at \(url.absoluteString)"
         }
     }
 }

@@ -48,13 +48,12 @@ struct FleetWorker {
 
     /// - Parameter arguments: The flag, the server's URL, and the options for the place.
     init(_ arguments: [String]) throws {
-        guard arguments.count == 4, let server = URL(string: arguments[1]) else {
+        let place = arguments.dropFirst(2)
+        guard place.count.isMultiple(of: 2), let server = arguments.dropFirst().first.flatMap({ URL(string: $0) }) else {
             throw UsageError("\(Self.flag) is race-lab's own")
         }
-        let place: Options.Fleet.Place? =
-            arguments[2] == "--store" ? .file(arguments[3]) : URL(string: arguments[3]).map { .etcd($0) }
-        guard let place else { throw UsageError("\(Self.flag) is race-lab's own") }
-        store = try place.store()
+        let pairs = stride(from: place.startIndex, to: place.endIndex, by: 2).map { (place[$0], place[$0 + 1]) }
+        store = try Options.place(in: Dictionary(pairs) { $1 }).store()
         let url = server.appending(path: "\(ProcessInfo.processInfo.processIdentifier)")
         let loader = try RefreshTokenLoader(
             tokenURL: url, clientID: "race-lab", transport: URLSessionTransport(timeLimit: .milliseconds(1_500)))

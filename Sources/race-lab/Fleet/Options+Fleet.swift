@@ -6,7 +6,8 @@ extension Options {
         /// Where the grant is kept.
         enum Place: Equatable {
             case file(String)
-            case etcd(URL)
+            /// The user's password is in the environment.
+            case etcd(URL, user: String? = nil)
         }
 
         let place: Place
@@ -33,7 +34,7 @@ extension Options {
         }
     }
 
-    private static let fleetOnly = ["--etcd", "--kill", "--seed", "--swaps"]
+    private static let fleetOnly = ["--etcd", "--etcd-user", "--kill", "--seed", "--swaps"]
 
     static func fleet(in given: [String: String]) throws(UsageError) -> Fleet? {
         guard let processes = try number("--processes", in: given, upTo: Fleet.limit) else {
@@ -58,7 +59,7 @@ extension Options {
     }
 
     private static func swaps(_ fleet: Fleet, in given: [String: String]) throws(UsageError) -> Fleet {
-        if let other = ["--etcd", "--kill", "--seed", "--expiries"].first(where: { given[$0] != nil }) {
+        if let other = ["--etcd", "--etcd-user", "--kill", "--seed", "--expiries"].first(where: { given[$0] != nil }) {
             throw UsageError("--swaps measures a file: leave out \(other)")
         }
         var fleet = fleet
@@ -67,14 +68,18 @@ extension Options {
         return fleet
     }
 
-    private static func place(in given: [String: String]) throws(UsageError) -> Fleet.Place {
+    /// Where options, or the arguments of a process of the fleet, keep the grant.
+    static func place(in given: [String: String]) throws(UsageError) -> Fleet.Place {
+        if given["--etcd-user"] != nil, given["--etcd"] == nil {
+            throw UsageError("--etcd-user is a user of etcd: give --etcd as well")
+        }
         switch (given["--store"], given["--etcd"]) {
         case (let path?, nil): return .file(path)
         case (nil, let text?):
             guard let url = URL(string: text), url.scheme != nil else {
                 throw UsageError("--etcd expects a URL such as http://127.0.0.1:2379")
             }
-            return .etcd(url)
+            return .etcd(url, user: given["--etcd-user"])
         case (_?, _?): throw UsageError("--store and --etcd are two places for one grant: leave out one of them")
         case (nil, nil): throw UsageError("--processes needs --store or --etcd: where the grant is kept")
         }

@@ -26,7 +26,9 @@ import Testing
         #expect(error.description.contains("export CLIENT_SECRET"))
     }
 
-    @Test(arguments: [("--client-secret", "CLIENT_SECRET"), ("--refresh-token", "REFRESH_TOKEN")])
+    @Test(arguments: [
+        ("--client-secret", "CLIENT_SECRET"), ("--refresh-token", "REFRESH_TOKEN"), ("--etcd-password", "ETCD_PASSWORD"),
+    ])
     func `credentials given as arguments are refused, and the error says where they belong`(_ option: String, _ variable: String)
         throws
     {

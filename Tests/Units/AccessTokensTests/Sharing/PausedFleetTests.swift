@@ -108,4 +108,45 @@ struct PausedFleetTests {
         fleet.succeed(try fleet.load(0), with: .granted("second"))
         #expect(caller.value?.value == "second")
     }
+
+    /// The first service's load fails, and the server says when to come again; the second has its retry left, or not.
+    private func expectsPause(of fleet: Fleet) throws {
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(0)
+        fleet.fail(try fleet.load(0), with: ScriptedFailure(retryAfter: .seconds(600)))
+        #expect(fleet.call(1).code == .loadFailed)
+        #expect(fleet.loaders[1].loadCount == 0)
+    }
+
+    @Test(arguments: [true, false])
+    func `a person's new attempt ends with a sign-in, and the fleet's next failure counts`(signsOut: Bool) throws {
+        let fleet = try paused()
+        _ = fleet.call(1)
+        fleet.stage.start { [service = fleet.services[1]] in await service.retryNow() }
+        if signsOut { _ = fleet.signOut(1) }
+        _ = fleet.signIn(1, with: .granted("second"))
+        try expectsPause(of: fleet)
+    }
+
+    @Test func `a person's new attempt ends with the token that a look brings, and the fleet's next failure counts`() throws {
+        let store = OddSharedStore()
+        let fleet = Fleet(store: { store.over($0) })
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(1)
+        fleet.fail(try fleet.load(1), with: ScriptedFailure.grantRefused)
+        _ = fleet.signIn(0, with: .granted("second"))
+        fleet.advance(by: .seconds(1))
+        store.hold()
+        let caller = fleet.call(1)
+        fleet.stage.start { [service = fleet.services[1]] in await service.retryNow() }
+        store.release()
+        fleet.stage.run()
+        #expect(caller.value?.value == "second")
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(0)
+        fleet.fail(try fleet.load(0), with: ScriptedFailure(retryAfter: .seconds(600)))
+        #expect(fleet.call(1).code == .loadFailed)
+        #expect(fleet.loaders[1].loadCount == 1)
+    }
 }

@@ -132,6 +132,15 @@ struct PendingFenceTests {
         #expect(second.displaced(in: record).map(\.token.value) == ["first"])
     }
 
+    @Test func `what a sign-in puts aside is replaced, not signed out, once the sign-out before it is settled`() {
+        let signOut = SharedFence(nil, number: 1, owner: "me", after: nil)
+        var signIn = SharedFence(StoredToken(.granted("mine"), received: .distantPast), number: 2, owner: "me", after: signOut)
+        let record = GrantRecord(write: "theirs", generation: 2, token: .granted("theirs"))
+        #expect(signIn.displaced(in: record).map(\.reason) == [.signedOut])
+        signIn.followsSettled()
+        #expect(signIn.displaced(in: record).map(\.reason) == [.replaced])
+    }
+
     @Test func `a store that doesn't answer gets sixteen operations, and more once it answers`() throws {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("first"))

@@ -100,6 +100,31 @@ struct StrayMarkTests {
         fleet.succeed(load, with: .granted("second"))
         #expect(fleet.record?.token?.value == "second")
     }
+
+    @Test func `a mark that is taken back brings none of an earlier load back that has ended meanwhile`() throws {
+        let fleet = fleet(isRepeatable: true)
+        _ = fleet.call(0)
+        let late = try fleet.load(0)
+        fleet.advance(by: .seconds(30))
+        // The next load begins while the first still runs, and finds its mark.
+        store.hold()
+        let caller = fleet.call(0)
+        store.next(.fails, .isLate)
+        fleet.fail(late, with: ScriptedFailure.grantRefused)
+        store.release()
+        store.hold()
+        fleet.stage.run()
+        // The first has ended. Of the second one's mark nothing is known.
+        store.isDown = true
+        store.release()
+        fleet.stage.run()
+        let load = try fleet.load(0)
+        store.isDown = false
+        fleet.succeed(load, with: .hour("second"))
+        #expect(caller.value?.value == "second")
+        fleet.advance(by: .seconds(1))
+        #expect(fleet.record?.mark == nil)
+    }
 }
 
 @Suite("A flight that ends with a mark")
