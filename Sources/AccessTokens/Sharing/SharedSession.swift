@@ -161,8 +161,9 @@ final class SharedSession: TokenStore {
 
     /// Reads the record, and asks whether the holder of its mark is running.
     func read() async throws -> SharedFlight.Sighting? {
-        let sighting = try await perform { [self] store in
-            if let record = try await store.load() { try await sighting(record) } else { nil }
+        let sighting = try await perform { [self] store -> SharedFlight.Sighting? in
+            guard let record = try await store.load() else { return nil }
+            return try await self.sighting(record)
         }
         noteMark(in: sighting?.record)
         return sighting

@@ -9,7 +9,8 @@ import Testing
 /// token and what follows from it.
 @Suite(.exploring()) struct `Callbacks on several threads` {
     @Test func `a refused token is never handed out behind the refusal`() async throws {
-        let summary = try await explore(.exhaustive(preemptions: .everyday(1, thorough: 2)), granularity: .accesses) { simulation in
+        let summary = try await explore(.exhaustive(preemptions: .everyday(1, thorough: 2)), granularity: .accesses) {
+            simulation in
             let program = CallbackProgram(simulation, isConcurrent: false)
             let old = AccessToken("0", lifetime: .seconds(3600))
             await program.service.replace(with: old)

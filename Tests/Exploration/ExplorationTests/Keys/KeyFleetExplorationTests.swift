@@ -3,6 +3,7 @@ import Interleavings
 import InterleavingsTesting
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 /// Guarantees 22, 24, 30 and 34: processes that share a record for each of three keys, two of one account, with loads, sign-outs of
 /// that account, services that are let go, and a process that is killed, in orders chosen at random.
