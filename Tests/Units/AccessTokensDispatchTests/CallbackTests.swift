@@ -172,7 +172,7 @@ struct CallbackTests {
         loader.shim.withLock { $0 = nil }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `17: loaders that ask each other through their shims get a clear error`() throws {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>()
         let loaders = [LoaderBox(), LoaderBox()]

@@ -5,6 +5,7 @@ import Testing
 
 @Suite("Processes that share a grant, killed at any moment", .serialized)
 struct FleetKillTests {
+    /// `FLEET_KILLS` says how many are killed, `FLEET_PAUSE` how many milliseconds lie between two kills at most.
     @Test func `30: each session that is lost was lost by a process that was killed`() async throws {
         let place = try Place()
         let path = place.directory + "/ledger"
@@ -12,11 +13,12 @@ struct FleetKillTests {
         var ledger = try Ledger(path: path)
         let environment = ProcessInfo.processInfo.environment
         let kills = environment["FLEET_KILLS"].flatMap { Int($0) } ?? 10, start = ContinuousClock.now
+        let longestPause = environment["FLEET_PAUSE"].flatMap { Int($0) } ?? 150
         try signIn(place, path)
         var workers = try (0..<3).map { _ in try self.start(place, path) }
         defer { for worker in workers { end(worker) } }
         for kill in 1...kills {
-            try await Task.sleep(for: .milliseconds(Int.random(in: 10...150)))
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...longestPause)))
             let index = Int.random(in: 0..<3)
             ledger.killed.insert(workers[index].processIdentifier)
             end(workers[index])

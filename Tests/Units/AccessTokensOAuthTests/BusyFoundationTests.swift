@@ -6,7 +6,7 @@ import TestBudgets
 import Testing
 
 /// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
-@Suite(.thorough, .timeLimit(.minutes(5)))
+@Suite(.thorough, .timeLimit(.minutes(10)))
 struct BusyFoundationTests {
     @Test func `the time limit and a cancellation hold while Foundation reads a header for seconds`() async {
         await #expect(processExitsWith: .success) {

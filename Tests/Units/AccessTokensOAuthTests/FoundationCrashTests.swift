@@ -13,7 +13,7 @@ import Musl
 /// What `SECURITY.md` says ends the process on Linux, each in a process of its own.
 ///
 /// If one of these fails, Foundation survives it now: correct the document.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct FoundationCrashTests {
     static let answers = [
         // swift-corelibs-foundation#5285.

@@ -5,7 +5,7 @@ import Testing
 import TokenServiceConcurrency
 
 /// Real threads, but no real time: what blocks is let go at the end.
-@Suite("Guarantee 9 on real threads: no limit waits for foreign code", .timeLimit(.minutes(2)))
+@Suite("Guarantee 9 on real threads: no limit waits for foreign code", .timeLimit(.minutes(10)))
 struct BlockedExecutorTests {
     @Test func `a loader that blocks its executor's only thread holds up no limit, no caller and no fence`() async throws {
         let clock = ManualClock(), semaphore = Semaphore(), began = SingleResult<Void>()

@@ -9,7 +9,7 @@ import Testing
         case miss, invalidate, replace, retryNow, reset
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: Visit.allCases)
+    @Test(.timeLimit(.minutes(10)), arguments: Visit.allCases)
     func `a caller that prefers a busy executor holds no other up`(visit: Visit) async throws {
         let busy = Stage(), loader = ScriptedLoader(),
             tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
@@ -34,7 +34,7 @@ import Testing
         _ = await visitor.value
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(10)))
     func `a loader that asks another service lends it no executor`() async throws {
         let busy = Stage(), loader = ScriptedLoader()
         let inner = TokenService(environment: .init(clock: ManualClock()), loader: loader)
