@@ -56,9 +56,9 @@ final class StoreInProcess: SharedTokenStore {
     }
 
     private func ask(_ line: String) async throws -> [String] {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try self.askNow(line) }) }
-        }
+        let answer = SingleResult<[String]>()
+        queue.async { answer.complete(with: Result { try self.askNow(line) }) }
+        return try await answer.value()
     }
 
     private func askNow(_ line: String) throws -> [String] {
