@@ -49,7 +49,7 @@ struct StoreContention: Error, CustomStringConvertible {
     let description = "The shared store's record changed before each of a thousand attempts to replace it."
 }
 
-/// A swap met the very revision that it named: tried again at once, it would meet it for ever.
+/// A swap was refused although the record still has the revision that it named, so trying again at once could go on without end.
 struct StoreContradiction: Error, CustomStringConvertible {
     let description = "The shared store didn't replace the record, although that is still the one that was named."
 }

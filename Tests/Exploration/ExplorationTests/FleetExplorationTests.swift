@@ -22,9 +22,6 @@ import TokenServiceConcurrency
             var stopped: [Int: Duration] = [:]
             /// Whether the session has ended for the reason that guarantee 30 names.
             var isLost = false
-            /// How many exchanges have begun, and who waits for one to begin.
-            var begun = 0
-            var waiting: [Int: [SingleResult<Void>]] = [:]
         }
 
         /// The client's end of one service.
@@ -43,6 +40,7 @@ import TokenServiceConcurrency
 
         let simulation: Simulation
         let state = Lock(State())
+        let exchanges = ExchangeCounter()
         let store: SimulatedSharedStore
 
         init(_ simulation: Simulation) {
@@ -69,30 +67,8 @@ import TokenServiceConcurrency
             }
         }
 
-        /// Waits until so many exchanges have begun, or there will be none.
-        func waitForExchange(_ count: Int) async {
-            let gate = SingleResult<Void>()
-            let waits = state.withLock { state in
-                if state.begun < count { state.waiting[count, default: []].append(gate) }
-                return state.begun < count
-            }
-            if waits { try? await gate.value() }
-        }
-
-        func endWaits() {
-            let waiting = state.withLock { state in
-                defer { state.waiting = [:] }
-                return state.waiting.values.flatMap { $0 }
-            }
-            for gate in waiting { gate.complete(with: .success(())) }
-        }
-
         @concurrent private func exchange(_ previous: AccessToken?, for number: Int) async throws -> AccessToken {
-            let woken = state.withLock { state in
-                state.begun += 1
-                return state.waiting.removeValue(forKey: state.begun) ?? []
-            }
-            for gate in woken { gate.complete(with: .success(())) }
+            exchanges.begin()
             let start = simulation.clock.now.offset
             try? await simulation.clock.sleep(for: .seconds(1))
             let token = state.withLock { state -> AccessToken? in
@@ -208,13 +184,13 @@ import TokenServiceConcurrency
                 let process = simulation.choose("process", count)
                 simulation.spawn("system \(fault + 1)") {
                     // An exchange takes two seconds, and the swaps before and after it no time.
-                    await server.waitForExchange(1 + simulation.choose("exchange", 4))
+                    await server.exchanges.wait(for: 1 + simulation.choose("exchange", 4))
                     try await simulation.clock.sleep(for: .milliseconds(500 * simulation.choose("when", 5)))
                     try await Self.strike(simulation, processes[process], process, server)
                 }
             }
             try await simulation.settle()
-            server.endWaits()
+            server.exchanges.endWaits()
             try await simulation.settle()
             let reuses = server.state.withLock { $0.reuses }
             try simulation.require(reuses == 0, "the server saw \(reuses) refresh tokens twice")

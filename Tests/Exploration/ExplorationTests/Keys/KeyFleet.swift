@@ -25,9 +25,6 @@ final class KeyFleet: Sendable {
         /// The processes in which such a sign-out has returned.
         var fenced: Set<Int> = []
         var problems: [String] = []
-        /// How many exchanges have begun, and who waits for one to begin.
-        var begun = 0
-        var waiting: [Int: [SingleResult<Void>]] = [:]
     }
 
     private struct Client: TokenLoader {
@@ -45,6 +42,7 @@ final class KeyFleet: Sendable {
 
     let simulation: Simulation
     let state = Lock(State())
+    let exchanges = ExchangeCounter()
     private let stores: KeyFleetStores
 
     init(_ simulation: Simulation) {
@@ -78,11 +76,7 @@ final class KeyFleet: Sendable {
 
     @concurrent private func exchange(_ previous: AccessToken?, of key: AccountKey, for process: Int) async throws -> AccessToken
     {
-        let woken = state.withLock { state in
-            state.begun += 1
-            return state.waiting.removeValue(forKey: state.begun) ?? []
-        }
-        for gate in woken { gate.complete(with: .success(())) }
+        exchanges.begin()
         try? await simulation.clock.sleep(for: .seconds(1))
         let token = state.withLock { state -> AccessToken? in
             guard let spent = previous?.refreshToken, var session = state.sessions[key] else { return nil }
@@ -110,24 +104,6 @@ final class KeyFleet: Sendable {
     private func isUnsaved(_ session: Session, of key: AccountKey, _ state: State) -> Bool {
         guard let receiver = session.receiver, state.killed.contains(receiver) else { return false }
         return !stores.record(of: key).contains("\"\(key)-\(session.live)\"")
-    }
-
-    /// Waits until so many exchanges have begun, or there will be none.
-    func waitForExchange(_ count: Int) async {
-        let gate = SingleResult<Void>()
-        let waits = state.withLock { state in
-            if state.begun < count { state.waiting[count, default: []].append(gate) }
-            return state.begun < count
-        }
-        if waits { try? await gate.value() }
-    }
-
-    func endWaits() {
-        let waiting = state.withLock { state in
-            defer { state.waiting = [:] }
-            return state.waiting.values.flatMap { $0 }
-        }
-        for gate in waiting { gate.complete(with: .success(())) }
     }
 
     // MARK: The processes

@@ -30,14 +30,14 @@ import TokenServiceConcurrency
             if let victim = simulation.choose("who is killed", among: [nil, 0, 1] as [Int?]) ?? nil {
                 simulation.spawn("system") {
                     // An exchange takes two seconds, and the swaps before and after it no time.
-                    await fleet.waitForExchange(1 + simulation.choose("exchange", 4))
+                    await fleet.exchanges.wait(for: 1 + simulation.choose("exchange", 4))
                     try await simulation.clock.sleep(for: .milliseconds(500 * simulation.choose("when", 5)))
                     fleet.state.withLock { _ = $0.killed.insert(victim) }
                     processes[victim].kill()
                 }
             }
             try await simulation.settle()
-            fleet.endWaits()
+            fleet.exchanges.endWaits()
             try await simulation.settle()
             try await Self.judge(fleet, processes, tables, late: late, checkEvery: checkEvery)
         }
