@@ -125,7 +125,8 @@ struct SharedFlight: Sendable, Hashable {
     /// A record on its way to the store, and what it is for.
     private struct Write: Sendable, Hashable {
         enum Purpose: Sendable, Hashable {
-            case mark
+            /// - Parameter isTakenOver: Whether it replaces that of a process which may still be alive.
+            case mark(isTakenOver: Bool)
             case token(AccessToken, began: Duration, Failure?)
             case failure(Failure)
         }
@@ -233,6 +234,7 @@ struct SharedFlight: Sendable, Hashable {
         }
         if isAbandoned { return end(.failed(.abandoned)) }
         if setting.isLook { return end(isNew ? .newGrant : .gaveUp) }
+        var isTakenOver = false
         if let mark = record.mark, mark.owner != setting.owner {
             let hasEnded = sighting?.isHolderRunning == false
             let patience = hasEnded ? isHarmless(record) ? .zero : mark.limit : setting.doubt.patience(with: mark)
@@ -241,11 +243,15 @@ struct SharedFlight: Sendable, Hashable {
                 if setting.isRefresh { return end(.gaveUp) }
                 return wait(atMost: rest, hasEnded ? .ended : .busy, from: sighting?.revision, at: moment)
             }
+            isTakenOver = !hasEnded && !isHarmless(record)
+            if isTakenOver, let deadline = setting.deadline, deadline - moment.now <= lateSaveTime {
+                return setting.isRefresh ? end(.gaveUp) : end(.failed(.elsewhere(.busy, retryAfter: nil)))
+            }
         }
         if let refusal, refusal.generation == record.generation {
             return note(refusal.failure, over: record, at: sighting?.revision, moment)
         }
-        return obstacle(record, at: moment) ?? mark(record, at: sighting?.revision, moment)
+        return obstacle(record, at: moment) ?? mark(record, at: sighting?.revision, isTakenOver: isTakenOver, moment)
     }
 
     /// Waits for another service's mark, and a little shorter than the callers, so that they learn why they waited.
@@ -301,7 +307,15 @@ struct SharedFlight: Sendable, Hashable {
 
     // MARK: Writing
 
-    private mutating func mark(_ record: GrantRecord, at revision: SharedRecord.Revision?, _ moment: Moment) -> Step {
+    /// Between two attempts to save a token.
+    private var longestSavePause: Duration { min(.seconds(3), setting.policy.loadTimeout / 8) }
+
+    /// Within this time, a process that has a token to save tries to.
+    private var lateSaveTime: Duration { longestSavePause + min(.seconds(1), setting.policy.loadTimeout / 8) }
+
+    private mutating func mark(
+        _ record: GrantRecord, at revision: SharedRecord.Revision?, isTakenOver: Bool, _ moment: Moment
+    ) -> Step {
         var marked = record
         let limit = setting.policy.loadTimeout + setting.transportLimit
         marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit)
@@ -309,7 +323,7 @@ struct SharedFlight: Sendable, Hashable {
         var before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record ?? record
         // Nor one of an earlier load that still runs: that may end at any time, and spends nothing.
         if isHarmless(record), before.mark?.owner == setting.owner { before.mark = nil }
-        let step = write(marked, over: revision, .mark, moment)
+        let step = write(marked, over: revision, .mark(isTakenOver: isTakenOver), moment)
         if case .swap(let marked, _) = step {
             stray = StrayMark(write: marked.write, base: revision, restoring: before)
         }
@@ -380,8 +394,13 @@ struct SharedFlight: Sendable, Hashable {
     ) -> Step {
         see(Sighting(record: write.record, revision: revision), at: moment)
         switch write.purpose {
-        case .mark:
+        case .mark(let isTakenOver):
             if isAbandoned { return end(.failed(.abandoned)) }
+            // The holder may have been unable to reach the store, and now save the only living token over this mark.
+            if isTakenOver {
+                phase = .waiting
+                return .wait(from: revision, atMost: lateSaveTime)
+            }
             // Who was stopped meanwhile may have lost the mark to another, and reads again. The clock tells: others respect the mark
             // at least for its limit, of which the exchange needs the transport's part.
             guard moment.now - write.began < setting.policy.loadTimeout else {
@@ -461,6 +480,6 @@ struct SharedFlight: Sendable, Hashable {
         var write = write
         write.attempts += 1
         phase = .settling(write, failure)
-        return .pause(.milliseconds(50) * (1 << min(write.attempts, 6)))
+        return .pause(min(.milliseconds(50) * (1 << min(write.attempts, 6)), longestSavePause))
     }
 }

@@ -172,7 +172,30 @@ struct FleetTests {
         #expect(fleet.loaders[1].loadCount == 0)
         fleet.advance(by: .seconds(60))
         _ = fleet.call(1)
+        #expect(fleet.loaders[1].loadCount == 0)
+        fleet.advance(by: .seconds(4))
         #expect(try fleet.load(1).previous?.refreshToken == "first's grant")
+    }
+
+    @Test(arguments: [130, 1_000])
+    func `30: a token that can't be saved for longer than the doubt is saved, and spent by nobody else`(outage: Int) throws {
+        let store = OddSharedStore()
+        let fleet = Fleet(store: { store.over($0) })
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(0)
+        let load = try fleet.load(0)
+        // The second service sees the mark.
+        _ = fleet.call(1)
+        store.isDown = true
+        fleet.succeed(load, with: .granted("second"))
+        fleet.advance(by: .seconds(outage))
+        store.isDown = false
+        let caller = fleet.call(1)
+        fleet.advance(by: .seconds(4))
+        #expect(caller.value?.value == "second")
+        #expect(fleet.loaders[1].loadCount == 0)
+        #expect(fleet.record?.token?.value == "second" && fleet.record?.mark == nil)
     }
 
     @Test func `a refused grant is the fleet's, until a person tries again`() throws {

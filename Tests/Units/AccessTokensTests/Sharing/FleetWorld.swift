@@ -172,6 +172,13 @@ struct FleetWorld: Hashable {
     /// A doubt passes over who has died, has ended, or is stopped for longer; never over a request that the server has yet to see.
     private func waitOut(_ index: Int, _ rest: Duration, _ add: ((inout FleetWorld) -> Void) -> Void) {
         guard let holder = processes.indices.first(where: { "\($0)" == record.mark?.owner }) else { return }
+        // A mark of its own that it has taken over: the time for a late save.
+        if holder == index {
+            return add { world in
+                world.processes[index].now += rest
+                world.take(.waited, index)
+            }
+        }
         let other = processes[holder]
         if case .sent = other.exchange { return }
         let isOver = if case .end = other.step { true } else { other.isDead }

@@ -1,55 +1,7 @@
-import Testing
 import Foundation
+import Testing
 
 @testable import AccessTokens
-
-/// One flight, with everything around it in the test's hands.
-private struct Cockpit {
-    var flight: SharedFlight
-    var moment = SharedFlight.Moment(now: .zero, wall: 1_000)
-
-    init(_ change: (inout SharedFlight.Setting) -> Void = { _ in }, knowing knowledge: SharedFlight.Knowledge = .init()) {
-        var setting = SharedFlight.Setting(owner: "me")
-        change(&setting)
-        flight = SharedFlight(setting, knowing: knowledge)
-    }
-
-    mutating func take(_ event: SharedFlight.Event, isAbandoned: Bool = false) -> SharedFlight.Step {
-        flight.next(event, at: moment, isAbandoned: isAbandoned)
-    }
-
-    /// Runs until the refresh token is being presented, and returns the marked record.
-    mutating func present(_ record: GrantRecord) throws -> GrantRecord {
-        guard case .swap(let marked, ifAt: .init("1")) = take(.read(seen(record))) else { throw Unexpected() }
-        guard case .load(record.token) = take(.swapped(.init("2"))) else { throw Unexpected() }
-        return marked
-    }
-
-    struct Unexpected: Error {}
-}
-
-private func seen(_ record: GrantRecord, at revision: String = "1", running: Bool? = nil) -> SharedFlight.Sighting {
-    .init(record: record, revision: .init(revision), isHolderRunning: running)
-}
-
-private func record(_ generation: UInt64, _ token: AccessToken? = .granted("old"), age: Double = 0, mark: String? = nil)
-    -> GrantRecord
-{
-    var record = GrantRecord(write: "w\(generation)", generation: generation, token: token, received: 1_000 - age)
-    record.mark = mark.map { .init(owner: $0, holder: nil, limit: .seconds(60)) }
-    return record
-}
-
-private let expired = record(3, .granted("old"), age: 4_000)
-private let refused = SharedFlight.Failure(error: TokenServiceError(.loadFailed, remedy: .signIn), isDefinite: true)
-private let unclear = SharedFlight.Failure(error: TokenServiceError(.loadFailed), isDefinite: false)
-private let storeDown = SharedFlight.Failure.store(StoreTimeout())
-
-extension SharedFlight.Step {
-    var outcome: SharedFlight.Ending.Outcome? { if case .end(let ending) = self { ending.outcome } else { nil } }
-    var discarded: AccessToken? { if case .end(let ending) = self { ending.discarded } else { nil } }
-    var written: GrantRecord? { if case .swap(let record, _) = self { record } else { nil } }
-}
 
 @Suite("A flight of a shared grant")
 struct SharedFlightTests {
@@ -132,94 +84,12 @@ struct SharedFlightTests {
         #expect(cockpit.take(.swapped(.init("6"))).outcome == .failed(refused))
     }
 
-    @Test func `31: a holder that is known dead is waited for as long as its mark says`() {
-        var cockpit = Cockpit()
-        let other = record(3, .granted("old"), age: 4_000, mark: "other")
-        #expect(cockpit.take(.read(seen(other, running: false))) == .wait(from: .init("1"), atMost: .seconds(60)))
-    }
-
-    @Test func `31: a silent holder is waited for until the doubt has passed, over several flights`() {
-        var cockpit = Cockpit()
-        let other = record(3, .granted("old"), age: 4_000, mark: "other")
-        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(120)))
-        _ = cockpit.take(.waited)
-        cockpit.moment.now = .seconds(30)
-        #expect(cockpit.take(.read(seen(other)), isAbandoned: true).outcome == .failed(.abandoned))
-        var next = Cockpit(knowing: cockpit.flight.knowledge)
-        next.moment.now = .seconds(40)
-        #expect(next.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(80)))
-        next.moment.now = .seconds(120)
-        _ = next.take(.waited)
-        #expect(next.take(.read(seen(other))).written?.mark?.owner == "me")
-    }
-
     @Test func `a mark that is taken back brings no earlier stray mark back`() throws {
         let marked = record(3, .granted("old"), age: 4_000, mark: "me")
         var cockpit = Cockpit { $0.strays = [StrayMark(write: marked.write, base: nil, restoring: expired)] }
         #expect(cockpit.take(.read(seen(marked))).written?.mark?.owner == "me")
         guard case .end(let ending) = cockpit.take(.swapped(.init("2")), isAbandoned: true) else { throw Cockpit.Unexpected() }
         #expect(ending.stray != nil && ending.stray?.record.mark == nil)
-    }
-
-    @Test(arguments: [59, 60, 61])
-    func `31: a mark's time counts from when it was written if the store can tell that`(age: Int) throws {
-        var sighting = seen(record(3, .granted("old"), age: 4_000, mark: "dead"), running: false)
-        sighting.age = .seconds(age)
-        var cockpit = Cockpit()
-        let step = cockpit.take(.read(sighting))
-        if age < 60 {
-            #expect(step == .wait(from: .init("1"), atMost: .seconds(60 - age)))
-        } else {
-            #expect(step.written?.mark?.owner == "me")
-        }
-    }
-
-    @Test func `31: while the machine sleeps, a mark's time doesn't pass for a store that knows its age`() throws {
-        var sighting = seen(record(3, .granted("old"), age: 4_000, mark: "other"))
-        sighting.age = .seconds(1)
-        var cockpit = Cockpit()
-        #expect(cockpit.take(.read(sighting)) == .wait(from: .init("1"), atMost: .seconds(119)))
-        cockpit.moment.now = .seconds(600)
-        #expect(cockpit.take(.waited) == .read)
-        sighting.age = .seconds(2)
-        #expect(cockpit.take(.read(sighting)) == .wait(from: .init("1"), atMost: .seconds(118)))
-    }
-
-    @Test(arguments: [true, false])
-    func `31: a load that spends nothing doesn't wait for a process that has ended`(isRepeatable: Bool) throws {
-        var cockpit = Cockpit { $0.isRepeatable = isRepeatable }
-        let token = AccessToken("old", lifetime: .seconds(1), refreshToken: isRepeatable ? "r" : nil)
-        let step = cockpit.take(.read(seen(record(3, token, age: 4_000, mark: "dead"), running: false)))
-        #expect(step.written?.mark?.owner == "me")
-    }
-
-    @Test func `31: callers whose time is over while another process loads learn that`() throws {
-        var cockpit = Cockpit { $0.deadline = .seconds(30) }
-        let sighting = seen(record(3, .granted("old"), age: 4_000, mark: "other"))
-        #expect(cockpit.take(.read(sighting)) == .wait(from: .init("1"), atMost: .seconds(29)))
-        cockpit.moment.now = .seconds(29)
-        #expect(cockpit.take(.waited) == .read)
-        guard case .failed(let failure)? = cockpit.take(.read(sighting)).outcome else { throw Cockpit.Unexpected() }
-        #expect(failure.retryAfter == nil && failure.error.remedy == .retry)
-        #expect(failure.error.underlying as? FailedElsewhere == .busy)
-    }
-
-    @Test(arguments: [61, 62])
-    func `31: callers don't wait for a process that has ended if their time is over first`(limit: Int) throws {
-        var cockpit = Cockpit { $0.deadline = .seconds(limit) }
-        let sighting = seen(record(3, .granted("old"), age: 4_000, mark: "dead"), running: false)
-        let step = cockpit.take(.read(sighting))
-        guard limit == 61 else { return #expect(step == .wait(from: .init("1"), atMost: .seconds(60))) }
-        guard case .failed(let failure)? = step.outcome else { throw Cockpit.Unexpected() }
-        #expect(failure.retryAfter == .seconds(60) && failure.error.remedy == .retry)
-        #expect(failure.error.underlying as? FailedElsewhere == .ended)
-    }
-
-    @Test func `31: without a doubt a silent holder's mark stays`() {
-        var cockpit = Cockpit { $0.doubt = .never }
-        cockpit.moment.now = .seconds(1_000_000)
-        let other = record(3, .granted("old"), age: 4_000, mark: "other")
-        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: nil))
     }
 
     @Test(arguments: [-1e9, 0, 1e9, 1e300])
