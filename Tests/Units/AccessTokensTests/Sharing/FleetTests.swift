@@ -178,7 +178,9 @@ struct FleetTests {
     }
 
     @Test(arguments: [130, 1_000])
-    func `30: a token that can't be saved for longer than the doubt is saved, and spent by nobody else`(outage: Int) throws {
+    func `30: after an outage longer than the doubt the new token is saved, and the old one isn't presented again`(outage: Int)
+        throws
+    {
         let store = OddSharedStore()
         let fleet = Fleet(store: { store.over($0) })
         _ = fleet.signIn(0, with: .granted("first"))

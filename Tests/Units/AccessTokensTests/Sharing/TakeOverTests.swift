@@ -142,7 +142,7 @@ struct TakeOverTests {
         #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: nil))
     }
 
-    @Test func `30: nobody waits for a late save of a process that is known dead`() throws {
+    @Test func `30: if the holder is known to be dead, the next process presents the token at once`() throws {
         var cockpit = Cockpit()
         var sighting = seen(record(3, .granted("old"), age: 4_000, mark: "dead"), running: false)
         sighting.age = .seconds(60)
@@ -151,7 +151,7 @@ struct TakeOverTests {
     }
 
     @Test(arguments: [true, false])
-    func `30: nobody waits for a late save where a token may be presented again`(isRepeatable: Bool) throws {
+    func `30: if a token may be presented twice, the next process doesn't wait for a late save`(isRepeatable: Bool) throws {
         var cockpit = Cockpit { $0.isRepeatable = isRepeatable }
         let token = AccessToken("old", lifetime: .seconds(1), refreshToken: isRepeatable ? "r" : nil)
         let other = record(3, token, age: 4_000, mark: "other")
