@@ -34,26 +34,57 @@ public struct TokenServiceError: Error, Sendable {
     }
 
     /// What went wrong.
-    public let code: Code
+    public var code: Code { details.code }
 
     /// The loader's own error, if it was one.
-    public let underlying: (any Error)?
+    public var underlying: (any Error)? { details.underlying }
 
     /// What can end the failure.
-    public let remedy: TokenServiceError.Remedy
+    public var remedy: TokenServiceError.Remedy { details.remedy }
 
     /// The earliest moment, on the wall clock, at which the service asks the server again; `nil` if time won't help.
     ///
     /// Until then callers get this same error without a load.
-    public internal(set) var retryAt: Date?
+    public var retryAt: Date? { details.retryAt }
 
     /// The same moment on the service's own clock, which the state machine counts in.
-    var retryOffset: Duration?
+    var retryOffset: Duration? { details.retryOffset }
+
+    // In a box: an error is rare, and what may be one is copied all the time.
+    private let details: Details
+
+    private final class Details: Sendable {
+        let code: Code
+        let underlying: (any Error)?
+        let remedy: Remedy
+        let retryAt: Date?
+        let retryOffset: Duration?
+
+        init(_ code: Code, _ underlying: (any Error)?, _ remedy: Remedy, retryAt: Date? = nil, retryOffset: Duration? = nil) {
+            self.code = code
+            self.underlying = underlying
+            self.remedy = remedy
+            self.retryAt = retryAt
+            self.retryOffset = retryOffset
+        }
+    }
 
     package init(_ code: Code, underlying: (any Error)? = nil, remedy: Remedy? = nil) {
-        self.code = code
-        self.underlying = underlying
-        self.remedy = remedy ?? Self.remedies[code] ?? .retry
+        details = Details(code, underlying, remedy ?? Self.remedies[code] ?? .retry)
+    }
+
+    private init(_ details: Details) {
+        self.details = details
+    }
+
+    /// The same error, which holds until this moment of the service's clock.
+    func holding(until moment: Duration) -> TokenServiceError {
+        TokenServiceError(Details(code, underlying, remedy, retryAt: retryAt, retryOffset: moment))
+    }
+
+    /// The same error with the moment on the wall clock.
+    func dated(_ moment: Date?) -> TokenServiceError {
+        TokenServiceError(Details(code, underlying, remedy, retryAt: moment, retryOffset: retryOffset))
     }
 
     /// What ends the failures that time does not.

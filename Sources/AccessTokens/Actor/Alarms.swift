@@ -1,15 +1,16 @@
 import TokenServiceConcurrency
 
-/// Wakes its owner when time limits have passed: one sleeper serves them all, until an earlier limit comes.
+/// Wakes its owner when time limits have passed: one alarm stands for all of them, until an earlier limit comes.
 package final class Alarms: Sendable {
+    private struct State {
+        var alarm: Sleeper.Alarm?
+        /// A sleeper of its own, made when it is first needed.
+        var ownSleeper: Sleeper?
+    }
+
     private let clock: ServiceClock
     private let executor: (any TaskExecutor)?
-    /// Who sleeps until when: the earliest one last.
-    private let sleepers = Lock<[(time: Duration, task: Task<Void, Never>?)]>([])
-
-    /// From so many sleepers on, the next one wakes when half of its time has passed: so limits that come each a little
-    /// earlier than the one before don't make a sleeper each, but one for each halving, down to a millisecond.
-    private static let many = 4
+    private let state = Lock(State())
 
     init(clock: ServiceClock, executor: (any TaskExecutor)?) {
         self.clock = clock
@@ -17,50 +18,34 @@ package final class Alarms: Sendable {
     }
 
     deinit {
-        cancelAll()
+        wakeNoMore()
     }
 
     /// Makes sure that the owner looks at its time limits at this time.
     ///
-    /// - Parameter ring: Looks at all of them. It isn't called if a sleeper wakes before, and must not keep the owner alive.
+    /// - Parameter ring: Looks at all of them. It isn't called if an earlier alarm rings, and must not keep the owner alive.
     package func wake(at time: Duration, _ ring: @escaping @Sendable (_ now: Duration) async -> Void) {
-        let rest = time - clock.now()
-        let time: Duration? = sleepers.withLock { sleepers in
-            if let next = sleepers.last?.time, next <= time { return nil }
-            let isCrowded = sleepers.count >= Self.many && rest > .milliseconds(1)
-            sleepers.append((isCrowded ? time - rest / 2 : time, nil))
-            return sleepers.last?.time
+        // An execution that an explorer drives sleeps by itself: its sleeps begin and end with it.
+        let isShared = clock.isContinuousClock && executor == nil && !DrivenExecutions.areRunning
+        let (later, alarm) = state.withLock { state -> (Sleeper.Alarm?, Sleeper.Alarm?) in
+            let sleeper = isShared ? .shared : state.ownSleeper ?? Sleeper(clock: clock, executor: executor)
+            if !isShared { state.ownSleeper = sleeper }
+            let epoch = isShared ? sleeper.clock.origin.duration(to: clock.origin) : .zero
+            if let set = state.alarm, set.isPending, set.sleeper === sleeper, set.time <= epoch + time { return (nil, nil) }
+            let alarm = Sleeper.Alarm(of: sleeper, epoch: epoch, at: time, ring: ring)
+            defer { state.alarm = alarm }
+            return (state.alarm, alarm)
         }
-        guard let time else { return }
-        let task = Task.detached(on: executor) { [weak self, clock] in
-            guard await clock.hasPassed(time) else { return }
-            self?.sleepers.withLock { $0.removeAll { $0.time == time } }
-            // A clock that can't sleep counts as having passed the time.
-            await ring(max(clock.now(), time))
-        }
-        let isNeeded = sleepers.withLock { sleepers in
-            guard let index = sleepers.firstIndex(where: { $0.time == time }) else { return false }
-            sleepers[index].task = task
-            return true
-        }
-        // It woke meanwhile, or was ended before it was known.
-        if !isNeeded { task.cancel() }
+        alarm?.set()
+        later?.callOff()
     }
 
-    /// Ends the sleepers when there is no time limit left.
-    ///
-    /// On the system's clocks a sleeper is left to find nothing to do. The runtime keeps a cancelled sleep until its time in
-    /// any case; the one that goes on serves the limits of the next load, so that a thousand loads don't leave a thousand.
+    /// Who sleeps for it now.
+    var sleeper: Sleeper? { state.withLock { $0.alarm?.sleeper } }
+
+    /// There is no time limit left.
     package func wakeNoMore() {
-        if !clock.isSystemClock { cancelAll() }
-    }
-
-    private func cancelAll() {
-        let ended = sleepers.withLock { sleepers in
-            defer { sleepers = [] }
-            return sleepers
-        }
-        for sleeper in ended { sleeper.task?.cancel() }
+        state.withLock { $0.alarm.take() }?.callOff()
     }
 }
 
@@ -86,36 +71,45 @@ extension TokenService {
     }
 }
 
-/// Any clock, opened once: what is left is a closure for each of its two uses.
+/// Any clock, opened once.
 struct ServiceClock: Sendable {
-    /// Whether it is the default clock, which is read directly, since every hit pays for a reading.
-    private let isContinuousClock: Bool
-    /// Where the default clock was opened.
-    private let origin: ContinuousClock.Instant
-    /// Whether sleeps on it are the runtime's own.
-    let isSystemClock: Bool
-    private let elapsed: @Sendable () -> Duration
-    private let sleep: @Sendable (_ until: Duration) async throws -> Void
+    /// Where the default clock was opened, which is read directly, since every hit pays for a reading.
+    let origin: ContinuousClock.Instant
+    /// Another clock than the default one.
+    private let other: OtherClock?
+
+    /// What is left of a clock: a closure for each of its two uses.
+    private final class OtherClock: Sendable {
+        let isSystemClock: Bool
+        let elapsed: @Sendable () -> Duration
+        let sleep: @Sendable (_ until: Duration) async throws -> Void
+
+        init<C: Clock<Duration>>(opening clock: C, at start: C.Instant) {
+            isSystemClock = clock is SuspendingClock
+            elapsed = { start.duration(to: clock.now) }
+            sleep = { try await clock.sleep(until: start.advanced(by: $0), tolerance: nil) }
+        }
+    }
 
     init(_ clock: any Clock<Duration>) {
-        self = Self.open(clock)
+        origin = .now
+        // Not `is`: a cast looks for the clock's type first.
+        other = type(of: clock) == ContinuousClock.self ? nil : Self.open(clock)
     }
 
-    private init<C: Clock<Duration>>(opening clock: C, at start: C.Instant) {
-        isContinuousClock = clock is ContinuousClock
-        origin = start as? ContinuousClock.Instant ?? .now
-        isSystemClock = clock is ContinuousClock || clock is SuspendingClock
-        elapsed = { start.duration(to: clock.now) }
-        sleep = { try await clock.sleep(until: start.advanced(by: $0), tolerance: nil) }
+    private static func open(_ clock: some Clock<Duration>) -> OtherClock {
+        OtherClock(opening: clock, at: clock.now)
     }
 
-    private static func open(_ clock: some Clock<Duration>) -> ServiceClock {
-        ServiceClock(opening: clock, at: clock.now)
-    }
+    var isContinuousClock: Bool { other == nil }
+
+    /// Whether sleeps on it are the runtime's own.
+    var isSystemClock: Bool { other?.isSystemClock ?? true }
 
     /// The time since the clock was opened.
     func now() -> Duration {
-        isContinuousClock ? origin.duration(to: .now) : elapsed()
+        guard let other else { return origin.duration(to: .now) }
+        return other.elapsed()
     }
 
     /// Waits for a time; `false` at once when the task is cancelled.
@@ -126,7 +120,7 @@ struct ServiceClock: Sendable {
     func hasPassed(_ time: Duration) async -> Bool {
         var attempts = 0
         while !Task.isCancelled {
-            do { try await sleep(time) } catch { return !Task.isCancelled }
+            do { try await sleep(until: time) } catch { return !Task.isCancelled }
             if Task.isCancelled { return false }
             if now() >= time { return true }
             await Task.yield()
@@ -134,5 +128,10 @@ struct ServiceClock: Sendable {
             if attempts > 100 { try? await Task.sleep(for: .milliseconds(1 << min(attempts - 100, 10))) }
         }
         return false
+    }
+
+    private func sleep(until time: Duration) async throws {
+        if let other { return try await other.sleep(time) }
+        try await ContinuousClock().sleep(until: origin.advanced(by: time), tolerance: nil)
     }
 }

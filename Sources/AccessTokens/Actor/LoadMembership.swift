@@ -12,10 +12,13 @@ final class LoadMembership: Sendable {
     static let waits = Lock(LoadWaits())
 
     let service: ObjectIdentifier
+    /// The number of the flight, or of the store's operation.
+    let work: Int
     private let ended = Atomic<Bool>(false)
 
-    init(of service: TokenService) {
+    init(of service: TokenService, work: Int) {
         self.service = ObjectIdentifier(service)
+        self.work = work
     }
 
     var hasEnded: Bool { ended.load(ordering: .acquiring) }

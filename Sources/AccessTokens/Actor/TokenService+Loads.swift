@@ -1,17 +1,10 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// Work whose tasks may ask a service for a token.
-    enum Work: Equatable {
-        case flight(Int)
-        case operation(Int)
-    }
-
     /// A load that has not ended.
     struct RunningLoad {
         let flight: Int
         let task: Task<Void, Never>
-        var priority: TaskPriority
     }
 
     /// Starts a load in a task of its own, which keeps the service alive until it ends.
@@ -21,19 +14,37 @@ extension TokenService {
     func start(_ flight: Machine.Flight) {
         if let session { return share(flight, by: session) }
         let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
-        let membership = self.membership(of: .flight(flight.id))
-        let task = Task.detached(on: executor, priority: priority) { [loader, loadExecutor, clock] in
+        let membership = membershipOfFlight(flight.id)
+        let task = Task.detached(on: executor, priority: priority) {
             let result = await LoadMembership.$current.withValue(membership) {
                 await Result {
-                    guard let loadExecutor else { return try await loader.loadToken(of: flight, for: membership, clock) }
+                    guard let loadExecutor = self.loadExecutor else {
+                        return try await self.loadToken(of: flight, for: membership)
+                    }
                     return try await withTaskExecutorPreference(loadExecutor) {
-                        try await loader.loadToken(of: flight, for: membership, clock)
+                        try await self.loadToken(of: flight, for: membership)
                     }
                 }
             }
             await self.finish(flight.id, with: result)
         }
-        loads.append(RunningLoad(flight: flight.id, task: task, priority: priority))
+        begun(task, for: flight, priority: priority)
+    }
+
+    /// A load runs from now on, until it is taken out of ``loads``.
+    func begun(_ task: Task<Void, Never>, for flight: Machine.Flight, priority: TaskPriority) {
+        loads.append(RunningLoad(flight: flight.id, task: task))
+        loadPriority = priority
+    }
+
+    /// Loads, unless the load was given up before its turn came on its executor: an old grant must not be used any more.
+    @concurrent private nonisolated func loadToken(
+        of flight: Machine.Flight, for membership: LoadMembership
+    ) async throws -> AccessToken {
+        // The machine may have slept meanwhile: a load that nothing waits for spends nothing.
+        guard clock.now() < flight.deadline else { throw NotSent() }
+        guard !membership.hasEnded else { throw CancellationError() }
+        return try await loader.loadToken(replacing: flight.previous)
     }
 
     private func finish(_ flight: Int, with result: Result<AccessToken, any Error>) {
@@ -51,21 +62,32 @@ extension TokenService {
         }
     }
 
-    /// The membership that the tasks of a flight or an operation carry while something may wait for it.
-    func membership(of work: Work) -> LoadMembership {
-        if let (_, membership) = memberships.first(where: { $0.work == work }) { return membership }
-        let membership = LoadMembership(of: self)
-        memberships.append((work, membership))
+    /// The membership that the tasks of the current flight carry while something may wait for it.
+    func membershipOfFlight(_ id: Int) -> LoadMembership {
+        if let flightMembership, flightMembership.work == id { return flightMembership }
+        let membership = LoadMembership(of: self, work: id)
+        flightMembership = membership
         return membership
     }
 
-    /// Nothing waits any longer for flights that are not the current one, or that have stalled, nor for a store that is late.
+    /// The same for a store's operation, which may be a part of the flight.
+    func membership(of operation: StoreQueue.Operation) -> LoadMembership {
+        if let flight = operation.flight, flight == machine.state.flightID { return membershipOfFlight(flight) }
+        let membership = LoadMembership(of: self, work: operation.id)
+        operationMembership = membership
+        return membership
+    }
+
+    /// Nothing waits any longer for a flight that isn't the current one, or that has stalled, nor for a store that is late.
     func endMemberships() {
-        guard !memberships.isEmpty else { return }
-        let flight = machine.state.runningFlight.map { Work.flight($0.id) }
-        let operation = machine.storage.isLate ? nil : machine.storage.operations.first.map { Work.operation($0.id) }
-        for (work, membership) in memberships where work != flight && work != operation { membership.end() }
-        memberships.removeAll { $0.membership.hasEnded }
+        if let flightMembership, machine.state.isStalled || flightMembership.work != machine.state.flightID {
+            flightMembership.end()
+            self.flightMembership = nil
+        }
+        if let operationMembership, machine.storage.isLate || operationMembership.work != machine.storage.operations.first?.id {
+            operationMembership.end()
+            self.operationMembership = nil
+        }
     }
 
     /// Cancels a load from outside the actor: its handlers are the loader's own code, and may be slow.
@@ -82,29 +104,14 @@ extension TokenService {
 
     /// A caller that is more urgent than the load makes the load as urgent.
     func raisePriority(to priority: TaskPriority) {
-        guard let flight = machine.state.flight?.id, let index = loads.firstIndex(where: { $0.flight == flight }),
-            loads[index].priority < priority
-        else { return }
-        loads[index].priority = priority
-        let load = loads[index]
+        guard loadPriority < priority, let load = loads.last, load.flight == machine.state.flightID else { return }
+        loadPriority = priority
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             load.task.escalatePriority(to: priority)
         } else {
             // A task that awaits another lends it its priority; this one ends with the load.
             Task.detached(on: executor, priority: priority) { await load.task.value }
         }
-    }
-}
-
-extension TokenLoader {
-    /// Loads, unless the load was given up before its turn came on its executor: an old grant must not be used any more.
-    @concurrent fileprivate func loadToken(
-        of flight: TokenService.Machine.Flight, for membership: LoadMembership, _ clock: ServiceClock
-    ) async throws -> AccessToken {
-        // The machine may have slept meanwhile: a load that nothing waits for spends nothing.
-        guard clock.now() < flight.deadline else { throw NotSent() }
-        guard !membership.hasEnded else { throw CancellationError() }
-        return try await loadToken(replacing: flight.previous)
     }
 }
 

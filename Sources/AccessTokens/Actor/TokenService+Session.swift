@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 extension TokenService {
     /// Drops a token that a resource server refused, if it is still the current one.
     ///
@@ -57,6 +59,11 @@ extension TokenService {
     ///
     /// - Parameter limit: How many events are kept for a slow reader, at least 1.
     public nonisolated func events(bufferingNewest limit: Int = 256) -> AsyncStream<TokenEvent> {
-        hub.subscribe(bufferingNewest: limit)
+        let hub = hub.withLock { hub in
+            let current = hub ?? EventHub()
+            hub = current
+            return current
+        }
+        return hub.subscribe(bufferingNewest: limit)
     }
 }

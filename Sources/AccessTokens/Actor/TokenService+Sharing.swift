@@ -40,7 +40,7 @@ extension TokenService {
     /// task can be cancelled.
     func share(_ flight: Machine.Flight, by session: SharedSession) {
         let setting = setting(of: flight, in: session)
-        let membership = self.membership(of: .flight(flight.id))
+        let membership = membershipOfFlight(flight.id)
         let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
         Task.detached(on: executor, priority: priority) {
             let ending = await LoadMembership.$current.withValue(membership) {
@@ -130,7 +130,7 @@ extension TokenService {
                 task.cancel()
             }
         }
-        loads.append(RunningLoad(flight: flight.id, task: handle, priority: Task.currentPriority))
+        begun(handle, for: flight, priority: Task.currentPriority)
         defer { loads.removeAll { $0.flight == flight.id } }
         switch await task.value {
         case .success(let token): return .loaded(token)

@@ -13,7 +13,7 @@ extension TokenService {
     /// Runs an operation of the store in a task that is never cancelled; the machine lets one run at a time.
     func perform(_ operation: StoreQueue.Operation, at now: Duration) {
         guard let store else { return }
-        let membership = self.membership(of: operation.flight.map { .flight($0) } ?? .operation(operation.id))
+        let membership = membership(of: operation)
         let stored = stored(by: operation, at: now)
         Task.detached(on: executor) { [loadExecutor] in
             let outcome = await LoadMembership.$current.withValue(membership) {

@@ -27,7 +27,8 @@ public actor TokenService {
     nonisolated let clock: ServiceClock
     /// What callers see and where they wait, without coming in.
     nonisolated let lobby = Lock(Lobby<Waiter>())
-    nonisolated let hub = EventHub<TokenEvent>()
+    /// Who listens to the events; `nil`: nobody has asked to.
+    nonisolated let hub = Lock<EventHub<TokenEvent>?>(nil)
     let loader: any TokenLoader
     let store: (any TokenStore)?
     /// The grant that it shares with other services; then it is also the ``store``.
@@ -37,9 +38,14 @@ public actor TokenService {
     /// Wake the service when a time limit has passed.
     nonisolated let alarms: Alarms
     private(set) var machine: Machine
+    /// The loads that have not ended, the newest one last.
     var loads: [RunningLoad] = []
-    /// What the tasks of the current flight carry, and those of a store's operation that no flight waits for.
-    var memberships: [(work: Work, membership: LoadMembership)] = []
+    /// The priority of the newest one.
+    var loadPriority = TaskPriority.background
+    /// What the tasks of the current flight carry.
+    var flightMembership: LoadMembership?
+    /// What the tasks of a store's operation carry that the current flight doesn't wait for.
+    var operationMembership: LoadMembership?
     /// Who has its grant, if other services use it, too.
     let lender: (any GrantLender)?
     /// Where it says when it could be let go; `nil`: nothing asks.
@@ -89,7 +95,7 @@ public actor TokenService {
         self.lender = lender
         wallClock = environment.wallClock
         machine = Machine(
-            policy: policy, isRepeatable: loader.isRepeatable, hasStore: self.store != nil, isShared: shared != nil,
+            policy: policy, isRepeatable: loader.isRepeatable, hasStore: store != nil || shared != nil, isShared: shared != nil,
             checkEvery: shared?.sharing.checkEvery, seed: environment.seed)
     }
 
@@ -101,16 +107,18 @@ public actor TokenService {
     func step<Decision: Sendable, Outcome: Sendable>(
         _ event: (inout Machine, Duration) -> Decision, admission: (Decision, inout Lobby<Waiter>) -> Outcome
     ) -> Outcome {
-        let now = closeLobby()
-        let decision = event(&machine, now)
-        let step = conclude(at: now)
+        let now = clock.now()
+        let (joined, isAwaited) = lobby.withLock { $0.close() }
+        let isObserved = isObserved
+        let (decision, ending) = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
+        let answer = ending.answer.map { publicAnswer($0, at: now) }
         // The snapshot first: a caller that is resumed afterwards, and asks again, must see what this event decided.
-        let (opening, outcome) = lobby.withLock { lobby in
-            let answered = lobby.open(step.snapshot, answering: step.answer)
+        let (answered, late, outcome) = lobby.withLock { lobby in
+            let answered = lobby.open(ending.snapshot, answering: answer)
             let outcome = admission(decision, &lobby)
-            return (Opening(answered: answered, late: lobby.expire(at: now)), outcome)
+            return (answered, lobby.expire(at: now), outcome)
         }
-        perform(step, opening, at: now)
+        perform(ending, answering: answered, with: answer, late: late, at: now)
         return outcome
     }
 
@@ -118,42 +126,28 @@ public actor TokenService {
         step(event) { decision, _ in decision }
     }
 
-    /// What an event has brought about.
-    private struct Step {
-        let effects: [Machine.Effect]
-        let snapshot: Snapshot
-        /// At most one: afterwards no caller waits.
-        var answer: Lobby<Waiter>.Answer?
+    /// Whether anybody hears the events.
+    private var isObserved: Bool { tether != nil || hub.withLock { $0 != nil } }
+
+    private func publicAnswer(_ answer: Machine.Answer, at now: Duration) -> Lobby<Waiter>.Answer {
+        answer.mapError { dated($0, at: now) }
     }
 
-    /// Those who wait no longer.
-    private struct Opening {
-        let answered: WaiterQueue<Waiter>
-        let late: [Waiter]
-    }
-
-    private func closeLobby() -> Duration {
-        let now = clock.now()
-        let (joined, isAwaited) = lobby.withLock { $0.close() }
-        machine.callersJoined(joined, isAwaited: isAwaited)
-        return now
-    }
-
-    private func conclude(at now: Duration) -> Step {
-        let (effects, snapshot) = machine.conclude()
-        var step = Step(effects: effects, snapshot: snapshot)
-        for case .answer(let result) in effects { step.answer = result.mapError { dated($0, at: now) } }
-        return step
-    }
-
-    private func perform(_ step: Step, _ opening: Opening, at now: Duration) {
+    private func perform(
+        _ ending: Machine.Ending, answering answered: WaiterQueue<Waiter>, with answer: Lobby<Waiter>.Answer?, late: [Waiter],
+        at now: Duration
+    ) {
         endMemberships()
-        for effect in step.effects {
-            if case .answer = effect, let answer = step.answer { opening.answered.forEach { $0.resume(with: answer) } }
-            perform(effect, at: now)
+        if let flight = ending.start { start(flight) }
+        for effect in ending.effects { perform(effect, at: now) }
+        if let answer { answered.forEach { $0.resume(with: answer) } }
+        for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
+        if let deadline = ending.snapshot.nextDeadline {
+            wake(at: deadline)
+        } else if ending.snapshot.joinableUntil == nil {
+            // Nobody waits, and nobody can come to wait with a limit while the alarm is taken away.
+            alarms.wakeNoMore()
         }
-        for waiter in opening.late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
-        if let deadline = step.snapshot.nextDeadline { wake(at: deadline) } else { alarms.wakeNoMore() }
         if let tether { tell(tether, at: now) }
     }
 
@@ -171,19 +165,17 @@ public actor TokenService {
     }
 
     private func announce(_ event: TokenEvent) {
-        hub.send(event)
+        hub.withLock { $0 }?.send(event)
         tether?.announce(event)
     }
 
     private func perform(_ effect: Machine.Effect, at now: Duration) {
         switch effect {
-        case .start(let flight): start(flight)
         case .cancel(let flight): cancel(flight)
         case .perform(let operation): perform(operation, at: now)
         case .endFences(let numbers, let found, let error): end(numbers, found: found, error: error)
         case .discard(let grant): discard(grant)
         case .announce(let event): announce(event.mapError { dated($0, at: now) })
-        case .answer: break
         }
     }
 
@@ -191,8 +183,6 @@ public actor TokenService {
     func dated(_ error: TokenServiceError, at now: Duration) -> TokenServiceError {
         guard let offset = error.retryOffset else { return error }
         let wait = max(offset - now, .zero) / .seconds(1)
-        var error = error
-        error.retryAt = wallTime?.addingTimeInterval(wait)
-        return error
+        return error.dated(wallTime?.addingTimeInterval(wait))
     }
 }

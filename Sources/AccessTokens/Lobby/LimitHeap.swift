@@ -13,7 +13,11 @@ package struct LimitHeap<Owner: Sendable>: Sendable {
 
     @inlinable package mutating func insert(_ owner: Owner, at time: Duration) {
         entries.append((time, owner))
-        var child = entries.count - 1
+        rise(from: entries.count - 1)
+    }
+
+    @inlinable mutating func rise(from start: Int) {
+        var child = start
         while child > 0, entries[child].time < entries[(child - 1) / 2].time {
             entries.swapAt(child, (child - 1) / 2)
             child = (child - 1) / 2
@@ -40,8 +44,7 @@ package struct LimitHeap<Owner: Sendable>: Sendable {
 
     /// Keeps only those who have not left.
     @inlinable package mutating func purge(_ hasLeft: (Owner) -> Bool) {
-        // What is sorted is a heap, too.
         entries.removeAll { hasLeft($0.owner) }
-        entries.sort { $0.time < $1.time }
+        for index in entries.indices { rise(from: index) }
     }
 }

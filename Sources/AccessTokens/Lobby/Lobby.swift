@@ -7,7 +7,7 @@ extension TokenService {
         typealias Answer = Result<AccessToken, any Error>
         typealias Place = WaiterQueue<Waiter>.ID
 
-        private(set) var snapshot = Snapshot(cached: nil, generation: 0)
+        private(set) var snapshot = Snapshot()
         /// The highest priority of those who wait now.
         private(set) var urgency = TaskPriority.background
         private var isOpen = false
@@ -62,7 +62,7 @@ extension TokenService {
 
         /// What the caller gets who was at this place; each must come for it, once, when it is resumed.
         mutating func collectAnswer(at place: Place) -> Answer {
-            if let answer = leavers.removeValue(forKey: place) { return answer }
+            if !leavers.isEmpty, let answer = leavers.removeValue(forKey: place) { return answer }
             guard let index = answers.firstIndex(where: { place <= $0.lastPlace }) else {
                 // Not reached: a caller is resumed after its answer was put here.
                 return .failure(CancellationError())
@@ -140,13 +140,13 @@ extension TokenService {
         let nextDeadline: Duration?
 
         init(
-            cached: CachedToken?, generation: Int, publication: Int? = nil, joinableUntil: Duration? = nil,
-            nextDeadline: Duration? = nil
+            token: AccessToken? = nil, expiry: Duration? = nil, refreshFrom: Duration? = nil, generation: Int = 0,
+            publication: Int? = nil, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil
         ) {
-            token = cached?.token
-            expiry = cached?.expiry
-            refreshFrom = cached?.refreshFrom
-            nothingDueUntil = Self.nextDueTime(cached?.expiry, cached?.refreshFrom)
+            self.token = token
+            self.expiry = expiry
+            self.refreshFrom = refreshFrom
+            nothingDueUntil = Self.nextDueTime(expiry, refreshFrom)
             self.generation = generation
             self.publication = publication
             self.joinableUntil = joinableUntil
@@ -180,26 +180,19 @@ extension TokenService {
 extension TokenService.StateMachine {
     /// The part of the state that callers need; no refresh is due while one runs.
     var snapshot: TokenService.Snapshot {
-        var cached: TokenService.CachedToken?, limit: Duration?
-        switch state {
-        case .empty: break
-        case .fresh(let token):
-            cached = token
-            if let nextCheck { cached?.refreshFrom = min(token.refreshFrom ?? nextCheck, nextCheck) }
-        case .loading(let flight): limit = flight.deadline
-        case .refreshing(let token as TokenService.CachedToken?, _), .stalled(let token, _):
-            cached = token
-            cached?.refreshFrom = nil
+        let cached = state.cached
+        var refreshFrom: Duration?
+        if case .fresh(let token) = state {
+            refreshFrom = nextCheck.map { min(token.refreshFrom ?? $0, $0) } ?? token.refreshFrom
         }
         return TokenService.Snapshot(
-            cached: cached, generation: generation, publication: cached == nil ? nil : publications, joinableUntil: limit,
-            nextDeadline: nextDeadline)
+            token: cached?.token, expiry: cached?.expiry, refreshFrom: refreshFrom, generation: generation,
+            publication: cached == nil ? nil : publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline)
     }
 
     /// The next moment at which time alone changes something for those who wait; `nil`: there is none.
     var nextDeadline: Duration? {
-        let ofStore = storage.nextDeadline
-        guard let flight = state.runningFlight, flight.isLoading else { return ofStore }
-        return min(ofStore ?? flight.deadline, flight.deadline)
+        guard let ofStore = storage.nextDeadline else { return state.loadDeadline }
+        return state.loadDeadline.map { min(ofStore, $0) } ?? ofStore
     }
 }

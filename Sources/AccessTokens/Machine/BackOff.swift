@@ -55,8 +55,7 @@ struct BackOff: Sendable {
     @discardableResult
     mutating func hold(_ error: TokenServiceError, until moment: Duration) -> TokenServiceError {
         gate = .opens(at: moment)
-        var error = error
-        error.retryOffset = moment
+        let error = error.holding(until: moment)
         lastError = error
         return error
     }

@@ -22,17 +22,23 @@ struct Grant: Sendable {
     ///   - brings: Whether the new token can be handed out.
     ///   - others: The tokens that are handed out, or about to be.
     mutating func keep(
-        _ new: AccessToken, using used: AccessToken?, bringsToken brings: Bool, beside others: [AccessToken?]
+        _ new: AccessToken, using used: AccessToken?, bringsToken brings: Bool, beside others: @autoclosure () -> [AccessToken?]
     ) -> (isKept: Bool, givenUp: DiscardedGrant?) {
-        guard let last = token, !(used.map { $0.isSameGrant(as: last) } ?? false) else {
+        guard let last = token, !isUsedUp(by: used) else {
             token = new
             return (true, nil)
         }
-        guard brings || !others.contains(where: { $0?.isSameGrant(as: last) ?? false }) else {
+        guard brings || !others().contains(where: { $0?.isSameGrant(as: last) ?? false }) else {
             return (false, giveUp(new, .superseded))
         }
         token = new
         return (true, giveUp(last, .superseded))
+    }
+
+    /// Whether a load that has used this grant leaves nothing of it.
+    func isUsedUp(by used: AccessToken?) -> Bool {
+        guard let token else { return true }
+        return used.map { $0.isSameGrant(as: token) } ?? false
     }
 
     /// What the program gets of a token that is given up; nothing if the service goes on with the same refresh token.

@@ -37,9 +37,6 @@ struct Rejections: Sendable {
     func obstacle(at now: Duration) -> TokenServiceError? {
         guard causeNextLoad, loads.count == RefreshPolicy.invalidationLimit else { return nil }
         let opens = loads[0] + RefreshPolicy.invalidationPeriod
-        guard now < opens else { return nil }
-        var error = TokenServiceError(.tooManyInvalidations)
-        error.retryOffset = opens
-        return error
+        return now < opens ? TokenServiceError(.tooManyInvalidations).holding(until: opens) : nil
     }
 }

@@ -5,7 +5,7 @@ extension TokenService.StateMachine {
     typealias Found = (token: AccessToken, age: Duration)
 
     /// Where the service stands; everything else in the machine only paces it.
-    enum State: Sendable {
+    indirect enum State: Sendable {
         /// No token to hand out and no load. A caller starts one (→ `loading`); a token may be given (→ `fresh`).
         case empty
         /// No token to hand out; one load runs and callers wait for it, or have all left. It ends (→ `fresh`, `empty`)
@@ -40,6 +40,27 @@ extension TokenService.StateMachine.State {
         switch self {
         case .empty, .fresh: nil
         case .loading(let flight), .refreshing(_, let flight), .stalled(_, let flight): flight
+        }
+    }
+
+    /// The current flight's number, without a copy of it.
+    var flightID: Int? {
+        switch self {
+        case .empty, .fresh: nil
+        case .loading(let flight), .refreshing(_, let flight), .stalled(_, let flight): flight.id
+        }
+    }
+
+    /// Until when callers may join the flight.
+    var joinableUntil: Duration? {
+        if case .loading(let flight) = self { flight.deadline } else { nil }
+    }
+
+    /// When the load that runs has taken too long.
+    var loadDeadline: Duration? {
+        switch self {
+        case .empty, .fresh, .stalled: nil
+        case .loading(let flight), .refreshing(_, let flight): flight.isLoading ? flight.deadline : nil
         }
     }
 

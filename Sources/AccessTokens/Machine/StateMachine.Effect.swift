@@ -1,7 +1,19 @@
 extension TokenService.StateMachine {
-    /// What the actor must do, in this order.
+    typealias Answer = Result<AccessToken, TokenServiceError>
+
+    /// What an event has brought about; the actor performs it in this order.
+    struct Ending: Sendable {
+        /// What callers see from now on.
+        let snapshot: TokenService.Snapshot
+        /// The flight that starts; one at most, since there is one at a time.
+        let start: Flight?
+        let effects: [Effect]
+        /// The answer of all who wait; one at most, since afterwards nobody waits.
+        let answer: Answer?
+    }
+
+    /// What else the actor must do.
     enum Effect: Sendable {
-        case start(Flight)
         case cancel(flight: Int)
         /// The store's turn: one operation at a time.
         case perform(StoreQueue.Operation)
@@ -9,8 +21,14 @@ extension TokenService.StateMachine {
         case endFences([Int], found: AccessToken?, TokenServiceError?)
         /// Give a grant to the program, to be revoked.
         case discard(DiscardedGrant)
-        /// Answer all who wait.
-        case answer(Result<AccessToken, TokenServiceError>)
         case announce(TokenEvent)
+    }
+
+    /// Takes an event, after what happened in the lobby since the last one; returns what both have brought about.
+    mutating func take<Decision>(
+        _ event: (inout Self, Duration) -> Decision, at now: Duration, joined: Int, isAwaited: Bool, isObserved: Bool
+    ) -> (Decision, Ending) {
+        callersJoined(joined, isAwaited: isAwaited, isObserved: isObserved)
+        return (event(&self, now), conclude())
     }
 }

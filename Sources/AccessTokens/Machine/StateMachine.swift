@@ -34,13 +34,18 @@ extension TokenService {
         private(set) var publications = 0
         /// Whether any caller waits for the flight of `loading`, as the lobby says at each event; none does in another state.
         private var isAwaited = false
+        /// Whether anybody listens to the events.
+        private var isObserved = true
         private var flights = 0, loads = 0
         /// From when on a service that shares its grant may look at the store although it pauses.
         private var nextLook = Duration.zero
         /// From when on a hit starts a look at the shared store; `nil`: none does.
         private(set) var nextCheck: Duration?
         private var random: SplitMix64
+        // What the event has brought about so far.
+        private var startsFlight = false
         private var effects: [Effect] = []
+        private var answer: Answer?
 
         init(
             policy: RefreshPolicy, isRepeatable: Bool, hasStore: Bool = false, isShared: Bool = false,
@@ -58,25 +63,36 @@ extension TokenService {
 }
 
 extension TokenService.StateMachine {
-    /// Hands over the effects of the last event, and what callers see from now on.
-    mutating func conclude() -> (effects: [Effect], snapshot: TokenService.Snapshot) {
-        defer { effects = [] }
-        return (effects, snapshot)
+    /// What happened in the lobby since the last event: callers joined the flight of `loading`, some may have left.
+    ///
+    /// - Parameter isObserved: Whether anybody listens to the events.
+    mutating func callersJoined(_ callers: Int, isAwaited: Bool, isObserved: Bool = true) {
+        self.isAwaited = isAwaited
+        self.isObserved = isObserved
+        state.addCallers(callers)
+    }
+
+    /// Hands over what the last event has brought about.
+    mutating func conclude() -> Ending {
+        defer { (startsFlight, effects, answer) = (false, [], nil) }
+        return Ending(snapshot: snapshot, start: startsFlight ? state.flight : nil, effects: effects, answer: answer)
     }
 
     /// - Parameter generation: That of what the event is about; events of what a fence cut off are not sent.
     private mutating func announce(
         _ name: TokenEvent.Name, _ flight: Flight? = nil, generation: Int? = nil, error: TokenServiceError? = nil
     ) {
+        guard isObserved else { return }
         let event = TokenEvent(
             name: name, generation: generation ?? self.generation, load: flight?.load, callers: flight?.callers ?? 0, error: error
         )
         effects.append(.announce(event))
     }
 
-    private mutating func answerWaiters(_ result: Result<AccessToken, TokenServiceError>) {
-        if isAwaited { effects.append(.answer(result)) }
+    private mutating func answerWaiters(_ result: Answer) {
+        guard isAwaited else { return }
         isAwaited = false
+        answer = result
     }
 
     /// Hands a grant to the program; returns its token.
@@ -122,16 +138,10 @@ extension TokenService.StateMachine {
 
     // MARK: Callers
 
-    /// What happened in the lobby since the last event: callers joined the flight of `loading`, some may have left.
-    mutating func callersJoined(_ callers: Int, isAwaited: Bool) {
-        self.isAwaited = isAwaited
-        state.addCallers(callers)
-    }
-
     /// Callers that found neither a token nor a flight to join in the lobby ask for a token; `nil`: they wait for the flight.
     ///
     /// - Parameter seen: The generation when they called: those from before a reset must not load after it.
-    mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Result<AccessToken, TokenServiceError>? {
+    mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Answer? {
         elapse(to: now)
         guard seen >= lastReset else { return .failure(TokenServiceError(.reset)) }
         switch state {
@@ -174,7 +184,7 @@ extension TokenService.StateMachine {
         guard nextCheck.map({ $0 <= now }) ?? false else { return }
         let flight = newFlight(.restoring, callers: 0, at: now)
         state = .refreshing(cached, flight)
-        effects.append(.start(flight))
+        startsFlight = true
     }
 
     /// The shared store has been looked at, or could not be: a hit starts the next look an interval later.
@@ -188,7 +198,7 @@ extension TokenService.StateMachine {
         nextLook = now + RefreshPolicy.lookPause
         let flight = newFlight(.restoring, callers: callers, at: now)
         state = .loading(flight)
-        effects.append(.start(flight))
+        startsFlight = true
         return true
     }
 
@@ -206,7 +216,7 @@ extension TokenService.StateMachine {
         loads += 1
         var flight = flight
         flight.beginLoad(loads, replacing: grant.token, at: now)
-        effects.append(.start(flight))
+        startsFlight = true
         announce(name, flight)
         return flight
     }
@@ -222,9 +232,10 @@ extension TokenService.StateMachine {
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
         // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
-        if isGrant, keep(token, bringsToken: TokenService.Arrival(token, by: flight, at: now, in: self).isServable, of: flight),
-            hasStore
-        {
+        // Only where another grant has come meanwhile does it matter what the token is good for.
+        let bringsToken =
+            grant.isUsedUp(by: flight.previous) || TokenService.Arrival(token, by: flight, at: now, in: self).isServable
+        if isGrant, keep(token, bringsToken: bringsToken, of: flight), hasStore {
             save(token, of: flight, isCurrent: isCurrent, at: now)
         } else {
             accept(token, of: flight, isCurrent: isCurrent, at: now)
@@ -308,8 +319,9 @@ extension TokenService.StateMachine {
 
     /// Keeps a load's new grant, unless the one that came meanwhile is of more use.
     private mutating func keep(_ token: AccessToken, bringsToken: Bool, of flight: Flight) -> Bool {
-        let others = abandoned.map(\.savedToken) + [state.cached?.token]
-        let (isKept, givenUp) = grant.keep(token, using: flight.previous, bringsToken: bringsToken, beside: others)
+        let (isKept, givenUp) = grant.keep(
+            token, using: flight.previous, bringsToken: bringsToken,
+            beside: abandoned.map(\.savedToken) + [state.cached?.token])
         // A program that revokes it ends its token, too: callers wait until the new one is saved.
         if let last = discard(givenUp), state.cached?.token.isSameGrant(as: last) ?? false { state.dropToken() }
         return isKept

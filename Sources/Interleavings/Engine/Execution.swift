@@ -18,6 +18,10 @@ struct Execution: Sendable {
     }
 
     func run(waitsForOutside: Bool, _ scenario: @escaping Exploration.Scenario) -> Outcome {
+        DrivenExecutions.run { drive(waitsForOutside: waitsForOutside, scenario) }
+    }
+
+    private func drive(waitsForOutside: Bool, _ scenario: @escaping Exploration.Scenario) -> Outcome {
         let (engine, simulation) = (engine, simulation)
         Simulation.$current.withValue(simulation) {
             _ = simulation.spawn("scenario") {

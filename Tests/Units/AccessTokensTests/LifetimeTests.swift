@@ -83,7 +83,9 @@ struct LifetimeTests {
         _ = scene.call()
         let load = try scene.load()
         if succeeds { scene.succeed(load, with: .hour("a")) } else { scene.fail(load) }
-        let left = scene.stage.start { [service = scene.service] in await service.loads.count + service.memberships.count }
+        let left = scene.stage.start { [service = scene.service] in
+            await service.loads.count + [service.flightMembership, service.operationMembership].compactMap(\.self).count
+        }
         #expect(left.value == 0)
     }
 }

@@ -6,12 +6,16 @@ import TokenServiceConcurrency
 @testable import AccessTokens
 
 @Suite struct LimitHeapTests {
-    @Test(arguments: 1 ... .everyday(5, thorough: 30)) func `limits come out as from a sorted list, whatever went in when`(
-        seed: UInt64
-    ) {
+    @Test(arguments: 1 ... .everyday(5, thorough: 30))
+    func `limits come out as from a sorted list, whatever went in or left when`(seed: UInt64) {
         var random = SplitMix64(seed: seed), heap = LimitHeap<Int>(), list: [(time: Duration, owner: Int)] = []
         for step in 1...1_000 {
             let time = Duration.seconds(Int.random(in: 0..<50, using: &random))
+            if step.isMultiple(of: 50) {
+                let left = Int.random(in: 2...9, using: &random)
+                heap.purge { $0.isMultiple(of: left) }
+                list.removeAll { $0.owner.isMultiple(of: left) }
+            }
             if Int.random(in: 0..<3, using: &random) > 0 {
                 heap.insert(step, at: time)
                 list.append((time, step))

@@ -11,7 +11,7 @@ import TokenServiceConcurrency
     /// A lobby in which a load may be joined for ten seconds.
     private static var loading: Lobby {
         var lobby = Lobby()
-        _ = lobby.open(TokenService.Snapshot(cached: nil, generation: 1, joinableUntil: .seconds(10)), answering: nil)
+        _ = lobby.open(TokenService.Snapshot(generation: 1, joinableUntil: .seconds(10)), answering: nil)
         return lobby
     }
 
@@ -65,7 +65,7 @@ import TokenServiceConcurrency
     @Test func `where no load runs there is nothing to join`() {
         var lobby = Lobby()
         let before = lobby.join(generation: 0)
-        _ = lobby.open(TokenService.Snapshot(cached: nil, generation: 0), answering: nil)
+        _ = lobby.open(TokenService.Snapshot(), answering: nil)
         let after = lobby.join(generation: 0)
         #expect(before == nil && after == nil)
     }

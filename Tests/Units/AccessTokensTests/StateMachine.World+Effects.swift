@@ -3,24 +3,11 @@
 extension World {
     /// What the actor does with what the machine decided.
     mutating func performEffects() {
-        let effects = machine.conclude().effects
-        var answer: Lobby.Answer?
-        for case .answer(let result) in effects {
-            check(answer == nil, "an event answers once")
-            answer = result.mapError { $0 }
-        }
-        let answered = lobby.open(machine.snapshot, answering: answer)
-        for effect in effects {
+        let ending = machine.conclude()
+        let answered = lobby.open(ending.snapshot, answering: ending.answer?.mapError { $0 as any Error })
+        if let flight = ending.start { start(flight) }
+        for effect in ending.effects {
             switch effect {
-            case .start(let flight):
-                check(loads.count <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
-                check(
-                    machine.isRepeatable || !loads.contains { $0.generation == machine.generation },
-                    "an unrepeatable load is not repeated while it runs")
-                if let previous = flight.previous {
-                    check((born[previous.value]?.generation ?? 0) >= machine.lastReset, "no grant crosses a reset")
-                }
-                loads.append(Load(id: flight.id, start: flight.start, generation: machine.generation))
             case .cancel(let id):
                 check(
                     machine.isRepeatable || loads.allSatisfy { $0.id != id || $0.generation < machine.generation },
@@ -41,15 +28,27 @@ extension World {
                 check(
                     event.generation == machine.generation || event.name == .storeFailed && ended?.isRemoval != false,
                     "events carry the generation; only a removal may still fail after the next fence")
-            case .answer(let result):
-                answered.forEach { index in
-                    guard case .waiting(let place) = callers[index] else { return check(false, "exactly one answer") }
-                    callers[index] = .idle
-                    check((try? lobby.collectAnswer(at: place).get()) == (try? result.get()), "and that of its load")
-                    if case .success(let token) = result { checkServed(token, since: machine.lastReset, isArrival: true) }
-                }
             }
         }
+        guard let result = ending.answer else { return }
+        answered.forEach { index in
+            guard case .waiting(let place) = callers[index] else { return check(false, "exactly one answer") }
+            callers[index] = .idle
+            check((try? lobby.collectAnswer(at: place).get()) == (try? result.get()), "and that of its load")
+            if case .success(let token) = result { checkServed(token, since: machine.lastReset, isArrival: true) }
+        }
+    }
+
+    private mutating func start(_ flight: TokenService.StateMachine.Flight) {
+        check(loads.count <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
+        check(
+            machine.isRepeatable || !loads.contains { $0.generation == machine.generation },
+            "an unrepeatable load is not repeated while it runs")
+        if let previous = flight.previous {
+            check((born[previous.value]?.generation ?? 0) >= machine.lastReset, "no grant crosses a reset")
+        }
+        check(!loads.contains { $0.id == flight.id }, "a flight starts once")
+        loads.append(Load(id: flight.id, start: flight.start, generation: machine.generation))
     }
 
     mutating func checkServed(_ token: AccessToken, since seen: Int, isArrival: Bool) {

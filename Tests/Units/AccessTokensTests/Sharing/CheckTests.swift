@@ -17,7 +17,7 @@ struct CheckTests {
 
     private func started(_ machine: inout Machine, at now: Duration) -> [Machine.Flight] {
         machine.refreshAhead(at: now)
-        return machine.conclude().effects.compactMap { if case .start(let flight) = $0 { flight } else { nil } }
+        return [machine.conclude().start].compactMap { $0 }
     }
 
     @Test func `the next look is due an interval after the last one has ended, also if it found nothing`() {

@@ -1,0 +1,168 @@
+@testable import AccessTokens
+import AccessTokensTesting
+import Testing
+import TokenServiceConcurrency
+
+@Suite("One sleep for many alarms")
+struct SleeperTests {
+    private let stage = Stage()
+    private let clock = ManualClock()
+    private let log = Log<String>()
+    private let sleeper: Sleeper
+
+    init() {
+        sleeper = Sleeper(clock: ServiceClock(clock), executor: stage)
+    }
+
+    @discardableResult
+    private func set(_ name: String, at seconds: Double, epoch: Duration = .zero) -> Sleeper.Alarm {
+        let alarm = Sleeper.Alarm(of: sleeper, epoch: epoch, at: .seconds(seconds)) { [log] now in
+            log.append("\(name) at \(now / .seconds(1))")
+        }
+        alarm.set()
+        stage.run()
+        return alarm
+    }
+
+    private func advance(by seconds: Double) {
+        clock.advance(by: .seconds(seconds))
+        stage.run()
+    }
+
+    @Test(arguments: [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]])
+    func `alarms ring when their times come, whatever their order`(order: [String]) {
+        let times = ["a": 1.0, "b": 2, "c": 3]
+        for name in order { set(name, at: times[name] ?? 0) }
+        for _ in 1...4 { advance(by: 1) }
+        #expect(log.entries == ["a at 1.0", "b at 2.0", "c at 3.0"])
+        #expect(sleeper.counts.alarms == 0 && sleeper.counts.sleeps == 0 && clock.sleeperCount == 0)
+    }
+
+    @Test func `alarms that come in the order of their times share one sleep`() {
+        for second in 1...1000 { set("\(second)", at: Double(second)) }
+        #expect(clock.sleeperCount == 1)
+        advance(by: 1)
+        #expect(clock.sleeperCount == 1)
+        #expect(log.entries == ["1 at 1.0"])
+    }
+
+    @Test func `alarms that come each a little earlier make a sleep for each halving`() {
+        for number in 0..<10_000 { set("\(number)", at: 30 - Double(number) / 1_000) }
+        #expect(clock.sleeperCount < 25)
+        advance(by: 30)
+        #expect(log.entries.count == 10_000)
+    }
+
+    @Test func `an alarm that is called off doesn't ring, and the last one ends the sleep`() {
+        let first = set("a", at: 1), second = set("b", at: 2)
+        first.callOff()
+        #expect(!first.isPending && second.isPending)
+        stage.run()
+        #expect(clock.sleeperCount == 1)
+        second.callOff()
+        second.callOff()
+        stage.run()
+        #expect(clock.sleeperCount == 0 && sleeper.counts.alarms == 0)
+        advance(by: 3)
+        #expect(log.entries == [])
+    }
+
+    @Test func `alarms that are called off don't gather behind one that waits`() {
+        set("last", at: 1_000_000)
+        for number in 0..<10_000 { set("\(number)", at: Double(number + 1)).callOff() }
+        #expect(sleeper.counts.alarms < 150)
+        advance(by: 1_000_000)
+        #expect(log.entries == ["last at 1000000.0"])
+    }
+
+    @Test func `whom an alarm wakes keeps no other alarm waiting`() {
+        for name in ["a", "b", "c"] {
+            Sleeper.Alarm(of: sleeper, epoch: .zero, at: .seconds(1)) { [log, clock] _ in
+                log.append(name)
+                try? await clock.sleep(for: .seconds(100))
+            }.set()
+        }
+        set("d", at: 2)
+        advance(by: 1)
+        #expect(log.entries.sorted() == ["a", "b", "c"])
+        advance(by: 1)
+        #expect(log.entries.last == "d at 2.0")
+    }
+
+    @Test func `an owner whose clock was opened later is told its own time`() {
+        advance(by: 5)
+        set("late", at: 2, epoch: .seconds(5))
+        advance(by: 1)
+        #expect(log.entries == [])
+        advance(by: 1)
+        #expect(log.entries == ["late at 2.0"])
+    }
+
+    @Test func `an owner has one alarm: an earlier limit moves it, a later one doesn't`() {
+        let alarms = Alarms(clock: ServiceClock(clock), executor: stage)
+        for seconds in [3, 2, 2, 5] as [Int64] {
+            alarms.wake(at: .seconds(seconds)) { [log] now in log.append("\(seconds) at \(now / .seconds(1))") }
+        }
+        stage.run()
+        for _ in 1...5 { advance(by: 1) }
+        #expect(log.entries == ["2 at 2.0"])
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test func `what an explorer drives doesn't share the program's sleep`() {
+        let alarms = Alarms(clock: ServiceClock(ContinuousClock()), executor: nil)
+        DrivenExecutions.run { alarms.wake(at: .seconds(3_600)) { _ in } }
+        #expect(alarms.sleeper.map { $0 !== Sleeper.shared } ?? false)
+        alarms.wakeNoMore()
+    }
+
+    @Test(arguments: [ContinuousClock(), SuspendingClock()] as [any Clock<Duration>])
+    func `a sleep on a system clock goes on without an alarm, and serves the next one`(clock: any Clock<Duration>) {
+        let sleeper = Sleeper(clock: ServiceClock(clock), executor: stage)
+        for _ in 1...10 {
+            let alarm = Sleeper.Alarm(of: sleeper, epoch: .zero, at: .seconds(3_600)) { _ in }
+            alarm.set()
+            stage.run()
+            alarm.callOff()
+            #expect(sleeper.counts.alarms == 0 && sleeper.counts.sleeps == 1)
+        }
+    }
+
+    @Test func `a sleeper that nobody keeps any longer ends, and so does its sleep`() {
+        weak var own: Sleeper?
+        do {
+            let alarms = Alarms(clock: ServiceClock(clock), executor: stage)
+            alarms.wake(at: .seconds(3)) { _ in }
+            stage.run()
+            own = alarms.sleeper
+            #expect(own != nil && clock.sleeperCount == 1)
+        }
+        stage.run()
+        #expect(own == nil && clock.sleeperCount == 0)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `on real threads, of a thousand alarms set and called off at once, each rings or was called off`() async {
+        let sleeper = Sleeper(clock: ServiceClock(clock), executor: nil), (rung, bell) = AsyncStream.makeStream(of: Int.self)
+        let calledOff = await withTaskGroup { [clock] group in
+            for number in 1...1000 {
+                group.addTask {
+                    let alarm = Sleeper.Alarm(of: sleeper, epoch: .zero, at: .milliseconds(number)) { _ in bell.yield(number) }
+                    alarm.set()
+                    clock.advance(by: .milliseconds(1))
+                    return number.isMultiple(of: 2) && alarm.callOff() ? number : nil
+                }
+            }
+            return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
+        }
+        clock.advance(by: .seconds(1))
+        var ended = calledOff
+        if ended.count < 1000 {
+            for await number in rung {
+                ended.append(number)
+                if ended.count == 1000 { break }
+            }
+        }
+        #expect(ended.sorted() == Array(1...1000))
+    }
+}
