@@ -12,8 +12,8 @@ struct Bound: Sendable {
         Bound(table: "hit", row: "floor: lock, copy, clock", column: "ours ÷ it", limit: 1.25),
         Bound(table: "hit", row: "naive actor", column: "ours ÷ it", limit: 0.6),
         Bound(table: "hit", row: "stage 3, pipelined", column: "ours ÷ it", limit: 0.2),
-        Bound(table: "contended-hit-8", row: "floor: lock, copy, clock", column: "ours ÷ it", limit: 1.25),
-        Bound(table: "contended-hit-8", row: "naive actor", column: "ours ÷ it", limit: 0.75),
+        Bound(table: "contended-hit", row: "8", column: "ours ÷ floor", limit: 1.25),
+        Bound(table: "contended-hit", row: "8", column: "ours ÷ naive actor", limit: 0.75),
         Bound(table: "keys-hit", row: "services[key]", column: "allocations", limit: 0),
         // A lock, and a dictionary's lookup.
         Bound(table: "keys-hit", row: "the service itself", column: "ours ÷ it", limit: 4),
