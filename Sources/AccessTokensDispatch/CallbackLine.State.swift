@@ -23,7 +23,7 @@ extension CallbackLine {
         private var carriers: [UInt8] = []
         /// Operations that have not yet taken effect, and how many have.
         private var operations = 0
-        private var epoch = 0
+        private(set) var epoch = 0
         /// The generation that this line's last fence began: calls behind it are not from before it.
         private var lastFence = 0
         /// How many deliveries stand in the queue: those whose dispatch has returned, less those that have begun.
@@ -44,17 +44,17 @@ extension CallbackLine {
 
         // MARK: Calls
 
-        /// Hits in a row share one segment, and so one dispatch; otherwise returns the epoch, for a closer look at the token.
+        /// Hits in a row share one segment, and so one dispatch; `false`: the last one isn't of this token.
         ///
         /// The number was read before; may an operation of this line have ended that token since? Then the operation was
         /// lined up behind the segment with that number, which so is not the last one; and no call that looked at the token
         /// before the operation took effect is lined up as a hit behind it.
-        mutating func append(_ call: Call, publication: Int?, limit: Limit? = nil) -> Int? {
+        mutating func append(_ call: Call, publication: Int?, limit: Limit? = nil) -> Bool {
             guard let last = segments.indices.last, publication != nil, segments[last].publication == publication
-            else { return epoch }
+            else { return false }
             segments[last].calls.append(call)
             if let limit { keep(limit) }
-            return nil
+            return true
         }
 
         /// A hit; `false` if it is none: an operation of this line is in front of it, and took effect after the call's look
@@ -64,7 +64,7 @@ extension CallbackLine {
         ///   invalidation in front of its call takes effect, and is told. A's call must not get that token any more.
         mutating func append(_ call: Call, token: AccessToken, publication: Int?, limit: Limit? = nil, since look: Int) -> Bool {
             guard operations == 0, look == epoch else { return false }
-            guard append(call, publication: publication, limit: limit) != nil else { return true }
+            if append(call, publication: publication, limit: limit) { return true }
             var calls: [Call] = []
             swap(&calls, &buffers.calls)
             calls.append(call)

@@ -1,4 +1,5 @@
 import AccessTokens
+import Synchronization
 import TokenServiceConcurrency
 
 /// Handlers in the order of their calls, and the two ways they take: in to the actor, out to the queue.
@@ -18,6 +19,10 @@ final class CallbackLine: Sendable {
     private let enqueue: Enqueue
     private let alarms: Alarms
     private let state = Lock(State())
+    /// The state's ``State/epoch``, or an earlier one, to be read without the lock.
+    private let epoch = Atomic(0)
+    /// Whether anybody waited in the line lately, which only tells what is worth trying.
+    private let isLineWaiting = Atomic(false)
 
     init(service: TokenService, enqueue: @escaping Enqueue) {
         self.service = service
@@ -28,13 +33,17 @@ final class CallbackLine: Sendable {
     func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) {
         let call = Call(handler: handler)
         let limit = limit.map { Limit($0, from: service.now) }
-        // Mostly the token is the one that the line's last call got: then it need not be copied.
-        let publication = service.publicationIfNothingDue()
-        guard let epoch = advance({ $0.append(call, publication: publication, limit: limit) }) else { return }
-        // After the epoch: a token that an operation of this line ends from now on isn't a hit.
-        let seen = service.lookUpAndRefresh()
+        // Behind others the token is mostly the one that the last of them got: then it need not be copied.
+        if isLineWaiting.load(ordering: .relaxed), let publication = service.publicationIfNothingDue(),
+            advance({ $0.append(call, publication: publication, limit: limit) })
+        {
+            return
+        }
+        // The epoch first: a token that an operation of this line ends from now on isn't a hit.
+        let look = epoch.load(ordering: .acquiring)
+        let seen = service.lookUpWithNumber()
         if let token = seen.token,
-            advance({ $0.append(call, token: token, publication: seen.publication, limit: limit, since: epoch) })
+            advance({ $0.append(call, token: token, publication: seen.publication, limit: limit, since: look) })
         {
             return
         }
@@ -73,12 +82,15 @@ final class CallbackLine: Sendable {
     /// Changes the state, then starts what the change made necessary, outside the lock.
     @discardableResult
     private func advance<Outcome: Sendable>(_ change: (inout State) -> Outcome) -> Outcome {
-        let (outcome, carrier, alarm, dispatches) = state.withLock { state in
-            (change(&state), state.beginCarrying(), state.nextAlarm(), state.beginDispatch())
+        let (outcome, carrier, alarm, isToDispatch) = state.withLock { state in
+            let outcome = change(&state)
+            epoch.store(state.epoch, ordering: .releasing)
+            isLineWaiting.store(!state.segments.isEmpty, ordering: .relaxed)
+            return (outcome, state.beginCarrying(), state.nextAlarm(), state.beginDispatch())
         }
         if let carrier { carryIn(as: TaskPriority(rawValue: carrier)) }
         if let alarm { set(alarm) }
-        if dispatches {
+        if isToDispatch {
             enqueue { self.deliver() }
             state.withLock { $0.endDispatch() }
         }
@@ -140,7 +152,11 @@ final class CallbackLine: Sendable {
 
     /// Calls what is ready; on a concurrent queue a second delivery leaves its work to the one that runs.
     private func deliver() {
-        var (ready, alarm) = state.withLock { ($0.beginDelivery(), $0.nextAlarm()) }
+        var (ready, alarm) = state.withLock { state in
+            let ready = state.beginDelivery()
+            isLineWaiting.store(!state.segments.isEmpty, ordering: .relaxed)
+            return (ready, state.nextAlarm())
+        }
         if let alarm { set(alarm) }
         while var segments = ready.take() {
             for segment in segments { segment.call() }

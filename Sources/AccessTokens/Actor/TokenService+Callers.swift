@@ -44,7 +44,7 @@ extension TokenService {
     }
 
     /// The same as ``lookUp()`` when there may be more to do than to hand out the token, with its number.
-    package nonisolated func lookUpAndRefresh() -> (token: AccessToken?, generation: Int, publication: Int?) {
+    nonisolated func lookUpAndRefresh() -> (token: AccessToken?, generation: Int, publication: Int?) {
         let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()
         let token = seen.token(at: now)

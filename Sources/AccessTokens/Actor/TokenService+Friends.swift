@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// All that the callback shim may use beside what is public, with ``lookUpAndRefresh()``, ``Alarms`` and ``LimitHeap``.
+/// All that the callback shim may use beside what is public, with ``Alarms`` and ``LimitHeap``.
 ///
 /// The shim comes in to the actor by itself, once for many calls: what users await has an isolated form here, which has taken
 /// effect when it returns. The rest answers on any thread.
@@ -13,6 +13,14 @@ extension TokenService {
     package nonisolated func publicationIfNothingDue() -> Int? {
         let (publication, nothingDueUntil) = lobby.withLock { ($0.snapshot.publication, $0.snapshot.nothingDueUntil) }
         return clock.now() < nothingDueUntil ? publication : nil
+    }
+
+    /// The same as ``lookUp()``, with the token's number.
+    package nonisolated func lookUpWithNumber() -> (token: AccessToken?, generation: Int, publication: Int?) {
+        let (seen, nothingDueUntil) = lobby.withLock {
+            (($0.snapshot.token, $0.snapshot.generation, $0.snapshot.publication), $0.snapshot.nothingDueUntil)
+        }
+        return seen.0 != nil && clock.now() < nothingDueUntil ? seen : lookUpAndRefresh()
     }
 
     /// Joins the load for a batch of callbacks; `answer` is called once, on the actor, and must only pass the result on.
