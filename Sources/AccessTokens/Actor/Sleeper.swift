@@ -81,6 +81,8 @@ final class Sleeper: Sendable {
 
     private func add(_ alarm: Alarm) {
         let isFirst = state.withLock { state in
+            // Another thread may have called it off before it was set.
+            guard alarm.isPending else { return false }
             state.alarms.insert(alarm, at: alarm.time)
             return state.sleeps.last.map { alarm.time < $0.end } ?? true
         }

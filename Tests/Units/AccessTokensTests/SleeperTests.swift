@@ -67,6 +67,17 @@ struct SleeperTests {
         #expect(log.entries == [])
     }
 
+    @Test func `an alarm that is called off before it is set needs no sleep`() {
+        let alarm = Sleeper.Alarm(of: sleeper, epoch: .zero, at: .seconds(1)) { [log] _ in log.append("a") }
+        alarm.callOff()
+        alarm.set()
+        stage.run()
+        #expect(clock.sleeperCount == 0 && sleeper.counts.alarms == 0)
+        set("b", at: 2).callOff()
+        stage.run()
+        #expect(clock.sleeperCount == 0 && sleeper.counts.alarms == 0)
+    }
+
     @Test func `alarms that are called off don't gather behind one that waits`() {
         set("last", at: 1_000_000)
         for number in 0..<10_000 { set("\(number)", at: Double(number + 1)).callOff() }
