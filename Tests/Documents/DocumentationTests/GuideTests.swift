@@ -42,7 +42,9 @@ struct GuideTests {
     }
 
     /// The names by which code shows that it needs a module: the public declarations of ours, and a few of each other's.
-    private static func names() throws -> [String: [String]] {
+    private static let names = Result { try readNames() }
+
+    private static func readNames() throws -> [String: [String]] {
         var names = [
             "Dispatch": ["DispatchQueue"], "Foundation": ["URL", "Data", "URLSession", "URLRequest", "JSONDecoder"],
             "InterleavingsTesting": ["exploring"], "Synchronization": ["Mutex"], "Testing": ["#expect", "@Test", "@Suite"],
@@ -65,14 +67,14 @@ struct GuideTests {
     func `a page shows each import that its code needs`(page: String) throws {
         let (imports, blocks) = try Self.code(of: page)
         let words = Set(blocks.flatMap { block in block.matches(of: /([@#]?)(\w+)/).flatMap { ["\($0.1)\($0.2)", "\($0.2)"] } })
-        for (module, names) in try Self.names() {
+        for (module, names) in try Self.names.get() {
             let used = names.filter(words.contains)
             #expect(used.isEmpty || imports.contains(module), "\(used.sorted()) need “import \(module)”")
         }
     }
 
     @Test func `a name belongs to the module that declares it`() throws {
-        let names = try Self.names()
+        let names = try Self.names.get()
         #expect(names["AccessTokens"]?.contains("TokenService") == true)
         #expect(names["DataLoading"]?.contains("DataLoader") == true)
         #expect(names["Interleavings"]?.contains("explore") == true)

@@ -78,7 +78,7 @@ struct CallbackHitTests {
     }
 
     @Test func `a hit does not count on a dispatch that another thread has yet to make`() async throws {
-        let service = TokenService { _ in .hour("a") }
+        let service = TokenService(environment: .init(clock: ManualClock())) { _ in .hour("a") }
         _ = try await service.retrieveToken()
         let queue = ManualQueue(), log = Log<String>(), other = Lock<(@Sendable () -> Void)?>(nil)
         let shim = AccessTokenService(service: service) { work in

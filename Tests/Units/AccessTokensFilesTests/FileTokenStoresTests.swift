@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensTesting
 import Foundation
 import Testing
 
@@ -92,7 +93,9 @@ import Testing
 
     @Test func `services that are let go find their tokens, and a sign-out removes them`() async throws {
         try await withDirectory { stores in
-            let services = TokenServices<String>(keepingIdle: 0, stores: stores) { key, previous in
+            let services = TokenServices<String>(
+                keepingIdle: 0, stores: stores, environment: .init(clock: ManualClock())
+            ) { key, previous in
                 AccessToken("\(key) after \(previous?.refreshToken ?? "nothing")", lifetime: nil, refreshToken: key)
             }
             for key in ["a1", "a2", "b1"] { _ = try await services[key].retrieveToken() }

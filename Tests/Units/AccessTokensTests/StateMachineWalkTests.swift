@@ -29,7 +29,7 @@ import Testing
         var visits = 0
         while let world = frontier.popLast() {
             visits += 1
-            if visits.isMultiple(of: 256) { await Task.yield() }
+            if visits.isMultiple(of: 32) { await Task.yield() }
             for event in world.events {
                 var next = world
                 next.perform(event)
