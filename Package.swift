@@ -10,6 +10,7 @@ let package = Package(
         .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd"]),
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
         .library(name: "AccessTokensOAuth", targets: ["AccessTokensOAuth"]),
+        .library(name: "AccessTokensSharing", targets: ["AccessTokensSharing"]),
         .library(name: "DataLoading", targets: ["DataLoading"]),
         .library(name: "AccessTokensTesting", targets: ["AccessTokensTesting"]),
         .library(name: "Interleavings", targets: ["Interleavings"]),
@@ -22,14 +23,19 @@ let package = Package(
         .target(name: "TokenServiceHTTP", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokens", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokensDispatch", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+        .target(name: "AccessTokensSharing", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
         .target(
-            name: "AccessTokensEtcd", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
-        .target(name: "AccessTokensFiles", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+            name: "AccessTokensEtcd",
+            dependencies: ["AccessTokens", "AccessTokensSharing", "TokenServiceConcurrency", "TokenServiceHTTP"]),
+        .target(
+            name: "AccessTokensFiles", dependencies: ["AccessTokens", "AccessTokensSharing", "TokenServiceConcurrency"]),
         .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceHTTP"]),
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(
             name: "AccessTokensTesting",
-            dependencies: ["AccessTokens", "AccessTokensDispatch", "Interleavings", "TokenServiceConcurrency"]),
+            dependencies: [
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "Interleavings", "TokenServiceConcurrency",
+            ]),
         .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "InterleavingsTesting", dependencies: ["Interleavings"]),
         // Functions of the runtime, replaced so that all code can be explored; a program that links neither keeps its runtime.
@@ -39,13 +45,15 @@ let package = Package(
         .target(
             name: "RaceGallery",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "Interleavings", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
+                "TokenServiceConcurrency",
             ]),
         .executableTarget(
             name: "race-lab",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensOAuth",
-                "AccessTokensTesting", "Interleavings", "LoopbackServers", "RaceGallery", "TokenServiceConcurrency",
+                "AccessTokensSharing", "AccessTokensTesting", "Interleavings", "LoopbackServers", "RaceGallery",
+                "TokenServiceConcurrency",
             ]),
         // What the tests do every day, and what in CI.
         .target(name: "TestBudgets"),
@@ -95,20 +103,27 @@ let package = Package(
         .testTarget(
             name: "AccessTokensEtcdTests",
             dependencies: [
-                "AccessTokens", "AccessTokensEtcd", "AccessTokensTesting", "LoopbackServers", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensEtcd", "AccessTokensSharing", "AccessTokensTesting", "LoopbackServers",
+                "TokenServiceConcurrency",
             ], path: "Tests/Units/AccessTokensEtcdTests"),
+        .testTarget(
+            name: "AccessTokensSharingTests",
+            dependencies: [
+                "AccessTokens", "AccessTokensSharing", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency",
+            ],
+            path: "Tests/Units/AccessTokensSharingTests"),
         // The processes that AccessTokensFilesTests kill.
         .executableTarget(
             name: "token-file-rotator", dependencies: ["AccessTokens", "AccessTokensFiles"],
             path: "Tests/System/token-file-rotator"),
         .executableTarget(
-            name: "shared-grant-worker", dependencies: ["AccessTokens", "AccessTokensFiles"],
+            name: "shared-grant-worker", dependencies: ["AccessTokens", "AccessTokensFiles", "AccessTokensSharing"],
             path: "Tests/System/shared-grant-worker"),
         .testTarget(
             name: "AccessTokensFilesTests",
             dependencies: [
-                "AccessTokens", "AccessTokensFiles", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency",
-                "shared-grant-worker", "token-file-rotator",
+                "AccessTokens", "AccessTokensFiles", "AccessTokensSharing", "AccessTokensTesting", "TestBudgets",
+                "TokenServiceConcurrency", "shared-grant-worker", "token-file-rotator",
             ],
             path: "Tests/Units/AccessTokensFilesTests"),
         .testTarget(
@@ -128,7 +143,8 @@ let package = Package(
             name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"],
             path: "Tests/Units/MovieScreensTests"),
         .testTarget(
-            name: "AccessTokensTestingTests", dependencies: ["AccessTokens", "AccessTokensTesting", "Interleavings"],
+            name: "AccessTokensTestingTests",
+            dependencies: ["AccessTokens", "AccessTokensSharing", "AccessTokensTesting", "Interleavings"],
             path: "Tests/Units/AccessTokensTestingTests"),
         .testTarget(
             name: "InterleavingsTests", dependencies: ["Interleavings", "TokenServiceConcurrency"],
@@ -146,8 +162,8 @@ let package = Package(
         .testTarget(
             name: "ExplorationTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "Interleavings", "InterleavingsEverything",
-                "InterleavingsTesting", "RaceGallery", "TestBudgets", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
+                "InterleavingsEverything", "InterleavingsTesting", "RaceGallery", "TestBudgets", "TokenServiceConcurrency",
             ], path: "Tests/Exploration/ExplorationTests"),
         .testTarget(
             name: "RaceGalleryTests",
@@ -158,8 +174,8 @@ let package = Package(
         .testTarget(
             name: "RaceLabTests",
             dependencies: [
-                "race-lab", "movie-screens", "AccessTokens", "AccessTokensTesting", "Interleavings", "InterleavingsTesting",
-                "RaceGallery", "TestBudgets",
+                "race-lab", "movie-screens", "AccessTokens", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
+                "InterleavingsTesting", "RaceGallery", "TestBudgets",
             ],
             path: "Tests/Units/RaceLabTests"),
         // The migration guide's app, before and after, with the settings that an app has.
@@ -172,8 +188,8 @@ let package = Package(
             name: "DocumentationTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensOAuth",
-                "AccessTokensTesting", "DataLoading", "Interleavings", "InterleavingsEverything", "InterleavingsTesting",
-                "MigrationAfter", "MigrationBefore", "TokenServiceConcurrency",
+                "AccessTokensSharing", "AccessTokensTesting", "DataLoading", "Interleavings", "InterleavingsEverything",
+                "InterleavingsTesting", "MigrationAfter", "MigrationBefore", "TokenServiceConcurrency",
             ], path: "Tests/Documents/DocumentationTests"),
         .testTarget(
             name: "RealServerTests",
@@ -184,7 +200,9 @@ let package = Package(
             exclude: ["start-glewlwyd"]),
         .testTarget(
             name: "EtcdTests",
-            dependencies: ["AccessTokens", "AccessTokensEtcd", "AccessTokensTesting", "TokenServiceConcurrency"],
+            dependencies: [
+                "AccessTokens", "AccessTokensEtcd", "AccessTokensSharing", "AccessTokensTesting", "TokenServiceConcurrency",
+            ],
             path: "Tests/System/EtcdTests", exclude: ["start-etcd"]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensSharing
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,4 +1,5 @@
 public import AccessTokens
+public import AccessTokensSharing
 import TokenServiceConcurrency
 import TokenServiceHTTP
 

@@ -1,4 +1,5 @@
-public import AccessTokens
+import AccessTokens
+public import AccessTokensSharing
 import Dispatch
 public import Foundation
 import TokenServiceConcurrency

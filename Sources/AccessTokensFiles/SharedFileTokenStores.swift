@@ -1,4 +1,5 @@
-public import AccessTokens
+import AccessTokens
+public import AccessTokensSharing
 import Foundation
 
 /// A shared file store for each key, all of them in one directory, for `TokenServices` in the processes of one machine.

@@ -1,4 +1,5 @@
-package import AccessTokens
+import AccessTokens
+package import AccessTokensSharing
 import Interleavings
 import TokenServiceConcurrency
 

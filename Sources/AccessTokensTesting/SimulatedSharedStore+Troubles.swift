@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensSharing
 import TokenServiceConcurrency
 
 /// What the test can do to the store while it runs; each takes effect with the next operation to reach it.

@@ -24,7 +24,7 @@ extension TokenService {
         public var loadExecutor: (any TaskExecutor)?
 
         /// Where time limits and visits to the actor run; `nil`: on the default pool.
-        var ownExecutor: (any TaskExecutor)?
+        package var ownExecutor: (any TaskExecutor)?
 
         /// Creates an environment; each part has the default that a program needs.
         ///

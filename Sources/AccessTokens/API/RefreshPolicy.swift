@@ -57,9 +57,9 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// How long anybody waits for an operation of a ``TokenStore``; 5 s: a disk or a keychain that takes longer is in
     /// trouble, and a token in hand is worth more than a token on disk.
-    static let storeTimeout = Duration.seconds(5)
+    package static let storeTimeout = Duration.seconds(5)
     /// A service that pauses looks at a shared store no more often: as often as one that waits for a change.
-    static let lookPause = Duration.seconds(1)
+    package static let lookPause = Duration.seconds(1)
 
     /// The longest lifetime that is counted; ten years, since a longer one only risks overflow.
     public static let longestLifetime = Duration.seconds(10 * 365 * 24 * 3600)

@@ -38,4 +38,9 @@ public struct DiscardedGrant: Sendable {
 
     /// Why it was given up.
     public let reason: Reason
+
+    package init(token: AccessToken, reason: Reason) {
+        self.token = token
+        self.reason = reason
+    }
 }

@@ -111,7 +111,7 @@ package enum StoredTokenFormat {
         }
     }
 
-    struct Token: Codable {
+    package struct Token: Codable, Sendable {
         let value: String
         let tokenType: String
         let lifetime: Span?
@@ -119,7 +119,7 @@ package enum StoredTokenFormat {
         let scope: String?
         let refreshToken: String?
 
-        init(_ token: AccessToken) {
+        package init(_ token: AccessToken) {
             value = token.value
             tokenType = token.tokenType
             lifetime = token.lifetime.map(Span.init)
@@ -128,7 +128,7 @@ package enum StoredTokenFormat {
             refreshToken = token.refreshToken
         }
 
-        var token: AccessToken {
+        package var token: AccessToken {
             AccessToken(
                 value, tokenType: tokenType, lifetime: lifetime?.duration, refreshIn: refreshIn?.duration, scope: scope,
                 refreshToken: refreshToken)
@@ -136,15 +136,15 @@ package enum StoredTokenFormat {
     }
 
     /// A duration in whole numbers, exactly; one that 64 bits of seconds cannot count (292 billion years) is cut to them.
-    struct Span: Codable {
+    package struct Span: Codable, Sendable {
         let seconds: Int64
         let attoseconds: Int64
 
-        init(_ duration: Duration) {
+        package init(_ duration: Duration) {
             let bounded = min(max(duration, .seconds(Int64.min)), .seconds(Int64.max))
             (seconds, attoseconds) = bounded.components
         }
 
-        var duration: Duration { Duration(secondsComponent: seconds, attosecondsComponent: attoseconds) }
+        package var duration: Duration { Duration(secondsComponent: seconds, attosecondsComponent: attoseconds) }
     }
 }

@@ -58,40 +58,17 @@ extension TokenService {
     }
 }
 
-extension TokenService {
-    /// Creates a service that shares its grant with others, and whose loader is a closure.
-    ///
-    /// - Parameters:
-    ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
-    ///   - sharedStore: Where the grant lives.
-    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
-    ///     are encrypted.
-    ///   - environment: Clocks, jitter and executors; tests replace them.
-    ///   - onDiscard: Called with each token whose grant is to be revoked.
-    ///   - isRepeatable: Whether another load may start while one that took too long still runs; see
-    ///     ``TokenLoader/isRepeatable``. Two loads with one rotating refresh token are not repeatable.
-    ///   - loader: Gets a new token; its parameter is the token to replace, which another process may have loaded.
-    public init(
-        policy: RefreshPolicy = RefreshPolicy(),
-        sharedStore: any SharedTokenStore,
-        sharing: TokenSharing = TokenSharing(),
-        environment: Environment = Environment(),
-        onDiscard: (@Sendable (DiscardedGrant) async -> Void)? = nil,
-        isRepeatable: Bool = false,
-        loader: @escaping @Sendable @concurrent (_ previous: AccessToken?) async throws -> AccessToken
-    ) {
-        self.init(
-            policy: policy, sharedStore: sharedStore, sharing: sharing, environment: environment, onDiscard: onDiscard,
-            loader: ClosureTokenLoader(isRepeatable: isRepeatable, load: loader))
-    }
-}
-
 /// A loader made of a closure.
-struct ClosureTokenLoader: TokenLoader {
-    let isRepeatable: Bool
+package struct ClosureTokenLoader: TokenLoader {
+    package let isRepeatable: Bool
     let load: @Sendable @concurrent (AccessToken?) async throws -> AccessToken
 
-    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+    package init(isRepeatable: Bool, load: @escaping @Sendable @concurrent (AccessToken?) async throws -> AccessToken) {
+        self.isRepeatable = isRepeatable
+        self.load = load
+    }
+
+    @concurrent package func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         try await load(previous)
     }
 }

@@ -72,7 +72,7 @@ extension TokenService {
 }
 
 /// Any clock, opened once.
-struct ServiceClock: Sendable {
+package struct ServiceClock: Sendable {
     /// Where the default clock was opened, which is read directly, since every hit pays for a reading.
     let origin: ContinuousClock.Instant
     /// Another clock than the default one.
@@ -107,7 +107,7 @@ struct ServiceClock: Sendable {
     var isSystemClock: Bool { other?.isSystemClock ?? true }
 
     /// The time since the clock was opened.
-    func now() -> Duration {
+    package func now() -> Duration {
         guard let other else { return origin.duration(to: .now) }
         return other.elapsed()
     }
@@ -117,7 +117,7 @@ struct ServiceClock: Sendable {
     /// A clock that wakes too early is asked again, after growing pauses of real time if it goes on so: some tests replace
     /// `sleep` with nothing. One that fails counts as having passed the time: better an early time-out than a caller that
     /// waits without end.
-    func hasPassed(_ time: Duration) async -> Bool {
+    package func hasPassed(_ time: Duration) async -> Bool {
         var attempts = 0
         while !Task.isCancelled {
             do { try await sleep(until: time) } catch { return !Task.isCancelled }

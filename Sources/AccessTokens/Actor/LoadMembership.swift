@@ -4,9 +4,9 @@ import TokenServiceConcurrency
 /// The membership that the tasks of a load carry, its restore and its save included, so that no load waits for itself.
 ///
 /// Tasks that a loader starts inherit it and may outlive the load; once no caller waits for the load the membership means nothing.
-final class LoadMembership: Sendable {
+package final class LoadMembership: Sendable {
     /// The load that the current task is part of.
-    @TaskLocal static var current: LoadMembership?
+    @TaskLocal package static var current: LoadMembership?
 
     /// Which loads wait for the tokens of which services, in the whole program; empty unless a loader asks a service.
     static let waits = Lock(LoadWaits())

@@ -115,9 +115,16 @@ extension TokenService {
     }
 }
 
+/// The load's time was over before its turn came: nothing has been sent.
+package struct NotSent: Error, CustomStringConvertible {
+    package let description = "The load was given up before it could begin."
+
+    package init() {}
+}
+
 extension TokenServiceError {
     /// What callers get for what a loader threw, and when the server wishes to be asked again.
-    static func wrapping(_ error: any Error) -> (TokenServiceError, retryAfter: Duration?) {
+    package static func wrapping(_ error: any Error) -> (TokenServiceError, retryAfter: Duration?) {
         let cause = (error as? SalvagedGrant)?.reason ?? error
         let failure = cause as? any TokenLoadFailure
         // Another service's sign-out is over when its user has signed in again, which this one isn't told.
@@ -129,7 +136,7 @@ extension TokenServiceError {
 
 extension Result where Failure == any Error {
     /// The outcome of an asynchronous call.
-    init(_ call: () async throws -> Success) async {
+    package init(_ call: () async throws -> Success) async {
         do { self = .success(try await call()) } catch { self = .failure(error) }
     }
 }

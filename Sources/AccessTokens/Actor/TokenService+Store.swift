@@ -91,7 +91,7 @@ extension TokenService {
     /// The store of a shared grant has to hear of a sign-in, or of a sign-out, before any load that begins after it.
     func noteFence(_ token: AccessToken?) {
         guard let session else { return }
-        session.note(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)
+        session.noteFence(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)
     }
 
     /// An operation that cuts off what began before; the store has a part in it.
@@ -119,8 +119,10 @@ extension TokenService {
 }
 
 /// An operation of the store took too long.
-struct StoreTimeout: Error, CustomStringConvertible {
-    let description = "The store did not answer within \(RefreshPolicy.storeTimeout)."
+package struct StoreTimeout: Error, CustomStringConvertible {
+    package let description = "The store did not answer within \(RefreshPolicy.storeTimeout)."
+
+    package init() {}
 }
 
 /// A store returned a token without a moment from which its lifetime counts.

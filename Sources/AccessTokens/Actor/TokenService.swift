@@ -31,8 +31,8 @@ public actor TokenService {
     nonisolated let hub = Lock<EventHub<TokenEvent>?>(nil)
     let loader: any TokenLoader
     let store: (any TokenStore)?
-    /// The grant that it shares with other services; then it is also the ``store``.
-    let session: SharedSession?
+    /// The way to the grant that it shares with other services; then it is also the ``store``.
+    let session: (any GrantSession)?
     nonisolated let wallClock: @Sendable () -> Date
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
     /// Wake the service when a time limit has passed.
@@ -77,26 +77,26 @@ public actor TokenService {
         )
     }
 
-    /// The same for a service that is one of many.
+    /// The same for a service that is one of many, or that shares its grant: then `session` makes the way to it.
     init(
         policy: RefreshPolicy, store: (any TokenStore)?, environment: Environment,
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, loader: any TokenLoader, tether: (any ServiceTether)?,
-        lender: (any GrantLender)?, shared: (store: any SharedTokenStore, sharing: TokenSharing)? = nil
+        lender: (any GrantLender)?, session: GrantSessionMaker? = nil
     ) {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
         clock = ServiceClock(environment.clock)
         alarms = Alarms(clock: clock, executor: executor)
         self.loader = loader
-        session = shared.map { [clock] in SharedSession($0.store, $0.sharing, clock: clock, environment: environment) }
-        self.store = session ?? store
+        self.session = session?(clock, environment)
+        self.store = self.session ?? store
         self.onDiscard = onDiscard
         self.tether = tether
         self.lender = lender
         wallClock = environment.wallClock
         machine = Machine(
-            policy: policy, isRepeatable: loader.isRepeatable, hasStore: store != nil || shared != nil, isShared: shared != nil,
-            checkEvery: shared?.sharing.checkEvery, seed: environment.seed)
+            policy: policy, isRepeatable: loader.isRepeatable, hasStore: self.store != nil, isShared: session != nil,
+            checkEvery: self.session?.checkEvery, seed: environment.seed)
     }
 
     /// The one door to the state: an event goes in, its effects are performed.

@@ -65,8 +65,8 @@ extension TokenServices {
 
     /// The keys that the stores have, if they say so in time.
     private func storedKeys() async -> Result<[Key], TokenServiceError> {
-        let (stores, shared) = (stores, shared?.stores)
-        guard stores != nil || shared != nil else { return .success([]) }
+        let (stores, sharing) = (stores, sharing)
+        guard stores != nil || sharing != nil else { return .success([]) }
         let answer = SingleResult<[Key]>()
         let clock = registry.clock, alarms = Alarms(clock: clock, executor: executor)
         alarms.wake(at: clock.now() + RefreshPolicy.storeTimeout) { _ in
@@ -77,7 +77,7 @@ extension TokenServices {
             answer.complete(
                 with: await Result {
                     try await withTaskExecutorPreference(loadExecutor) {
-                        try await (stores?.storedKeys() ?? []) + (shared?.storedKeys() ?? [])
+                        try await (stores?.storedKeys() ?? []) + (sharing?.storedKeys() ?? [])
                     }
                 })
         }

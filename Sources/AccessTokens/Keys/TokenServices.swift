@@ -33,8 +33,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// The grants that several keys share, each under the key that keeps it.
     let grants: KeyRegistry<Key, SharedGrant>
     let stores: (any TokenStores<Key>)?
-    /// Where each key shares its grant with other processes; then there are no ``stores``.
-    let shared: (stores: any SharedTokenStores<Key>, sharing: TokenSharing)?
+    /// How each key shares its grant with other processes; then there are no ``stores``.
+    let sharing: KeySharing?
     let environment: TokenService.Environment
     private let policy: @Sendable (Key) -> RefreshPolicy
     let grant: (@Sendable (Key) -> Key)?
@@ -64,14 +64,28 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         loader: @escaping @Sendable (Key) -> any TokenLoader
     ) {
         self.init(
-            keepingIdle: limit, policy: policy, grant: grant, stores: stores, shared: nil, environment: environment,
+            keepingIdle: limit, policy: policy, grant: grant, stores: stores, sharing: nil, environment: environment,
             onDiscard: onDiscard, loader: loader)
     }
 
+    /// What keys that share their grants with other processes have in place of stores.
+    package struct KeySharing: Sendable {
+        let session: @Sendable (Key) -> GrantSessionMaker
+        let storedKeys: @Sendable @concurrent () async throws -> [Key]
+
+        package init(
+            session: @escaping @Sendable (Key) -> GrantSessionMaker,
+            storedKeys: @escaping @Sendable @concurrent () async throws -> [Key]
+        ) {
+            self.session = session
+            self.storedKeys = storedKeys
+        }
+    }
+
     /// All that the table is made of: keys share one grant, or each shares its own with other processes.
-    init(
+    package init(
         keepingIdle limit: Int, policy: @escaping @Sendable (Key) -> RefreshPolicy, grant: (@Sendable (Key) -> Key)?,
-        stores: (any TokenStores<Key>)?, shared: (stores: any SharedTokenStores<Key>, sharing: TokenSharing)?,
+        stores: (any TokenStores<Key>)?, sharing: KeySharing?,
         environment: TokenService.Environment, onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?,
         loader: @escaping @Sendable (Key) -> any TokenLoader
     ) {
@@ -81,7 +95,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         // A grant's service has no callers: its loads and sign-ins are told by the keys' own. Only it knows of its store.
         grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { $0 == .storeFailed }
         self.stores = stores
-        self.shared = shared
+        self.sharing = sharing
         self.environment = environment
         self.policy = policy
         self.grant = grant
@@ -147,7 +161,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         guard let grant else {
             return TokenService(
                 policy: policy, store: stores?.store(for: key), environment: environment, onDiscard: discard(key), loader: loader,
-                tether: tether, lender: nil, shared: shared.map { ($0.stores.store(for: key), $0.sharing) })
+                tether: tether, lender: nil, session: sharing?.session(key))
         }
         let lender = sharedGrant(grant(key))
         return TokenService(

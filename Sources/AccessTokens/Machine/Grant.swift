@@ -52,7 +52,7 @@ struct Grant: Sendable {
 
 extension AccessToken {
     /// Whether no request can carry it: it is a grant only.
-    var isUnusable: Bool { value.isEmpty }
+    package var isUnusable: Bool { value.isEmpty }
 
     /// Whether to revoke the one is to revoke the other.
     func isSameGrant(as other: AccessToken) -> Bool {

@@ -245,12 +245,10 @@ extension TokenService.StateMachine {
     /// A flight of a shared grant ended.
     ///
     /// Nothing is given up here: what the record no longer has was spent, or handed over by who replaced it.
-    mutating func shared(_ outcome: SharedFlight.Ending.Outcome, by id: Int, at now: Duration) {
+    mutating func shared(_ outcome: SharedFlightEnd.Outcome, by id: Int, at now: Duration) {
         checked(at: now)
-        if case .failed(let failure) = outcome {
-            // A salvaged grant is in the record already.
-            let isCostly = failure.salvaged != nil
-            return failed(failure.error, retryAfter: failure.retryAfter, isCostly: isCostly, by: id, at: now)
+        if case .failed(let error, let retryAfter, let isCostly) = outcome {
+            return failed(error, retryAfter: retryAfter, isCostly: isCostly, by: id, at: now)
         }
         expireToken(at: now)
         defer { elapse(to: now) }

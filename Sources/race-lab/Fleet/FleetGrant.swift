@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensEtcd
 import AccessTokensFiles
+import AccessTokensSharing
 import Foundation
 
 /// The grant that the processes share: its tokens, its store, and how long things may take.

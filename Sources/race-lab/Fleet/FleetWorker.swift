@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensOAuth
+import AccessTokensSharing
 import Foundation
 
 /// A process of the fleet: it asks its service for tokens, tells what it gets in lines, and never ends by itself while its parent lives.

@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensFiles
+import AccessTokensSharing
 import Foundation
 
 /// How many swaps a second the processes of one machine get out of one file, when they do nothing else.

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensSharing
 import Foundation
 
 // The rest of the Swift blocks of `OtherEngines`: engines that need a client library, of which a protocol has the one call.

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensSharing
 import Foundation
 
 // The Swift blocks of `OtherEngines`, as they stand there; `EngineTests` runs each against a stand-in for its engine.

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
 import Interleavings

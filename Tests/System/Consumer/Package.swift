@@ -17,6 +17,7 @@ let package = Package(
                 .product(name: "AccessTokensEtcd", package: "TokenService"),
                 .product(name: "AccessTokensFiles", package: "TokenService"),
                 .product(name: "AccessTokensOAuth", package: "TokenService"),
+                .product(name: "AccessTokensSharing", package: "TokenService"),
                 .product(name: "AccessTokensTesting", package: "TokenService"),
                 .product(name: "DataLoading", package: "TokenService"),
                 .product(name: "Interleavings", package: "TokenService"),

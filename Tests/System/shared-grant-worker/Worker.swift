@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensFiles
+import AccessTokensSharing
 import Foundation
 
 /// Asks a service that shares its grant for tokens, again and again, until it is killed or the session has ended.

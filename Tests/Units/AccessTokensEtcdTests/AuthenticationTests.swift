@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensEtcd
+import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
 import Testing

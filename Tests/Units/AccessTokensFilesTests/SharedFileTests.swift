@@ -1,5 +1,6 @@
 import AccessTokens
 @testable import AccessTokensFiles
+import AccessTokensSharing
 import Foundation
 import TestBudgets
 import Testing

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensSharing
 import Foundation
 import TestBudgets
 import Testing

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensEtcd
 import AccessTokensFiles
+import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
 import Interleavings
@@ -14,6 +15,7 @@ import Interleavings
         print("AccessTokensEtcd:", try await askEtcd())
         print("AccessTokensFiles:", try await restart())
         print("AccessTokensOAuth:", try await askServer())
+        print("AccessTokensSharing:", try await share())
         print("DataLoading:", try await loadData())
         print("AccessTokensTesting:", try await lookFromOtherEnd())
         print("Interleavings:", try await countRaces())
@@ -45,6 +47,14 @@ import Interleavings
         let token = try await second.retrieveToken()
         _ = await second.reset()
         return "\(token.value) after a restart, \(server.loadsStarted) load"
+    }
+
+    static func share() async throws -> String {
+        let server = SimulatedAuthorizationServer(), store = InMemorySharedTokenStore()
+        let first = TokenService(sharedStore: store, loader: server.loader)
+        let second = TokenService(sharedStore: store, loader: server.loader)
+        let isSame = try await first.retrieveToken() == second.retrieveToken()
+        return "\(isSame ? "one token" : "two tokens") for two services, \(server.loadsStarted) load"
     }
 
     static func askEtcd() async throws -> String {

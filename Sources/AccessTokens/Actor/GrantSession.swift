@@ -1,0 +1,167 @@
+import TokenServiceConcurrency
+
+/// What a service that shares its grant with others has in place of a store of its own: the way to their record.
+///
+/// `AccessTokensSharing` has the one that there is, so that a program that shares nothing doesn't carry it. To the service it is a token
+/// store like another for `reset` and `replace`; its flights go by ``perform(_:)``.
+package protocol GrantSession: TokenStore {
+    /// How often callers look whether the others have signed out; `nil`: only when they need a token.
+    var checkEvery: Duration? { get }
+
+    /// From when on nothing is lost with the service; `nil`: not before the store has heard of the last sign-in or sign-out.
+    var restsFrom: Duration? { get }
+
+    /// A sign-in or, without a token, a sign-out takes effect: the record has to hear of it before any load that begins after it.
+    func noteFence(_ token: StoredToken?, number: Int)
+
+    /// A person asked to try again.
+    func noteRetry()
+
+    /// What fences have put aside in the record, to be handed over; once.
+    func takeDisplaced() -> [DiscardedGrant]
+
+    /// Performs a flight, which is never cancelled.
+    @concurrent func perform(_ flight: SharedFlightPlan) async -> SharedFlightEnd
+}
+
+/// Makes a service's session, on the service's own clock.
+package typealias GrantSessionMaker = @Sendable (ServiceClock, TokenService.Environment) -> any GrantSession
+
+/// What a session learns of a flight that it performs.
+package struct SharedFlightPlan: Sendable {
+    package let id: Int
+    package let policy: RefreshPolicy
+    package let isRepeatable: Bool
+    /// When the callers' time is over, on the service's clock.
+    package let deadline: Duration
+    /// A token is handed out meanwhile: no caller waits.
+    package let isRefresh: Bool
+    /// The service pauses, or its token is good: only what others have brought is wanted.
+    package let isLook: Bool
+    /// The token to replace, as the service remembers it.
+    package let previous: AccessToken?
+    /// Tokens that resource servers refused.
+    package let refused: Set<String>
+    /// Whether nothing waits for it any longer, by a fence or its limit.
+    package let isAbandoned: @Sendable () -> Bool
+    /// Runs the loader.
+    package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
+    /// Gives the program what fences have put aside, unless an operation of the store will.
+    package let handOverDisplaced: @Sendable () async -> Void
+}
+
+/// What became of a flight that a session has performed.
+package struct SharedFlightEnd: Sendable {
+    package enum Outcome: Sendable {
+        /// A token, and how long ago its load began.
+        case token(AccessToken, age: Duration, isAdopted: Bool)
+        /// - Parameter isCostly: Whether it has brought a new grant, which is in the record.
+        case failed(TokenServiceError, retryAfter: Duration?, isCostly: Bool)
+        /// Another service is at it, and no caller waits here; or a look has found nothing new.
+        case gaveUp
+        /// A look has found a grant which is later than any that the service has tried.
+        case newGrant
+        /// Another service has signed out.
+        case signedOut
+    }
+
+    package let outcome: Outcome
+    /// What the flight brought and the record has no place for; to be revoked.
+    package let discarded: AccessToken?
+    /// What is left to do, with nobody waiting for it; until it is done, the service stays.
+    package let afterwards: (@Sendable () async -> Void)?
+
+    package init(_ outcome: Outcome, discarded: AccessToken?, afterwards: (@Sendable () async -> Void)? = nil) {
+        self.outcome = outcome
+        self.discarded = discarded
+        self.afterwards = afterwards
+    }
+}
+
+extension TokenService {
+    /// Creates a service that shares its grant.
+    package init(
+        policy: RefreshPolicy, session: @escaping GrantSessionMaker, environment: Environment,
+        onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, loader: any TokenLoader
+    ) {
+        self.init(
+            policy: policy, store: nil, environment: environment, onDiscard: onDiscard, loader: loader, tether: nil, lender: nil,
+            session: session)
+    }
+
+    /// Lets the session perform a flight of a shared grant.
+    ///
+    /// Its task is never cancelled: a token that has been loaded is saved, whatever has become of its callers. Only the loader's own
+    /// task can be cancelled.
+    func share(_ flight: Machine.Flight, by session: any GrantSession) {
+        let membership = membershipOfFlight(flight.id)
+        let plan = plan(of: flight, by: session, membership)
+        let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
+        Task.detached(on: executor, priority: priority) {
+            let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
+            await self.finish(flight, end)
+        }
+    }
+
+    private func plan(
+        of flight: Machine.Flight, by session: any GrantSession, _ membership: LoadMembership
+    ) -> SharedFlightPlan {
+        let now = clock.now()
+        let refused = machine.rejections.tokens.filter { machine.rejections.contains($0.token, at: now) }
+        return SharedFlightPlan(
+            id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
+            isRefresh: machine.state.cached != nil, isLook: !flight.isLoading, previous: flight.previous,
+            refused: Set(refused.map(\.token.value)), isAbandoned: { membership.hasEnded },
+            load: { await self.load($0, for: flight, membership) },
+            handOverDisplaced: { await self.handOverDisplaced(in: session) })
+    }
+
+    /// Runs the loader in a task of its own, which a fence or a limit may cancel.
+    private func load(
+        _ previous: AccessToken?, for flight: Machine.Flight, _ membership: LoadMembership
+    ) async -> Result<AccessToken, any Error> {
+        let task = Task.detached(on: executor) { [loader, loadExecutor] in
+            await LoadMembership.$current.withValue(membership) {
+                await Result {
+                    try await withTaskExecutorPreference(loadExecutor) {
+                        // Others may have stopped to respect the mark of a process that was stopped itself.
+                        guard !membership.hasEnded, self.clock.now() < flight.deadline else { throw NotSent() }
+                        return try await loader.loadToken(replacing: previous)
+                    }
+                }
+            }
+        }
+        // What can be cancelled, and made more urgent, is the loader.
+        let handle = Task.detached(on: executor) {
+            await withTaskCancellationHandler {
+                _ = await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        }
+        begun(handle, for: flight, priority: Task.currentPriority)
+        defer { loads.removeAll { $0.flight == flight.id } }
+        return await task.value
+    }
+
+    /// Operations of the store tell those who wait for their fences what these have put aside; without one, this does.
+    private func handOverDisplaced(in session: any GrantSession) {
+        if machine.storage.operations.isEmpty { handOver(session.takeDisplaced()) }
+    }
+
+    private func finish(_ flight: Machine.Flight, _ end: SharedFlightEnd) {
+        if let token = end.discarded {
+            let isSignedOut = if case .signedOut = end.outcome { true } else { flight.generation < machine.lastReset }
+            let isReplaced = flight.generation < machine.generation
+            discard(DiscardedGrant(token: token, reason: isSignedOut ? .signedOut : isReplaced ? .replaced : .superseded))
+        }
+        if let afterwards = end.afterwards {
+            Task.detached(on: executor) {
+                await afterwards()
+                // The service may be let go from now on.
+                await self.step { _, _ in }
+            }
+        }
+        step { $0.shared(end.outcome, by: flight.id, at: $1) }
+    }
+}

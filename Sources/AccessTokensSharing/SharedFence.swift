@@ -1,0 +1,99 @@
+import AccessTokens
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A sign-in or a sign-out that the shared store has yet to hear of, as a pure value.
+///
+/// The answer to its swap may be lost, and then it is tried again. It must neither overtake a later sign-in or sign-out of another
+/// service nor lose what it puts aside: that is handed over once, by whichever attempt learns that the fence stands.
+struct SharedFence: Sendable {
+    /// A swap of which no answer has come.
+    private struct Attempt: Sendable {
+        let id: String
+        /// What it puts aside if it takes effect; of several attempts only the last one still can.
+        let displaced: [DiscardedGrant]
+    }
+
+    enum Verdict {
+        /// This record is to be written in place of the one that was read.
+        case write(GrantRecord)
+        /// The fence stands, or another service's has come after it.
+        case settled([DiscardedGrant])
+    }
+
+    let number: Int
+    /// Names the fence in records.
+    let id: String
+    /// `nil`: a sign-out.
+    let token: StoredToken?
+    /// Whether a user has signed out since the store heard of this service last, even if one has signed in again.
+    private var signsOut: Bool
+    /// The fence that the record came from when this one was tried first; `nil`: it has yet to be tried.
+    private var earlier: String?
+    private var attempts: [Attempt]
+
+    /// - Parameter last: The fence in whose place this one comes, before the store has answered for it.
+    init(_ token: StoredToken?, number: Int, owner: String, after last: SharedFence?) {
+        self.number = number
+        self.token = token
+        id = "\(owner).fence.\(number)"
+        signsOut = token == nil || last?.signsOut ?? false
+        attempts = []
+        if let last { follow(last) }
+    }
+
+    /// Another fence of this service came before, and nothing is known of it.
+    mutating func follow(_ last: SharedFence) {
+        attempts = last.attempts.suffix(8) + attempts.filter { $0.id == id }
+    }
+
+    /// What is known now of an attempt: of this fence, or of one that came before.
+    mutating func heed(_ other: SharedFence) {
+        if number == other.number { self = other } else { follow(other) }
+    }
+
+    /// The fence before this one stands, or has been overtaken, and what it put aside is handed over.
+    ///
+    /// No attempt of an earlier fence can take effect any longer, nor has the store anything to hear of an earlier sign-out.
+    mutating func followsSettled() {
+        attempts.removeAll { $0.id != id }
+        signsOut = token == nil
+    }
+
+    func verdict(on record: GrantRecord?, seen: UInt64?, wall: Double?) -> Verdict {
+        let fence = record?.fence ?? ""
+        let isForeign = earlier.map { fence != $0 && !attempts.map(\.id).contains(fence) } ?? false
+        if fence == id || isForeign {
+            // A sign-in that another service's has overtaken gives no one its token.
+            let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
+            return .settled((attempts.last { $0.id == id }?.displaced ?? []) + [own].compactMap { $0 })
+        }
+        var next = GrantRecord(write: id, generation: (record ?? .none).generation(after: seen, at: wall) + 1)
+        next.fence = id
+        next.token = token?.token
+        next.received = token?.received.timeIntervalSinceReferenceDate ?? 0
+        return .write(next)
+    }
+
+    /// What it puts aside in this record's place, and what an earlier one of this service did that is only known now.
+    func displaced(in record: GrantRecord?) -> [DiscardedGrant] {
+        let found = record?.token.map { DiscardedGrant(token: $0, reason: signsOut ? .signedOut : .replaced) }
+        let before = attempts.last { $0.id == record?.fence && $0.id != id }?.displaced ?? []
+        return before + [found].compactMap { $0 }
+    }
+
+    /// Nothing is known of the swap in this record's place.
+    mutating func noteAttempt(over record: GrantRecord?) {
+        let displaced = displaced(in: record)
+        earlier = earlier ?? record?.fence ?? ""
+        attempts.removeAll { $0.id == id }
+        attempts.append(Attempt(id: id, displaced: displaced))
+    }
+
+    /// Whether the record has what this fence wrote, and so nothing that the service doesn't know.
+    func stands(in record: GrantRecord?) -> Bool { record?.fence == id && record?.token == token?.token }
+}

@@ -1,0 +1,487 @@
+import AccessTokens
+
+/// One flight of a service that shares its grant: the protocol *read → adopt | wait | mark → load → save*, as a pure value.
+///
+/// An event goes in, the next step comes out, and nothing happens in here: ``SharedSession`` performs the steps one after another.
+/// No lock is held over the network, and no two clocks are compared. What makes it safe is one rule: a refresh token is presented
+/// only after this service's mark stands in the record that holds it, and what the server answers replaces that record and no
+/// other. Only this file writes the flight's state.
+struct SharedFlight: Sendable, Hashable {
+    /// What a flight knows from its start.
+    struct Setting: Sendable, Hashable {
+        /// Names this service in marks.
+        var owner: String
+        /// Names the flight among the service's, so that each write has a name of its own.
+        var flight = 0
+        /// Names its process, for stores that know who is running.
+        var holder: String?
+        var policy = RefreshPolicy()
+        /// How long after `RefreshPolicy.loadTimeout` the transport may still be at it.
+        var transportLimit = Duration.seconds(30)
+        /// How long a silent holder's mark is respected.
+        var doubt = TokenSharing.Doubt.standard
+        var isRepeatable = false
+        /// When the callers' time is over; `nil`: never.
+        var deadline: Duration?
+        /// A token is handed out meanwhile: no caller waits.
+        var isRefresh = false
+        /// A person asked to try again: the fleet's failures don't count.
+        var isRetry = false
+        /// The service pauses, or its token is good: the flight reads what others have brought, and writes and loads nothing.
+        var isLook = false
+        /// What a repeatable load presents if the store can't be read.
+        var memory: AccessToken?
+        /// Marks of this service that are being taken back.
+        var strays: [StrayMark] = []
+        /// Tokens that resource servers refused.
+        var refused: Set<String> = []
+        /// Lengthens the fleet's pauses, 0 ..< 1.
+        var jitter = 0.0
+    }
+
+    /// The time on the service's own clock and, if it tells one, on the wall clock, in seconds since 2001.
+    struct Moment: Sendable, Hashable {
+        var now: Duration
+        var wall: Double?
+    }
+
+    /// A record as it was read.
+    struct Sighting: Sendable, Hashable {
+        var record: GrantRecord
+        var revision: SharedRecord.Revision
+        /// Whether the process of its mark is running; `nil`: unknown.
+        var isHolderRunning: Bool?
+        /// How long the record has stood like this, at least; `nil`: the store can't tell.
+        var age: Duration?
+    }
+
+    /// Why a load failed.
+    struct Failure: Sendable, Hashable {
+        var error: TokenServiceError
+        var retryAfter: Duration?
+        /// A new grant that came with it.
+        var salvaged: AccessToken?
+        /// Whether it is known that the server hasn't spent the refresh token, or what it has answered.
+        var isDefinite: Bool
+        /// Whether it is the record itself that can't be read or written: asking again is of no use.
+        var isPermanent = false
+        /// Whether the load was given up before anything was sent: that says nothing about the server.
+        var isUnsent = false
+
+        static func == (a: Failure, b: Failure) -> Bool {
+            (a.error.code, a.error.remedy, a.retryAfter, a.salvaged, a.isDefinite)
+                == (b.error.code, b.error.remedy, b.retryAfter, b.salvaged, b.isDefinite)
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(error.code)
+            hasher.combine(isDefinite)
+        }
+    }
+
+    enum Event: Sendable, Hashable {
+        /// The record, or that there is none.
+        case read(Sighting?)
+        /// A read failed, or a swap of which nothing is known.
+        case storeFailed(Failure)
+        case swapped(SharedRecord.Revision)
+        case conflict(Sighting?)
+        /// A wait is over: the record may have changed, or the time has passed.
+        case waited
+        case loaded(AccessToken)
+        case failed(Failure)
+    }
+
+    enum Step: Sendable, Hashable {
+        case read
+        case swap(GrantRecord, ifAt: SharedRecord.Revision?)
+        /// Until the record changes; `nil`: however long that takes.
+        case wait(from: SharedRecord.Revision?, atMost: Duration?)
+        /// Until the store may be better.
+        case pause(Duration)
+        /// Present a refresh token: that of the record which is marked.
+        case load(previous: AccessToken?)
+        case end(Ending)
+    }
+
+    struct Ending: Sendable, Hashable {
+        enum Outcome: Sendable, Hashable {
+            /// A token, and how long ago its load began.
+            case token(AccessToken, age: Duration, isAdopted: Bool)
+            case failed(Failure)
+            /// Another service is at it, and no caller waits here; or a look has found nothing new.
+            case gaveUp
+            /// A look has found a grant which is later than any that the service has tried.
+            case newGrant
+            /// Another service has signed out.
+            case signedOut
+        }
+
+        var outcome: Outcome
+        /// What this flight brought and the record has no place for; to be revoked.
+        var discarded: AccessToken?
+        /// What this flight has marked, or may yet mark, without being at work on it.
+        var stray: StrayMark?
+    }
+
+    /// A record on its way to the store, and what it is for.
+    private struct Write: Sendable, Hashable {
+        enum Purpose: Sendable, Hashable {
+            /// - Parameter isTakenOver: Whether it replaces that of a process which may still be alive.
+            case mark(isTakenOver: Bool)
+            case token(AccessToken, began: Duration, Failure?)
+            case failure(Failure)
+        }
+
+        var record: GrantRecord
+        let revision: SharedRecord.Revision?
+        let began: Duration
+        let purpose: Purpose
+        var attempts = 0
+    }
+
+    private enum Phase: Sendable, Hashable {
+        case reading
+        /// A swap failed: whether its record stands will be read.
+        case settling(Write, Failure)
+        case writing(Write)
+        case waiting
+        /// The refresh token of the marked record is being presented; `nil`: a repeatable load without the store.
+        case loading(GrantRecord?, SharedRecord.Revision?, began: Duration)
+        case ended
+    }
+
+    private let setting: Setting
+    private(set) var knowledge: Knowledge
+    private var phase = Phase.reading
+    /// The mark that has to be taken back if the flight ends now.
+    private var stray: StrayMark?
+    /// The server refused the token of this generation, which is not presented again.
+    private var refusal: (generation: UInt64, failure: Failure)? {
+        get { refusedGeneration.flatMap { generation in refusalFailure.map { (generation, $0) } } }
+        set { (refusedGeneration, refusalFailure) = (newValue?.generation, newValue?.failure) }
+    }
+    private var refusedGeneration: UInt64?
+    private var refusalFailure: Failure?
+
+    /// A flight, whose first step is to read.
+    init(_ setting: Setting, knowing knowledge: Knowledge = Knowledge()) {
+        self.setting = setting
+        self.knowledge = knowledge
+    }
+
+    /// Takes what came of the last step.
+    ///
+    /// - Parameter isAbandoned: Whether nothing waits for the flight any longer, by a fence or its limit: then it spends nothing.
+    mutating func next(_ event: Event, at moment: Moment, isAbandoned: Bool = false) -> Step {
+        switch (phase, event) {
+        case (.reading, .read(let sighting)): return judge(sighting, at: moment, isAbandoned)
+        case (.reading, .storeFailed(let failure)): return goOnWithoutStore(failure, at: moment, isAbandoned)
+        case (.waiting, _):
+            phase = .reading
+            return .read
+        case (.writing(let write), .swapped(let revision)): return landed(write, at: revision, moment, isAbandoned)
+        case (.writing(let write), .conflict(let sighting)): return meets(write, sighting, nil, at: moment, isAbandoned)
+        case (.writing(let write), .storeFailed(let failure)):
+            if write.attempts > 0 { return settleLater(write, failure, at: moment, isAbandoned) }
+            phase = .settling(write, failure)
+            return .read
+        case (.settling(let write, let failure), .read(let sighting)):
+            return meets(write, sighting, failure, at: moment, isAbandoned)
+        case (.settling(let write, _), .storeFailed(let failure)):
+            return settleLater(write, failure, at: moment, isAbandoned)
+        case (.settling, .waited): return .read
+        case (.loading(let spent, let revision, let began), .loaded(let token)):
+            return save(token, nil, over: spent, at: revision, began: began, moment)
+        case (.loading, .failed(let failure)) where failure.isUnsent: return end(.failed(failure))
+        case (.loading(let spent, let revision, let began), .failed(let failure)):
+            if let salvaged = failure.salvaged {
+                return save(salvaged, failure, over: spent, at: revision, began: began, moment)
+            }
+            return note(failure, over: spent, at: revision, moment)
+        default: return end(.failed(.outOfTurn))
+        }
+    }
+
+    private mutating func end(_ outcome: Ending.Outcome, discarding token: AccessToken? = nil) -> Step {
+        phase = .ended
+        return .end(Ending(outcome: outcome, discarded: token, stray: stray))
+    }
+
+    // MARK: Reading
+
+    /// The record is known: adopt it, wait for who has marked it, or mark it.
+    private mutating func judge(_ sighting: Sighting?, at moment: Moment, _ isAbandoned: Bool) -> Step {
+        let seen = knowledge.seen
+        see(sighting, at: moment)
+        var record = sighting?.record ?? .none
+        let isLater = knowledge.generation.map { $0 < record.generation } ?? false
+        if record.isTombstone, !record.fence.isEmpty, isLater {
+            knowledge.generation = record.generation
+            return end(.signedOut)
+        }
+        let isNew = seen.map { $0 < record.generation } ?? true
+        // Without a fence and a token it is one that a mark began anew.
+        if seen.map({ record.generation < $0 }) ?? false || record.isTombstone && record.fence.isEmpty && isLater {
+            // What the store had is gone, by its fault or by hand. The record's refresh token is spent; that of memory may be.
+            let isSession = record.token?.refreshToken != nil || setting.memory?.refreshToken != nil
+            if isSession, !setting.isRepeatable, !setting.isLook { return end(.failed(.lostInStore)) }
+            record.token = nil
+        }
+        record.generation = record.generation(after: seen, at: moment.wall)
+        // What the service has had itself is at its end by its own clock, whatever the wall clock says.
+        if let token = record.token, record.generation != knowledge.generation, isUsable(record, at: moment) {
+            knowledge.generation = record.generation
+            return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
+        }
+        if isAbandoned { return end(.failed(.abandoned)) }
+        if setting.isLook { return end(isNew ? .newGrant : .gaveUp) }
+        var isTakenOver = false
+        if let mark = record.mark, mark.owner != setting.owner {
+            let hasEnded = sighting?.isHolderRunning == false
+            let patience = hasEnded ? isHarmless(record) ? .zero : mark.limit : setting.doubt.patience(with: mark)
+            let rest = patience.map { knowledge.since + $0 - moment.now }
+            if rest.map({ $0 > .zero }) ?? true {
+                if setting.isRefresh { return end(.gaveUp) }
+                return wait(atMost: rest, hasEnded ? .ended : .busy, from: sighting?.revision, at: moment)
+            }
+            isTakenOver = !hasEnded && !isHarmless(record)
+            if isTakenOver, let deadline = setting.deadline, deadline - moment.now <= lateSaveTime {
+                return setting.isRefresh ? end(.gaveUp) : end(.failed(.elsewhere(.busy, retryAfter: nil)))
+            }
+        }
+        if let refusal, refusal.generation == record.generation {
+            return note(refusal.failure, over: record, at: sighting?.revision, moment)
+        }
+        return obstacle(record, at: moment) ?? mark(record, at: sighting?.revision, isTakenOver: isTakenOver, moment)
+    }
+
+    /// Waits for another service's mark, and a little shorter than the callers, so that they learn why they waited.
+    private mutating func wait(
+        atMost rest: Duration?, _ reason: FailedElsewhere, from revision: SharedRecord.Revision?, at moment: Moment
+    ) -> Step {
+        phase = .waiting
+        guard let deadline = setting.deadline else { return .wait(from: revision, atMost: rest) }
+        let left = deadline - moment.now - min(.seconds(1), setting.policy.loadTimeout / 10)
+        // From a process that has ended nothing will come before its mark's time is over.
+        let hope = reason == .ended ? rest : nil
+        guard hope ?? .zero < left else { return end(.failed(.elsewhere(reason, retryAfter: hope))) }
+        return .wait(from: revision, atMost: min(rest ?? left, left))
+    }
+
+    private mutating func see(_ sighting: Sighting?, at moment: Moment) {
+        if stray?.remedy(for: sighting) == nil { stray = nil }
+        knowledge.seen = max(knowledge.seen ?? 0, sighting?.record.generation ?? 0)
+        defer { knowledge.revision = sighting?.revision }
+        if let age = sighting?.age {
+            knowledge.since = moment.now - age
+        } else if sighting == nil || sighting?.revision != knowledge.revision {
+            knowledge.since = moment.now
+        }
+    }
+
+    /// Without a refresh token, or with a load that may be repeated, nothing is spent twice.
+    private func isHarmless(_ record: GrantRecord) -> Bool {
+        setting.isRepeatable || record.token?.refreshToken == nil
+    }
+
+    private func isUsable(_ record: GrantRecord, at moment: Moment) -> Bool {
+        guard let token = record.token, !token.isUnusable, !setting.refused.contains(token.value) else { return false }
+        return token.lifetime.map { record.age(at: moment.wall) < setting.policy.hardExpiry(forLifetime: $0) } ?? true
+    }
+
+    /// Ends the flight if the fleet has failed and its pause has not passed; a service's own failures are its back-off's.
+    private mutating func obstacle(_ record: GrantRecord, at moment: Moment) -> Step? {
+        guard let trouble = record.trouble, trouble.owner != setting.owner, !setting.isRetry else { return nil }
+        if trouble.isRefused { return end(.failed(.refusedElsewhere)) }
+        let rest = record.pause(at: moment.wall)
+        guard rest > .zero else { return nil }
+        return setting.isRefresh ? end(.gaveUp) : end(.failed(.elsewhere(.failed, retryAfter: rest)))
+    }
+
+    /// The store can't be read, or not be written: nothing is spent that can't be saved.
+    private mutating func goOnWithoutStore(_ failure: Failure, at moment: Moment, _ isAbandoned: Bool) -> Step {
+        if setting.isLook { return end(.gaveUp) }
+        guard setting.isRepeatable, !isAbandoned else { return end(.failed(failure)) }
+        phase = .loading(nil, nil, began: moment.now)
+        return .load(previous: setting.memory)
+    }
+
+    // MARK: Writing
+
+    /// Between two attempts to save a token.
+    private var longestSavePause: Duration { min(.seconds(3), setting.policy.loadTimeout / 8) }
+
+    /// Within this time, a process that has a token to save tries to.
+    private var lateSaveTime: Duration { longestSavePause + min(.seconds(1), setting.policy.loadTimeout / 8) }
+
+    private mutating func mark(
+        _ record: GrantRecord, at revision: SharedRecord.Revision?, isTakenOver: Bool, _ moment: Moment
+    ) -> Step {
+        var marked = record
+        let limit = setting.policy.loadTimeout + setting.transportLimit
+        marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit)
+        // What was there before a stray mark comes back, not the mark.
+        var before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record ?? record
+        // Nor one of an earlier load that still runs: that may end at any time, and spends nothing.
+        if isHarmless(record), before.mark?.owner == setting.owner { before.mark = nil }
+        let step = write(marked, over: revision, .mark(isTakenOver: isTakenOver), moment)
+        if case .swap(let marked, _) = step {
+            stray = StrayMark(write: marked.write, base: revision, restoring: before)
+        }
+        return step
+    }
+
+    private mutating func save(
+        _ token: AccessToken, _ failure: Failure?, over spent: GrantRecord?, at revision: SharedRecord.Revision?, began: Duration,
+        _ moment: Moment
+    ) -> Step {
+        guard let spent else {
+            return end(failure.map { .failed($0) } ?? .token(token, age: moment.now - began, isAdopted: false))
+        }
+        let received = moment.wall.map { $0 - (moment.now - began) / .seconds(1) } ?? -.greatestFiniteMagnitude
+        var next = GrantRecord(write: "", generation: spent.generation + 1, token: token, received: received)
+        next.fence = spent.fence
+        let step = write(next, over: revision, .token(token, began: began, failure), moment)
+        // Until the token is saved, the mark keeps others from the spent one; one that may be loaded again spends nothing.
+        settleStray(with: setting.isRepeatable ? step : nil)
+        return step
+    }
+
+    /// Writes a failure into the record, for all; the mark goes only if the server has answered.
+    private mutating func note(
+        _ failure: Failure, over spent: GrantRecord?, at revision: SharedRecord.Revision?, _ moment: Moment
+    ) -> Step {
+        guard var record = spent else { return end(.failed(failure)) }
+        if failure.isDefinite || isHarmless(record) || record.mark?.owner != setting.owner { record.mark = nil }
+        let failures = min(record.trouble?.failures ?? 0, 1_000) + 1
+        let pause =
+            failure.error.remedy == .retry
+            ? RefreshPolicy.pause(afterFailures: failures, jitter: setting.jitter) : RefreshPolicy.longestPause
+        let wish = RefreshPolicy.honoured(retryAfter: failure.retryAfter) ?? pause
+        // Who had no grant to present was refused for itself: another service may know how to sign in.
+        let isOwn = failure.error.remedy == .signIn && record.token?.refreshToken == nil
+        record.trouble =
+            isOwn
+            ? nil
+            : GrantRecord.Trouble(
+                failures: failures, owner: setting.owner, isRefused: failure.error.remedy == .signIn, pause: wish,
+                time: moment.wall ?? 0)
+        var counted = failure
+        // While a token is good, the service's own pauses hold.
+        if !setting.isRefresh, failures > 1, wish > .zero { counted.retryAfter = wish }
+        let step = write(record, over: revision, .failure(counted), moment)
+        settleStray(with: record.mark == nil ? step : nil)
+        return step
+    }
+
+    /// What is being written replaces the mark, also if that has to be tried again later; `nil`: the mark has to stay.
+    private mutating func settleStray(with step: Step?) {
+        if case .swap(let record, _)? = step { stray?.record = record } else { stray = nil }
+    }
+
+    private mutating func write(
+        _ record: GrantRecord, over revision: SharedRecord.Revision?, _ purpose: Write.Purpose, _ moment: Moment
+    ) -> Step {
+        knowledge.writes += 1
+        var record = record
+        record.write = "\(setting.owner).\(setting.flight).\(knowledge.writes)"
+        phase = .writing(Write(record: record, revision: revision, began: moment.now, purpose: purpose))
+        return .swap(record, ifAt: revision)
+    }
+
+    /// The record stands in the store.
+    private mutating func landed(
+        _ write: Write, at revision: SharedRecord.Revision, _ moment: Moment, _ isAbandoned: Bool
+    ) -> Step {
+        see(Sighting(record: write.record, revision: revision), at: moment)
+        switch write.purpose {
+        case .mark(let isTakenOver):
+            if isAbandoned { return end(.failed(.abandoned)) }
+            // The holder may have been unable to reach the store, and now save the only living token over this mark.
+            if isTakenOver {
+                phase = .waiting
+                return .wait(from: revision, atMost: lateSaveTime)
+            }
+            // Who was stopped meanwhile may have lost the mark to another, and reads again. The clock tells: others respect the mark
+            // at least for its limit, of which the exchange needs the transport's part.
+            guard moment.now - write.began < setting.policy.loadTimeout else {
+                phase = .reading
+                return .read
+            }
+            phase = .loading(write.record, revision, began: moment.now)
+            return .load(previous: write.record.token)
+        case .token(let token, let began, let failure):
+            knowledge.generation = write.record.generation
+            return end(failure.map { .failed($0) } ?? .token(token, age: moment.now - began, isAdopted: false))
+        case .failure(let failure): return end(.failed(failure))
+        }
+    }
+
+    /// A swap came to nothing, or that is not known yet, and this is what stands in the store.
+    private mutating func meets(
+        _ write: Write, _ sighting: Sighting?, _ failure: Failure?, at moment: Moment, _ isAbandoned: Bool
+    ) -> Step {
+        if let sighting, sighting.record.write == write.record.write {
+            return landed(write, at: sighting.revision, moment, isAbandoned)
+        }
+        switch write.purpose {
+        case .mark:
+            // Nothing has moved: the store can be read and not be written.
+            if let failure, sighting?.revision == write.revision { return goOnWithoutStore(failure, at: moment, isAbandoned) }
+            return judge(sighting, at: moment, isAbandoned)
+        case .token(let token, let began, let cause):
+            let isMoved = sighting.map { $0.record.generation >= write.record.generation } ?? false
+            if isMoved { return yield(token, to: sighting, at: moment, isAbandoned) }
+            // At most marks and failures have come: the record still has the spent token, and this is the only living one.
+            let next = Write(
+                record: write.record, revision: sighting?.revision, began: moment.now,
+                purpose: .token(token, began: began, cause),
+                attempts: max(write.attempts, 1))
+            phase = .writing(next)
+            return .swap(next.record, ifAt: next.revision)
+        case .failure(let counted):
+            guard let sighting else { return end(.failed(counted)) }
+            let spent = write.record.generation
+            if sighting.record.generation == spent, sighting.record.mark?.owner == setting.owner || !counted.isDefinite {
+                return end(.failed(counted))
+            }
+            if counted.isDefinite { refusal = (spent, counted) }
+            return judge(sighting, at: moment, isAbandoned)
+        }
+    }
+
+    /// The record has moved on while this flight had its token: theirs counts, this one is handed over.
+    private mutating func yield(_ token: AccessToken, to sighting: Sighting?, at moment: Moment, _ isAbandoned: Bool) -> Step {
+        let isSame = sighting?.record.token?.refreshToken == token.refreshToken
+        let isTombstone = sighting?.record.isTombstone ?? true
+        let discarded = token.refreshToken != nil && !isSame || isTombstone ? token : nil
+        if isTombstone {
+            knowledge.generation = sighting?.record.generation
+            return end(.signedOut, discarding: discarded)
+        }
+        // Theirs may have expired or be marked: the next flight goes on from there.
+        if case .end(let ending) = judge(sighting, at: moment, true) { return end(ending.outcome, discarding: discarded) }
+        return end(.failed(.abandoned), discarding: discarded)
+    }
+
+    /// Nothing is known of a swap, and the store can't be read either.
+    private mutating func settleLater(_ write: Write, _ failure: Failure, at moment: Moment, _ isAbandoned: Bool) -> Step {
+        switch write.purpose {
+        case .mark: return goOnWithoutStore(failure, at: moment, isAbandoned)
+        case .failure(let counted): return end(.failed(counted))
+        case .token(let token, let began, let cause):
+            if failure.isPermanent { return end(.failed(failure), discarding: token) }
+            if setting.isRepeatable, cause == nil { return end(.token(token, age: moment.now - began, isAdopted: false)) }
+            return again(write, failure)
+        }
+    }
+
+    /// The fleet's only living refresh token is in hand: it is saved however long that takes.
+    private mutating func again(_ write: Write, _ failure: Failure) -> Step {
+        var write = write
+        write.attempts += 1
+        phase = .settling(write, failure)
+        return .pause(min(.milliseconds(50) * (1 << min(write.attempts, 6)), longestSavePause))
+    }
+}

@@ -1,0 +1,96 @@
+import AccessTokens
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension SharedSession: GrantSession {
+    var checkEvery: Duration? { sharing.checkEvery }
+
+    /// Performs a flight, whose steps ``SharedFlight`` decides, one after another.
+    @concurrent func perform(_ plan: SharedFlightPlan) async -> SharedFlightEnd {
+        let ending = await ending(of: plan)
+        guard let stray = ending.stray else { return SharedFlightEnd(ending.outcome.told, discarded: ending.discarded) }
+        // Known to the flight that the service may start next.
+        note(stray)
+        return SharedFlightEnd(ending.outcome.told, discarded: ending.discarded) { await self.takeBack(stray) }
+    }
+
+    private func ending(of plan: SharedFlightPlan) async -> SharedFlight.Ending {
+        // A sign-in or sign-out that the store has yet to hear of comes first; without it, nothing in the store counts.
+        var unsettled: (any Error)?
+        do { try await settle() } catch { unsettled = error }
+        await plan.handOverDisplaced()
+        let holder = await holder(), beginning = begin(isLook: plan.isLook)
+        let setting = SharedFlight.Setting(
+            owner: owner, flight: plan.id, holder: holder, policy: plan.policy, transportLimit: sharing.transportLimit,
+            doubt: sharing.doubt, isRepeatable: plan.isRepeatable, deadline: plan.deadline, isRefresh: plan.isRefresh,
+            isRetry: beginning.isRetry, isLook: plan.isLook, memory: plan.previous, strays: beginning.strays,
+            refused: plan.refused, jitter: Double.random(in: 0..<1))
+        var flight = SharedFlight(setting, knowing: beginning.knowledge)
+        var step = SharedFlight.Step.read
+        var wokenAt: SharedRecord.Revision?
+        while true {
+            let event: SharedFlight.Event
+            do {
+                switch step {
+                case .read:
+                    if let unsettled { throw unsettled }
+                    event = .read(try await read())
+                case .swap(let record, let revision): event = try await swap(record, ifAt: revision)
+                case .wait(let revision, let rest):
+                    let now = moment.now
+                    let end = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
+                    // Who was woken early although nothing had changed looks once a second from now on.
+                    if revision != nil, revision == wokenAt {
+                        await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
+                    } else {
+                        await wait(from: revision, until: end)
+                        wokenAt = moment.now < end ? revision : nil
+                    }
+                    event = .waited
+                case .pause(let duration):
+                    await pause(for: duration)
+                    event = .waited
+                case .load(let previous):
+                    switch await plan.load(previous) {
+                    case .success(let token): event = .loaded(token)
+                    case .failure(let error): event = .failed(SharedFlight.Failure(error))
+                    }
+                case .end(let ending): return ending
+                }
+            } catch {
+                event = .storeFailed(.store(error))
+            }
+            step = flight.next(event, at: moment, isAbandoned: plan.isAbandoned())
+            learn(flight.knowledge, since: beginning.fences)
+        }
+    }
+}
+
+extension SharedFlight.Ending.Outcome {
+    /// What the service learns of it.
+    fileprivate var told: SharedFlightEnd.Outcome {
+        switch self {
+        case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
+        // A salvaged grant is in the record already.
+        case .failed(let failure): .failed(failure.error, retryAfter: failure.retryAfter, isCostly: failure.salvaged != nil)
+        case .gaveUp: .gaveUp
+        case .newGrant: .newGrant
+        case .signedOut: .signedOut
+        }
+    }
+}
+
+extension SharedFlight.Failure {
+    /// What a loader threw: if that says no more than "try again", the answer may have been lost.
+    init(_ error: any Error) {
+        let salvaged = (error as? SalvagedGrant)?.grant
+        let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
+        self.init(
+            error: wrapped, retryAfter: retryAfter, salvaged: salvaged,
+            isDefinite: wrapped.remedy != .retry || retryAfter != nil || salvaged != nil, isUnsent: error is NotSent)
+    }
+}

@@ -1,0 +1,251 @@
+import AccessTokens
+import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a service keeps of the grant that it shares: the way to the store, and the sign-ins and sign-outs that it has yet to hear of.
+///
+/// To the service it is a token store like another for `reset` and `replace`. Loads go by ``SharedFlight`` instead.
+final class SharedSession: Sendable {
+    private struct State {
+        var knowledge = SharedFlight.Knowledge()
+        /// The sign-in or sign-out that the store has yet to hear of: the last word, which no flight may overtake.
+        var fence: SharedFence?
+        /// How many sign-ins and sign-outs there were.
+        var fences = 0
+        /// What fences have put aside, until it is handed over.
+        var displaced: [DiscardedGrant] = []
+        /// The marks that are being taken back.
+        var strays: [StrayMark] = []
+        /// How many of the store's operations have not ended, though nothing may wait for them any longer.
+        var unfinished = 0
+        /// Whether a person has asked to try again.
+        var isRetry = false
+        /// Until when others respect this service's mark, as far as is known; `nil`: without end.
+        var respected: Duration? = .zero
+    }
+
+    /// A store that doesn't answer gets no more operations than these: each keeps a task.
+    private static let unfinishedOperations = 16
+
+    let sharing: TokenSharing
+    let owner = String(UInt64.random(in: .min ... .max), radix: 36)
+    private let store: any SharedTokenStore
+    private let clock: ServiceClock
+    private let wallClock: @Sendable () -> Date
+    private let executor: (any TaskExecutor)?
+    private let loadExecutor: (any TaskExecutor)?
+    private let state = Lock(State())
+    private let line = TurnLine()
+
+    init(_ store: any SharedTokenStore, _ sharing: TokenSharing, clock: ServiceClock, environment: TokenService.Environment) {
+        self.store = store
+        self.sharing = sharing
+        self.clock = clock
+        wallClock = environment.wallClock
+        (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
+    }
+
+    /// What a flight begins with, and the number of fences by then; a look leaves a person's wish to the load that follows.
+    func begin(isLook: Bool) -> (knowledge: SharedFlight.Knowledge, fences: Int, strays: [StrayMark], isRetry: Bool) {
+        state.withLock { state in
+            defer { if !isLook { state.isRetry = false } }
+            return (state.knowledge, state.fences, state.strays, state.isRetry)
+        }
+    }
+
+    /// Keeps what a flight has learnt; nothing of the record's generation if a fence has come since it began.
+    func learn(_ knowledge: SharedFlight.Knowledge, since fences: Int) {
+        state.withLock { state in
+            let generation = state.knowledge.generation
+            state.knowledge.learn(knowledge, isFenced: state.fences != fences)
+            if state.knowledge.generation != generation { state.isRetry = false }
+        }
+    }
+
+    func note(_ stray: StrayMark) { state.withLock { $0.strays.append(stray) } }
+    func forget(_ stray: StrayMark) { state.withLock { $0.strays.removeAll { $0.write == stray.write } } }
+
+    /// A person asked to try again: the next load ignores the fleet's failures, unless a token or a sign-in comes first.
+    func noteRetry() { state.withLock { $0.isRetry = true } }
+
+    /// From when on nothing is lost with the service; `nil`: not before the store has heard of the last sign-in or sign-out.
+    ///
+    /// While its mark stands it may go on at once. A service in its place would be another owner, and wait as the others do.
+    var restsFrom: Duration? { state.withLock { $0.fence == nil ? $0.respected : nil } }
+
+    /// The record has been read, or has been written as far as is known.
+    private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
+        let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
+        let end = mark.map { mark in sharing.doubt.patience(with: mark).map { clock.now() + $0 } } ?? .zero
+        state.withLock { if isWritten || mark == nil || $0.respected == .zero { $0.respected = end } }
+    }
+
+    // MARK: Fences
+
+    /// A sign-in or a sign-out takes effect; every flight that begins from now on writes it first, if nothing else has.
+    func noteFence(_ token: StoredToken?, number: Int) {
+        state.withLock { state in
+            state.fence = SharedFence(token, number: number, owner: owner, after: state.fence)
+            state.fences += 1
+            state.isRetry = false
+        }
+    }
+
+    /// Writes the last sign-in or sign-out, if the store has yet to hear of it.
+    func settle() async throws {
+        try await line.turn {
+            while let fence = state.withLock({ $0.fence }) {
+                let displaced = try await write(fence)
+                state.withLock { state in
+                    state.displaced += displaced
+                    if state.fence?.number == fence.number { state.fence = nil } else { state.fence?.followsSettled() }
+                }
+            }
+        }
+    }
+
+    /// Puts a token or a tombstone in the record's place, of a higher generation; returns what that has put aside.
+    private func write(_ fence: SharedFence) async throws -> [DiscardedGrant] {
+        var fence = fence
+        var sighting = try await read()
+        for _ in 0..<1_000 {
+            let record = sighting?.record
+            switch fence.verdict(on: record, seen: state.withLock { $0.knowledge.seen }, wall: moment.wall) {
+            case .settled(let displaced):
+                if let record, fence.stands(in: record) { state.withLock { $0.knowledge.take(record) } }
+                return displaced
+            case .write(let next):
+                do {
+                    guard case .conflict(let other) = try await swap(next, ifAt: sighting?.revision) else {
+                        state.withLock { $0.knowledge.take(next) }
+                        return fence.displaced(in: record)
+                    }
+                    sighting = other
+                } catch {
+                    // It may have been written all the same.
+                    fence.noteAttempt(over: record)
+                    state.withLock { [fence] in $0.fence?.heed(fence) }
+                    sighting = try await read()
+                    guard sighting?.record.fence == fence.id else { throw error }
+                }
+            }
+        }
+        throw StoreContention()
+    }
+
+    /// What fences have put aside, to be handed over; once.
+    func takeDisplaced() -> [DiscardedGrant] {
+        state.withLock { state in
+            defer { state.displaced = [] }
+            return state.displaced
+        }
+    }
+
+    @concurrent func load() async throws -> StoredToken? { nil }
+    @concurrent func save(_ token: StoredToken) async throws { try await settle() }
+    @concurrent func remove() async throws { try await settle() }
+
+    // MARK: The store
+
+    var moment: SharedFlight.Moment {
+        let wall = wallClock().timeIntervalSinceReferenceDate
+        return SharedFlight.Moment(now: clock.now(), wall: wall.isFinite ? wall : nil)
+    }
+
+    /// The store's name for this process; it may have to look into a file for that.
+    func holder() async -> String? { try? await perform { await $0.holder } }
+
+    /// Reads the record, and asks whether the holder of its mark is running.
+    func read() async throws -> SharedFlight.Sighting? {
+        let sighting = try await perform { [self] store -> SharedFlight.Sighting? in
+            guard let record = try await store.load() else { return nil }
+            return try await self.sighting(record)
+        }
+        noteMark(in: sighting?.record)
+        return sighting
+    }
+
+    /// Replaces the record: a flight's event, unless nothing is known of it.
+    func swap(_ record: GrantRecord, ifAt revision: SharedRecord.Revision?) async throws -> SharedFlight.Event {
+        do {
+            let event: SharedFlight.Event = try await perform { [self] store in
+                let bytes = try coded(GrantRecordFormat.encode(record), by: sharing.seal)
+                switch try await store.swap(bytes, ifAt: revision) {
+                case .done(let revision): return .swapped(revision)
+                case .conflict(let other) where other?.revision == revision: throw StoreContradiction()
+                case .conflict(nil): return .conflict(nil)
+                case .conflict(let other?): return .conflict(try await sighting(other))
+                }
+            }
+            if case .conflict(let other) = event { noteMark(in: other?.record) } else { noteMark(in: record, isWritten: true) }
+            return event
+        } catch {
+            // It may stand there all the same.
+            if record.mark != nil { noteMark(in: record, isWritten: true) }
+            throw error
+        }
+    }
+
+    /// Waits until the record may have changed, at most until a time on the service's clock.
+    func wait(from revision: SharedRecord.Revision?, until deadline: Duration) async {
+        let limit = max(deadline - clock.now(), .zero)
+        do {
+            try await perform(until: deadline) { try await $0.waitForChange(from: revision, atMost: limit) }
+        } catch {
+            // A store that can't wait is asked again at the limit.
+            _ = await clock.hasPassed(deadline)
+        }
+    }
+
+    func pause(for duration: Duration) async { _ = await clock.hasPassed(clock.now() + duration) }
+
+    private func sighting(_ record: SharedRecord) async throws -> SharedFlight.Sighting {
+        // An engine may keep the place of a record that was deleted.
+        let contents = record.bytes.isEmpty ? .none : try GrantRecordFormat.decode(coded(record.bytes, by: sharing.open))
+        var isRunning: Bool?
+        if let mark = contents.mark, mark.owner != owner, let holder = mark.holder { isRunning = await store.isRunning(holder) }
+        return SharedFlight.Sighting(
+            record: contents, revision: record.revision, isHolderRunning: isRunning,
+            age: record.age.map { min(max($0, .zero), RefreshPolicy.longestLifetime) })
+    }
+
+    private func coded(_ bytes: Data, by key: ((Data) throws -> Data)?) throws -> Data {
+        do { return try key?(bytes) ?? bytes } catch { throw SealFailure(underlying: error) }
+    }
+
+    /// Performs an operation of the store; after the limit nothing waits for it.
+    ///
+    /// - Parameter deadline: The limit of one that only waits, and is cancelled then. Others have 5 s, and are never cancelled.
+    private func perform<Value: Sendable>(
+        until deadline: Duration? = nil, _ body: @escaping @Sendable (any SharedTokenStore) async throws -> Value
+    ) async throws -> Value {
+        let isTaken = state.withLock { state in
+            guard state.unfinished < Self.unfinishedOperations else { return false }
+            state.unfinished += 1
+            return true
+        }
+        guard isTaken else { throw StoreTimeout() }
+        let end = SingleResult<Value>(), membership = LoadMembership.current
+        let task = Task.detached(on: executor) { [self] in
+            let result = await LoadMembership.$current.withValue(membership) {
+                await withTaskExecutorPreference(loadExecutor) { await Result { try await body(store) } }
+            }
+            state.withLock { $0.unfinished -= 1 }
+            end.complete(with: result)
+        }
+        let limit = deadline ?? clock.now() + RefreshPolicy.storeTimeout
+        let timer = Task.detached(on: executor) { [clock] in
+            if await clock.hasPassed(limit) { end.complete(with: .failure(StoreTimeout())) }
+        }
+        defer {
+            timer.cancel()
+            if deadline != nil { task.cancel() }
+        }
+        return try await end.value()
+    }
+}

@@ -1,0 +1,66 @@
+public import AccessTokens
+
+extension TokenServices {
+    /// Creates the services' table for keys whose grants other processes use, too, without any service.
+    ///
+    /// Each key has a record of its own, and so a grant of its own. Everything that is said of one service over a shared store
+    /// (`TokenService.init(policy:sharedStore:sharing:environment:onDiscard:loader:)`) holds for each key. A service is not let go
+    /// while its record has yet to hear of a sign-in or a sign-out, nor while its mark stands there and others respect it.
+    /// `reset(where:)` writes a sign-out into the record of each key that is meant, also if another process has made it.
+    ///
+    /// - Parameters:
+    ///   - limit: How many idle services are kept, at least 0.
+    ///   - policy: Each key's policy; the default is the default policy for all. Called like `loader`.
+    ///   - sharedStores: Where the keys' grants live.
+    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
+    ///     are encrypted; for all keys.
+    ///   - environment: Clocks, jitter and executors of all services; tests replace them.
+    ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server.
+    ///   - loader: Makes what gets a key's tokens. Called whenever a key's service is made, on the caller's thread, outside all locks,
+    ///     at the same moment for several keys or twice for one; then one of the two is not used. It must not take long.
+    public convenience init(
+        keepingIdle limit: Int = 1_000,
+        policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
+        sharedStores: any SharedTokenStores<Key>,
+        sharing: TokenSharing = TokenSharing(),
+        environment: TokenService.Environment = TokenService.Environment(),
+        onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)? = nil,
+        loader: @escaping @Sendable (Key) -> any TokenLoader
+    ) {
+        self.init(
+            keepingIdle: limit, policy: policy, grant: nil, stores: nil,
+            sharing: KeySharing { key in
+                let store = sharedStores.store(for: key)
+                return { SharedSession(store, sharing, clock: $0, environment: $1) }
+            } storedKeys: {
+                try await sharedStores.storedKeys()
+            }, environment: environment, onDiscard: onDiscard, loader: loader)
+    }
+
+    /// The same for one closure that loads every key's tokens.
+    ///
+    /// - Parameters:
+    ///   - limit: How many idle services are kept, at least 0.
+    ///   - policy: Each key's policy; the default is the default policy for all.
+    ///   - sharedStores: Where the keys' grants live.
+    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
+    ///     are encrypted; for all keys.
+    ///   - environment: Clocks, jitter and executors of all services; tests replace them.
+    ///   - onDiscard: Called with each token whose grant is to be revoked.
+    ///   - isRepeatable: Whether another load may start while one that took too long still runs; see `TokenLoader.isRepeatable`.
+    ///   - loader: Gets a key's new token; its second parameter is the token to replace.
+    public convenience init(
+        keepingIdle limit: Int = 1_000,
+        policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
+        sharedStores: any SharedTokenStores<Key>,
+        sharing: TokenSharing = TokenSharing(),
+        environment: TokenService.Environment = TokenService.Environment(),
+        onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)? = nil,
+        isRepeatable: Bool = false,
+        loader: @escaping @Sendable @concurrent (_ key: Key, _ previous: AccessToken?) async throws -> AccessToken
+    ) {
+        self.init(
+            keepingIdle: limit, policy: policy, sharedStores: sharedStores, sharing: sharing, environment: environment,
+            onDiscard: onDiscard, loader: { key in ClosureTokenLoader(isRepeatable: isRepeatable) { try await loader(key, $0) } })
+    }
+}

@@ -1,0 +1,98 @@
+import AccessTokens
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// How a service shares its grant with others; all that share one record should agree on it.
+public struct TokenSharing: Sendable {
+    /// How long the mark of a process is respected of which nothing is heard.
+    ///
+    /// A process marks the record before it presents the refresh token. If it neither saves nor fails it may have died, or it may
+    /// still be waiting for its answer. To present the token a second time ends the session at a server without a grace period, if
+    /// the first request was answered; not to present it leaves the fleet without a token.
+    public struct Doubt: Sendable, Hashable {
+        enum Kind: Hashable {
+            case standard, never
+            case after(Duration)
+        }
+
+        let kind: Kind
+
+        /// Twice what the mark says that its exchange takes at most.
+        public static let standard = Doubt(kind: .standard)
+
+        /// A mark stays until its holder takes it away, or is known to have died, or a person signs in.
+        public static let never = Doubt(kind: .never)
+
+        /// For so long, but at least for what the mark says that its exchange takes.
+        public static func after(_ duration: Duration) -> Doubt { Doubt(kind: .after(duration)) }
+
+        /// How long to wait for a mark's holder, from its writing or from the first sight of it; `nil`: without end.
+        func patience(with mark: GrantRecord.Mark) -> Duration? {
+            switch kind {
+            case .standard: mark.limit * 2
+            case .never: nil
+            case .after(let duration): max(duration, mark.limit)
+            }
+        }
+    }
+
+    /// How long a load may still be under way after `RefreshPolicy.loadTimeout`; 30 s.
+    ///
+    /// That limit doesn't end a load that must not be repeated. Give the transport a limit of its own, no longer than both together.
+    public var transportLimit: Duration {
+        didSet { transportLimit = max(transportLimit, .zero) }
+    }
+
+    /// How long a silent process's mark is respected; ``Doubt/standard``.
+    public var doubt: Doubt
+
+    /// How often callers look whether another service has signed out, or has brought a later token; `nil`: only when they need one.
+    ///
+    /// Without it a service reads the record when it has no good token, and in the soft window before its token expires. So it may
+    /// hand out a token until then although another service has signed out. With it, a caller that gets a good token, an interval
+    /// after the record was last read, also starts one read in the background. The caller doesn't wait for it. A sign-out found
+    /// there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
+    /// (`TokenEvent.Name.restored`). A read that fails changes nothing, and the next one comes an interval later.
+    ///
+    /// A service that isn't asked reads nothing, since it has no timer. Intervals below one second become one second.
+    public var checkEvery: Duration? {
+        didSet { checkEvery = Self.bounded(checkEvery) }
+    }
+
+    /// Encrypts a record before it is written; `nil`: the store gets it as it is.
+    public var seal: (@Sendable (Data) throws -> Data)?
+
+    /// Decrypts what ``seal`` made; an error is treated as one of the store's, and the record is left as it is.
+    public var open: (@Sendable (Data) throws -> Data)?
+
+    /// Creates the options.
+    ///
+    /// - Parameters:
+    ///   - transportLimit: How long a load may still be under way after its limit.
+    ///   - doubt: How long a silent process's mark is respected.
+    ///   - checkEvery: How often callers that get a good token start a look at the record.
+    ///   - seal: Encrypts a record.
+    ///   - open: Decrypts it.
+    public init(
+        transportLimit: Duration = .seconds(30),
+        doubt: Doubt = .standard,
+        checkEvery: Duration? = nil,
+        seal: (@Sendable (Data) throws -> Data)? = nil,
+        open: (@Sendable (Data) throws -> Data)? = nil
+    ) {
+        self.transportLimit = max(transportLimit, .zero)
+        self.doubt = doubt
+        self.checkEvery = Self.bounded(checkEvery)
+        self.seal = seal
+        self.open = open
+    }
+
+    /// Looks come no closer than those of a service that pauses, and no interval overflows a sum.
+    private static func bounded(_ interval: Duration?) -> Duration? {
+        interval.map { min(max($0, RefreshPolicy.lookPause), RefreshPolicy.longestLifetime) }
+    }
+}

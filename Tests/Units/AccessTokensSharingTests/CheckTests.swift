@@ -1,0 +1,68 @@
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("When a hit looks at a shared record")
+struct CheckTests {
+    private typealias Machine = TokenService.StateMachine
+
+    private func machine(checkEvery interval: Duration? = .seconds(10)) -> Machine {
+        var machine = Machine(
+            policy: RefreshPolicy(), isRepeatable: false, hasStore: true, isShared: true, checkEvery: interval, seed: 1)
+        _ = machine.retrieve(seen: 0, at: .zero)
+        machine.shared(.token(.granted("first"), age: .zero, isAdopted: false), by: 1, at: .zero)
+        _ = machine.conclude()
+        return machine
+    }
+
+    private func started(_ machine: inout Machine, at now: Duration) -> [Machine.Flight] {
+        machine.refreshAhead(at: now)
+        return [machine.conclude().start].compactMap { $0 }
+    }
+
+    @Test func `the next look is due an interval after the last one has ended, also if it found nothing`() {
+        var machine = machine()
+        #expect(machine.snapshot.nothingDueUntil == .seconds(10))
+        #expect(started(&machine, at: .milliseconds(9_999)).isEmpty)
+        let flights = started(&machine, at: .seconds(10))
+        #expect(flights.map(\.isLook) == [true])
+        #expect(machine.snapshot.token(at: .seconds(10)) != nil)
+        #expect(machine.snapshot.refreshFrom == nil, "one at a time")
+        #expect(started(&machine, at: .seconds(11)).isEmpty)
+        let refresh = machine.state.cached?.refreshFrom
+        machine.shared(.gaveUp, by: flights[0].id, at: .seconds(12))
+        #expect(machine.snapshot.nothingDueUntil == .seconds(22))
+        #expect(machine.state.cached?.refreshFrom == refresh)
+    }
+
+    @Test func `in the soft window a refresh is due, which looks, too`() {
+        var machine = machine()
+        #expect(started(&machine, at: .seconds(2_800)).map(\.isLook) == [false])
+    }
+
+    @Test func `a refusal during a look has caused the load that follows`() {
+        var machine = machine()
+        let look = started(&machine, at: .seconds(10))
+        machine.invalidate(.granted("first"), at: .seconds(10))
+        #expect(machine.rejections.causeNextLoad)
+        machine.callersJoined(1, isAwaited: true)
+        machine.shared(.gaveUp, by: look[0].id, at: .seconds(11))
+        #expect(machine.rejections.loads == [.seconds(11)])
+    }
+
+    @Test func `without an interval nothing is due before the soft window`() {
+        let machine = machine(checkEvery: nil)
+        #expect(machine.snapshot.nothingDueUntil == machine.state.cached?.refreshFrom)
+    }
+
+    @Test(arguments: [Duration.seconds(-5), .zero, .milliseconds(999), .seconds(1), .seconds(Int64.max)])
+    func `an interval is a second at least and overflows no sum`(interval: Duration) {
+        var sharing = TokenSharing(checkEvery: interval)
+        let expected = min(max(interval, .seconds(1)), RefreshPolicy.longestLifetime)
+        #expect(sharing.checkEvery == expected)
+        sharing.checkEvery = interval
+        #expect(sharing.checkEvery == expected)
+        #expect(machine(checkEvery: sharing.checkEvery).snapshot.token(at: .zero) != nil)
+    }
+}

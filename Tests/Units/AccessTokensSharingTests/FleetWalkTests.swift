@@ -1,0 +1,87 @@
+import TestBudgets
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("Every state of a fleet")
+struct FleetWalkTests {
+    struct Walk {
+        var states = 0
+        var fates: [FleetWorld.Fate: Int] = [:]
+        var stuck = 0
+
+        /// Visits every state that can be reached; remembers each by 128 bits of hash.
+        init(from start: FleetWorld) async {
+            struct Print: Hashable { let a: Int, b: Int }
+            func print(_ world: FleetWorld) -> Print {
+                var other = Hasher()
+                other.combine(0x5eed)
+                other.combine(world)
+                return Print(a: world.hashValue, b: other.finalize())
+            }
+            var seen: Set<Print> = [print(start)], stack = [start]
+            while let world = stack.popLast() {
+                states += 1
+                // Other tests' loads have time limits, and the pool may have two threads.
+                if states.isMultiple(of: 32) { await Task.yield() }
+                if let fate = world.fate { fates[fate, default: 0] += 1 }
+                if case .violated? = world.fate { continue }
+                let next = world.successors()
+                if next.isEmpty, world.fate == nil { stuck += 1 }
+                for world in next where seen.insert(print(world)).inserted { stack.append(world) }
+            }
+        }
+
+        /// Says how many states there were, for `Docs/Sharing.md`.
+        func tell(_ name: String) {
+            guard isThorough else { return }
+            let lost = fates[.lostAndExplained, default: 0]
+            print("walk: \(states) states; \(lost) ends with a lost session, each explained; \(name)")
+        }
+
+        var violations: [String] {
+            fates.keys.compactMap { if case .violated(let text) = $0 { text } else { nil } }
+        }
+    }
+
+    @Test(arguments: FleetWorld.ServerKind.allCases)
+    func `30: without a fault no session is lost, and a sign-out at any moment holds`(kind: FleetWorld.ServerKind) async {
+        let walk = await Walk(from: FleetWorld(kind, processes: 3, flights: 1, faults: .init(signOuts: 1)))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+        #expect(walk.fates[.lostAndExplained] == nil)
+        #expect(walk.fates[.kept, default: 0] > 0 && walk.fates[.signedOut, default: 0] > 0)
+    }
+
+    @Test(arguments: FleetWorld.ServerKind.allCases)
+    func `30: whatever goes wrong, each lost session has a reason`(kind: FleetWorld.ServerKind) async {
+        let faults = FleetWorld.Faults(crashes: 1, freezes: 1, lostMessages: 1, lostSwaps: 1, signOuts: .everyday(0, thorough: 1))
+        let walk = await Walk(from: FleetWorld(kind, processes: 2, flights: 1, faults: faults))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+        #expect((walk.fates[.lostAndExplained] != nil) == (kind != .grace))
+        walk.tell("\(kind), 2 processes, \(faults)")
+    }
+
+    /// With three processes any two faults.
+    private static let pairs: [FleetWorld.Faults] = [
+        .init(crashes: 2), .init(crashes: 1, freezes: 1), .init(crashes: 1, lostMessages: 1), .init(crashes: 1, lostSwaps: 1),
+        .init(freezes: 1, lostMessages: 1), .init(freezes: 1, lostSwaps: 1), .init(lostMessages: 1, lostSwaps: 1),
+        .init(crashes: 1, signOuts: 1), .init(freezes: 1, signOuts: 1), .init(lostMessages: 1, signOuts: 1),
+        .init(lostSwaps: 1, signOuts: 1),
+    ]
+
+    @Test(.thorough, arguments: FleetWorld.ServerKind.allCases, pairs)
+    func `30: with three processes and any two faults each lost session has a reason`(
+        kind: FleetWorld.ServerKind, faults: FleetWorld.Faults
+    ) async {
+        let walk = await Walk(from: FleetWorld(kind, processes: 3, flights: 1, faults: faults))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+        walk.tell("\(kind), 3 processes, \(faults)")
+    }
+
+    @Test func `30: a crash before the request loses nothing, not even with a second attempt of each`() async {
+        let faults = FleetWorld.Faults(crashes: 1, lostSwaps: 1)
+        let walk = await Walk(from: FleetWorld(.soft, processes: 2, flights: 2, faults: faults))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+    }
+}

@@ -1,0 +1,194 @@
+import AccessTokensTesting
+import Foundation
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("Sign-ins and sign-outs that a shared store hears of late")
+struct PendingFenceTests {
+    private let store = OddSharedStore()
+
+    private func fleet(isRepeatable: Bool = false) -> Fleet {
+        Fleet(isRepeatable: isRepeatable, store: { [store] in store.over($0) })
+    }
+
+    private func land(_ fleet: Fleet) {
+        fleet.stage.start { [store] in await store.land() }
+        fleet.stage.run()
+    }
+
+    @Test func `36: a repeatable load goes on in memory while a sign-out has yet to reach the store`() throws {
+        let fleet = fleet(isRepeatable: true)
+        _ = fleet.signIn(0, with: .granted("first"))
+        store.isDown = true
+        #expect(fleet.signOut(0)?.storeFailure != nil)
+        let caller = fleet.call(0)
+        let load = try fleet.load(0)
+        #expect(load.previous == nil)
+        fleet.succeed(load, with: .hour("second"))
+        #expect(caller.value?.value == "second")
+        store.isDown = false
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(0)
+        _ = try fleet.load(0)
+        #expect(fleet.record?.isTombstone == true, "the sign-out is written before the next load")
+        #expect(fleet.discarded.entries == ["first signedOut"])
+    }
+
+    @Test func `36: an unrepeatable load waits for a sign-out to reach the store`() throws {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        store.isDown = true
+        _ = fleet.signOut(0)
+        #expect(fleet.call(0).code == .storeFailed)
+        #expect(fleet.loaders[0].loadCount == 0)
+    }
+
+    @Test func `what a sign-out that a flight writes finds in the record is handed over once`() throws {
+        let fleet = fleet()
+        _ = fleet.signIn(1, with: .granted("theirs"))
+        store.isDown = true
+        #expect(fleet.signOut(0)?.storeFailure != nil)
+        store.isDown = false
+        _ = fleet.call(0)
+        #expect(fleet.record?.isTombstone == true)
+        #expect(fleet.discarded.entries == ["theirs signedOut"])
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.signOut(0)
+        #expect(fleet.discarded.entries == ["theirs signedOut"])
+    }
+
+    @Test func `what a sign-out found is handed over although only its second attempt learns that it stands`() throws {
+        let fleet = fleet()
+        _ = fleet.signIn(1, with: .granted("theirs"))
+        store.next(.isLate)
+        #expect(fleet.signOut(0)?.storeFailure != nil)
+        #expect(fleet.record?.token?.value == "theirs")
+        land(fleet)
+        #expect(fleet.record?.isTombstone == true)
+        _ = fleet.call(0)
+        #expect(fleet.discarded.entries == ["theirs signedOut"])
+    }
+
+    @Test func `what a sign-in put aside isn't forgotten for the sign-out that follows before the store has answered`() throws {
+        let fleet = fleet()
+        _ = fleet.signIn(1, with: .granted("theirs"))
+        store.next(.isLate)
+        #expect(fleet.signIn(0, with: .granted("mine"))?.storeFailure != nil)
+        land(fleet)
+        #expect(fleet.record?.token?.value == "mine")
+        let change = fleet.signOut(0)
+        #expect(change?.storeFailure == nil)
+        #expect(fleet.discarded.entries.sorted() == ["mine signedOut", "theirs replaced"])
+    }
+
+    @Test func `a sign-out isn't forgotten when an earlier sign-in of the same service takes effect late`() throws {
+        let fleet = fleet()
+        store.next(.isLate, .fails)
+        #expect(fleet.signIn(0, with: .granted("mine"))?.storeFailure != nil)
+        #expect(fleet.signOut(0)?.storeFailure != nil)
+        land(fleet)
+        #expect(fleet.record?.token?.value == "mine")
+        _ = fleet.call(0)
+        #expect(fleet.record?.isTombstone == true)
+        #expect(fleet.discarded.entries == ["mine signedOut"])
+    }
+
+    @Test func `what a sign-out would have put aside is signed out, also if a sign-in has followed`() throws {
+        let fleet = fleet()
+        _ = fleet.signIn(1, with: .granted("theirs"))
+        store.isDown = true
+        #expect(fleet.signOut(0)?.storeFailure != nil)
+        #expect(fleet.signIn(0, with: .granted("mine"))?.storeFailure != nil)
+        store.isDown = false
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(0)
+        #expect(fleet.discarded.entries == ["theirs signedOut"])
+    }
+
+    @Test func `a sign-in that another service's has overtaken is handed over`() throws {
+        let fleet = fleet()
+        store.next(.isLate)
+        #expect(fleet.signIn(0, with: .granted("mine"))?.storeFailure != nil)
+        #expect(fleet.signIn(1, with: .granted("theirs"))?.storeFailure == nil)
+        land(fleet)
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(0)
+        #expect(try fleet.load(0).previous?.value == "theirs")
+        #expect(fleet.discarded.entries == ["mine superseded"])
+    }
+
+    @Test func `what a sign-in put aside is handed over once, however many follow before the store has answered`() {
+        var first = SharedFence(StoredToken(.granted("first"), received: .distantPast), number: 1, owner: "me", after: nil)
+        var record = GrantRecord(write: "theirs", generation: 1, token: .granted("theirs"))
+        first.noteAttempt(over: record)
+        var second = SharedFence(nil, number: 2, owner: "me", after: first)
+        guard case .write(let written) = first.verdict(on: record, seen: nil, wall: nil) else { return #expect(Bool(false)) }
+        record = written
+        guard case .settled(let displaced) = first.verdict(on: record, seen: nil, wall: nil) else { return #expect(Bool(false)) }
+        #expect(displaced.map(\.token.value) == ["theirs"])
+        #expect(second.displaced(in: record).map(\.token.value) == ["theirs", "first"])
+        second.followsSettled()
+        #expect(second.displaced(in: record).map(\.token.value) == ["first"])
+    }
+
+    @Test func `what a sign-in puts aside is replaced, not signed out, once the sign-out before it is settled`() {
+        let signOut = SharedFence(nil, number: 1, owner: "me", after: nil)
+        var signIn = SharedFence(StoredToken(.granted("mine"), received: .distantPast), number: 2, owner: "me", after: signOut)
+        let record = GrantRecord(write: "theirs", generation: 2, token: .granted("theirs"))
+        #expect(signIn.displaced(in: record).map(\.reason) == [.signedOut])
+        signIn.followsSettled()
+        #expect(signIn.displaced(in: record).map(\.reason) == [.replaced])
+    }
+
+    @Test func `a store that doesn't answer gets sixteen operations, and more once it answers`() throws {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3550))
+        store.hold()
+        let before = store.log.entries.count
+        for _ in 1...100 {
+            _ = fleet.call(0)
+            fleet.advance(by: .seconds(600))
+        }
+        #expect(store.log.entries.count == before + 16)
+        store.release()
+        fleet.stage.run()
+        fleet.advance(by: .seconds(600))
+        _ = fleet.call(0)
+        #expect(try fleet.load(0).previous?.value == "first")
+    }
+
+    @Test func `another service's later sign-in isn't undone by a sign-out whose first attempt had no answer`() throws {
+        let fleet = fleet()
+        _ = fleet.signIn(1, with: .granted("theirs"))
+        store.next(.losesAnswer)
+        store.isDown = false
+        let change = fleet.signOut(0)
+        #expect(change?.storeFailure == nil && change?.discarded.map(\.value) == ["theirs"])
+        _ = fleet.signIn(1, with: .granted("later"))
+        #expect(fleet.call(0).value?.value == "later")
+    }
+
+    @Test func `what a sign-in put aside is handed over once, though a sign-out came before its lost answer was settled`() {
+        let fleet = fleet()
+        _ = fleet.signIn(1, with: .granted("theirs"))
+        store.next(.losesAnswer)
+        store.hold()
+        let signIn = fleet.stage.start { [service = fleet.services[0]] in await service.replace(with: .granted("mine")) }
+        // The sign-in is written, its answer is lost, and its next look has to wait.
+        store.release()
+        store.hold()
+        fleet.stage.run()
+        #expect(fleet.record?.token?.value == "mine")
+        let signOut = fleet.stage.start { [service = fleet.services[0]] in await service.reset() }
+        store.release()
+        fleet.stage.run()
+        #expect(fleet.record?.isTombstone == true)
+        let returned = [signIn.value, signOut.value].compactMap { $0 }.flatMap { change in
+            change.discarded.map { "\($0.value)" }
+        }
+        #expect(fleet.discarded.entries.sorted() == ["mine signedOut", "theirs replaced"], "returned: \(returned)")
+    }
+}

@@ -1,0 +1,221 @@
+import Foundation
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("A flight of a shared grant")
+struct SharedFlightTests {
+    @Test func `26: a refresh token is presented only after the own mark stands in its record`() {
+        var cockpit = Cockpit()
+        let step = cockpit.take(.read(seen(expired)))
+        #expect(step.written?.mark?.owner == "me" && step.written?.generation == 3)
+        #expect(cockpit.take(.swapped(.init("2"))) == .load(previous: expired.token))
+    }
+
+    @Test func `26: who was stopped between mark and request reads again`() {
+        var cockpit = Cockpit()
+        _ = cockpit.take(.read(seen(expired)))
+        cockpit.moment.now = .seconds(30)
+        #expect(cockpit.take(.swapped(.init("2"))) == .read)
+    }
+
+    @Test func `27: a store that can't be written spends nothing`() {
+        var cockpit = Cockpit()
+        _ = cockpit.take(.read(seen(expired)))
+        #expect(cockpit.take(.storeFailed(storeDown)) == .read)
+        #expect(cockpit.take(.read(seen(expired))).outcome == .failed(storeDown))
+    }
+
+    @Test func `28: a token is saved before the flight ends with it, in place of the record that was spent`() throws {
+        var cockpit = Cockpit()
+        _ = try cockpit.present(expired)
+        guard case .swap(let saved, ifAt: .init("2")) = cockpit.take(.loaded(.granted("new"))) else { throw Cockpit.Unexpected() }
+        #expect(saved.generation == 4 && saved.mark == nil && saved.token?.value == "new")
+        #expect(cockpit.take(.swapped(.init("3"))).outcome == .token(.granted("new"), age: .zero, isAdopted: false))
+    }
+
+    @Test func `28: a late holder saves the only living token although another has marked the record`() throws {
+        var cockpit = Cockpit()
+        let marked = try cockpit.present(expired)
+        _ = cockpit.take(.loaded(.granted("new")))
+        var other = marked
+        other.mark?.owner = "other"
+        other.write = "other.1"
+        let step = cockpit.take(.conflict(seen(other, at: "5")))
+        #expect(step.written?.token?.value == "new")
+        #expect(step == .swap(try #require(step.written), ifAt: .init("5")))
+    }
+
+    @Test func `28: whose record has moved on adopts theirs and hands its own token over`() throws {
+        var cockpit = Cockpit()
+        _ = try cockpit.present(expired)
+        _ = cockpit.take(.loaded(.granted("mine")))
+        let step = cockpit.take(.conflict(seen(record(4, .granted("theirs")), at: "5")))
+        #expect(step.outcome == .token(.granted("theirs"), age: .zero, isAdopted: true))
+        #expect(step.discarded?.value == "mine")
+    }
+
+    @Test func `29: a newer token is adopted without a request`() {
+        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3))
+        let step = cockpit.take(.read(seen(record(4, .granted("new"), age: 60))))
+        #expect(step.outcome == .token(.granted("new"), age: .seconds(60), isAdopted: true))
+    }
+
+    @Test func `29: who is refused adopts what another has saved meanwhile`() throws {
+        var cockpit = Cockpit()
+        _ = try cockpit.present(expired)
+        let step = cockpit.take(.failed(refused))
+        #expect(step.written?.token == expired.token, "a failure clears nothing")
+        #expect(
+            cockpit.take(.conflict(seen(record(4, .granted("new")), at: "5"))).outcome
+                == .token(.granted("new"), age: .zero, isAdopted: true))
+    }
+
+    @Test func `29: who is refused waits for another's mark, and never presents the token again`() throws {
+        var cockpit = Cockpit()
+        _ = try cockpit.present(expired)
+        _ = cockpit.take(.failed(refused))
+        let other = record(3, .granted("old"), age: 4_000, mark: "other")
+        #expect(cockpit.take(.conflict(seen(other, at: "5"))) == .wait(from: .init("5"), atMost: .seconds(120)))
+        cockpit.moment.now = .seconds(120)
+        #expect(cockpit.take(.waited) == .read)
+        let step = cockpit.take(.read(seen(other, at: "5")))
+        #expect(step.written?.trouble?.isRefused == true && step.written?.mark == nil)
+        #expect(cockpit.take(.swapped(.init("6"))).outcome == .failed(refused))
+    }
+
+    @Test func `a mark that is taken back brings no earlier stray mark back`() throws {
+        let marked = record(3, .granted("old"), age: 4_000, mark: "me")
+        var cockpit = Cockpit { $0.strays = [StrayMark(write: marked.write, base: nil, restoring: expired)] }
+        #expect(cockpit.take(.read(seen(marked))).written?.mark?.owner == "me")
+        guard case .end(let ending) = cockpit.take(.swapped(.init("2")), isAbandoned: true) else { throw Cockpit.Unexpected() }
+        #expect(ending.stray != nil && ending.stray?.record.mark == nil)
+    }
+
+    @Test(arguments: [-1e9, 0, 1e9, 1e300])
+    func `32: a mark is waited out on the own clock from its first sight, whatever the record's times say`(received: Double) {
+        var cockpit = Cockpit()
+        cockpit.moment = .init(now: .seconds(77), wall: nil)
+        var other = record(3, .granted("old"), mark: "other")
+        other.received = received
+        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(120)))
+        _ = cockpit.take(.waited)
+        cockpit.moment.now = .seconds(100)
+        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(97)))
+    }
+
+    @Test(arguments: [(-5_000.0, 0), (-1, 0), (0, 0), (10, 10), (3_600, 3_600), (1e300, 3_600)])
+    func `33: an age is at least nothing and at most the life, whatever the clocks say`(age: Double, seconds: Int) {
+        #expect(record(1, age: age).age(at: 1_000) == .seconds(seconds))
+        #expect(record(1, age: age).age(at: nil) == .seconds(3_600))
+    }
+
+    @Test func `33: a wall clock that was set back doesn't revive a token that the service has had`() {
+        var cockpit = Cockpit(knowing: .init(generation: 3))
+        #expect(cockpit.take(.read(seen(record(3, age: 0)))).written?.mark?.owner == "me")
+    }
+
+    @Test func `34: no late save brings a token back after a sign-out`() throws {
+        var cockpit = Cockpit()
+        _ = try cockpit.present(expired)
+        _ = cockpit.take(.loaded(.granted("late")))
+        let step = cockpit.take(.conflict(seen(record(4, nil), at: "5")))
+        #expect(step.outcome == .signedOut && step.discarded?.value == "late")
+    }
+
+    @Test func `34: a sign-out elsewhere ends the session here`() {
+        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3))
+        var tombstone = record(4, nil)
+        tombstone.fence = "other.fence.1"
+        #expect(cockpit.take(.read(seen(tombstone))).outcome == .signedOut)
+        var next = Cockpit(knowing: cockpit.flight.knowledge)
+        #expect(next.take(.read(seen(record(4, nil)))).written?.mark != nil, "once; then the service is empty, not locked")
+    }
+
+    @Test func `35: a sign-in elsewhere is adopted`() {
+        var cockpit = Cockpit(knowing: .init(generation: 4))
+        let step = cockpit.take(.read(seen(record(5, .granted("new")))))
+        #expect(step.outcome == .token(.granted("new"), age: .zero, isAdopted: true))
+    }
+
+    @Test func `36: while the store is down an unrepeatable load spends nothing, and a repeatable one goes on in memory`() {
+        var cockpit = Cockpit()
+        #expect(cockpit.take(.storeFailed(storeDown)).outcome == .failed(storeDown))
+        var repeatable = Cockpit { $0.isRepeatable = true }
+        #expect(repeatable.take(.storeFailed(storeDown)) == .load(previous: nil))
+        #expect(repeatable.take(.loaded(.hour("new"))).outcome == .token(.hour("new"), age: .zero, isAdopted: false))
+    }
+
+    @Test func `37: the fleet has one failure count, and its pause is everyone's`() throws {
+        var cockpit = Cockpit()
+        var failed = expired
+        failed.trouble = .init(failures: 6, owner: "other", isRefused: false, pause: .zero, time: 900)
+        _ = try cockpit.present(failed)
+        let noted = try #require(cockpit.take(.failed(unclear)).written)
+        #expect(noted.trouble?.failures == 7 && noted.trouble?.pause == .seconds(32))
+        #expect(noted.mark?.owner == "me", "the server may be at it: only an answer takes the mark away")
+        var other = Cockpit { $0.owner = "another" }
+        var free = noted
+        free.mark = nil
+        other.moment.wall = 1_002
+        guard case .failed(let failure) = other.take(.read(seen(free))).outcome else { throw Cockpit.Unexpected() }
+        #expect(failure.retryAfter == .seconds(30))
+    }
+
+    @Test func `39: in the soft window a foreign mark ends the attempt silently`() {
+        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3))
+        #expect(cockpit.take(.read(seen(record(3, mark: "other")))).outcome == .gaveUp)
+    }
+
+    @Test func `40: of those who would load at the same moment one does, and the others wait for it`() throws {
+        var cockpit = Cockpit()
+        _ = cockpit.take(.read(seen(expired)))
+        let other = record(3, .granted("old"), age: 4_000, mark: "other")
+        #expect(cockpit.take(.conflict(seen(other, at: "2"))) == .wait(from: .init("2"), atMost: .seconds(120)))
+        #expect(cockpit.take(.waited) == .read)
+        #expect(cockpit.take(.read(seen(record(4, .granted("new")), at: "3"))).outcome != nil, "no swap, no request")
+    }
+
+    @Test func `41: a write whose answer was lost is recognised`() throws {
+        var cockpit = Cockpit()
+        let mark = try #require(cockpit.take(.read(seen(expired))).written)
+        #expect(cockpit.take(.storeFailed(storeDown)) == .read)
+        #expect(cockpit.take(.read(seen(mark, at: "2"))) == .load(previous: expired.token))
+        let saved = try #require(cockpit.take(.loaded(.granted("new"))).written)
+        #expect(cockpit.take(.storeFailed(storeDown)) == .read)
+        #expect(cockpit.take(.read(seen(saved, at: "3"))).outcome == .token(.granted("new"), age: .zero, isAdopted: false))
+    }
+
+    @Test(arguments: [false, true])
+    func `41: a save that came to nothing is tried again until the store takes it`(isKeyLocked: Bool) throws {
+        let failure = isKeyLocked ? SharedFlight.Failure.store(SealFailure(underlying: CancellationError())) : storeDown
+        var cockpit = Cockpit()
+        let marked = try cockpit.present(expired)
+        let saved = try #require(cockpit.take(.loaded(.granted("new"))).written)
+        _ = cockpit.take(.storeFailed(failure))
+        #expect(cockpit.take(.read(seen(marked, at: "2"))) == .swap(saved, ifAt: .init("2")))
+        for pause in [200, 400, 800] {
+            #expect(cockpit.take(.storeFailed(failure)) == .pause(.milliseconds(pause)))
+            #expect(cockpit.take(.waited) == .read)
+            #expect(cockpit.take(.read(seen(marked, at: "2"))) == .swap(saved, ifAt: .init("2")))
+        }
+        #expect(cockpit.take(.swapped(.init("3"))).outcome == .token(.granted("new"), age: .zero, isAdopted: false))
+    }
+
+    @Test func `42: a record says nothing of its token in holder, owner or write`() throws {
+        var cockpit = Cockpit()
+        let mark = try #require(cockpit.take(.read(seen(expired))).written)
+        #expect(mark.write == "me.0.1" && mark.mark?.owner == "me")
+        let text = String(decoding: try GrantRecordFormat.encode(mark), as: UTF8.self)
+        #expect(text.hasPrefix(#"{"format":"tokenservice.grant","generation":3,"mark":{"#), "\(text)")
+        #expect(try GrantRecordFormat.decode(GrantRecordFormat.encode(mark)) == mark)
+    }
+
+    @Test func `a record of another version is an error that quotes nothing`() throws {
+        let text = String(decoding: try GrantRecordFormat.encode(expired), as: UTF8.self)
+        let next = text.replacing(#""version":1"#, with: #""version":2"#)
+        #expect(throws: GrantRecordError(.unsupportedVersion(2))) { try GrantRecordFormat.decode(.init(next.utf8)) }
+        #expect(throws: GrantRecordError(.foreign)) { try GrantRecordFormat.decode(.init(text.dropLast().utf8)) }
+    }
+}
