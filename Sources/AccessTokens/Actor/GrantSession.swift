@@ -68,7 +68,7 @@ package struct SharedFlightEnd: Sendable {
     package let outcome: Outcome
     /// What the flight brought and the record has no place for; to be revoked.
     package let discarded: AccessToken?
-    /// What is left to do, with nobody waiting for it; until it is done, the service stays.
+    /// Work that no caller waits for, and that keeps the service alive until it has ended.
     package let afterwards: (@Sendable () async -> Void)?
 
     package init(_ outcome: Outcome, discarded: AccessToken?, afterwards: (@Sendable () async -> Void)? = nil) {
