@@ -1,4 +1,5 @@
 import AccessTokens
+import TokenServiceConcurrency
 
 extension CallbackLine {
     /// A call, with its handler as it was given: an array of bare closures would allocate a wrapper for each.
@@ -55,7 +56,7 @@ extension CallbackLine {
 
     /// Something to take to the actor.
     enum Errand: Sendable {
-        case retrieve(segment: Int, generation: Int, priority: TaskPriority)
+        case retrieve(segment: Int, generation: Int, urgency: Urgency)
         case perform(segment: Int, Operation)
     }
 }

@@ -1,4 +1,5 @@
 import AccessTokens
+import TokenServiceConcurrency
 
 extension CallbackLine {
     /// A pure value: the line and who works on it.
@@ -16,11 +17,10 @@ extension CallbackLine {
         var limitsUntilPurge = fewLimits
         var isAlarmSet = false
         private var errands: [Errand] = []
-        // Raw: an optional `TaskPriority` is opaque, and handling it is half as much again as the rest of a hit.
         /// The highest priority of the errands.
-        private var urgency = TaskPriority.background.rawValue
+        private var urgency = Urgency.background
         /// The priorities of the tasks that are on their way to the actor, the highest one last.
-        private var carriers: [UInt8] = []
+        private var carriers: [Urgency] = []
         /// Operations that have not yet taken effect, and how many have.
         private var operations = 0
         private(set) var epoch = 0
@@ -74,26 +74,26 @@ extension CallbackLine {
         }
 
         /// A miss, or what may be one.
-        mutating func append(_ call: Call, generation: Int, priority: TaskPriority, limit: Limit? = nil) {
+        mutating func append(_ call: Call, generation: Int, as urgency: Urgency, limit: Limit? = nil) {
             // The last segment grows as long as its errand has not left.
             if case .retrieve(let segment, generation, let highest)? = errands.last, segment == end - 1 {
                 segments[segments.count - 1].calls.append(call)
                 errands[errands.count - 1] = .retrieve(
-                    segment: segment, generation: generation, priority: max(highest, priority))
+                    segment: segment, generation: generation, urgency: max(highest, urgency))
             } else {
-                errands.append(.retrieve(segment: end, generation: generation, priority: priority))
+                errands.append(.retrieve(segment: end, generation: generation, urgency: urgency))
                 segments.append(Segment(calls: [call]))
                 pending += 1
             }
-            urgency = max(urgency, priority.rawValue)
+            self.urgency = max(self.urgency, urgency)
             if let limit { keep(limit) }
         }
 
-        mutating func append(_ operation: @escaping Operation, priority: TaskPriority) {
+        mutating func append(_ operation: @escaping Operation, as urgency: Urgency) {
             errands.append(.perform(segment: end, operation))
             segments.append(Segment())
             pending += 1
-            urgency = max(urgency, priority.rawValue)
+            self.urgency = max(self.urgency, urgency)
             operations += 1
         }
 
@@ -103,16 +103,16 @@ extension CallbackLine {
         ///
         /// A call that is more urgent than those who are on their way sends one of its own, and the first to arrive takes
         /// along what is there. So no urgent call waits until the pool has time for a background task.
-        mutating func beginCarrying() -> UInt8? {
+        mutating func beginCarrying() -> Urgency? {
             guard !errands.isEmpty, carriers.last.map({ $0 < urgency }) ?? true else { return nil }
             carriers.append(urgency)
             return urgency
         }
 
         /// A carrier has arrived.
-        mutating func takeErrands(by carrier: TaskPriority) -> [Errand] {
-            carriers.removeAll { $0 == carrier.rawValue }
-            urgency = TaskPriority.background.rawValue
+        mutating func takeErrands(by carrier: Urgency) -> [Errand] {
+            carriers.removeAll { $0 == carrier }
+            urgency = .background
             defer { errands = [] }
             return errands
         }

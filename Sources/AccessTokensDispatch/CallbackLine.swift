@@ -17,7 +17,7 @@ final class CallbackLine: Sendable {
 
     private let service: TokenService
     private let enqueue: Enqueue
-    private let alarms: Alarms
+    private let alarms = Alarms()
     private let state = Lock(State())
     /// The state's ``State/epoch``, or an earlier one, to be read without the lock.
     private let epoch = Atomic(0)
@@ -27,7 +27,6 @@ final class CallbackLine: Sendable {
     init(service: TokenService, enqueue: @escaping Enqueue) {
         self.service = service
         self.enqueue = enqueue
-        alarms = service.makeAlarms()
     }
 
     func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) {
@@ -66,8 +65,8 @@ final class CallbackLine: Sendable {
             // Those in front wait for this very load.
             return answerOutOfTurn(handler, error)
         }
-        let priority = Task.currentPriority
-        advance { [call] in $0.append(call, generation: generation, priority: priority, limit: limit) }
+        let urgency = Urgency.current
+        advance { [call] in $0.append(call, generation: generation, as: urgency, limit: limit) }
     }
 
     private func answerOutOfTurn(_ handler: @escaping Handler, _ error: any Error) {
@@ -75,8 +74,8 @@ final class CallbackLine: Sendable {
     }
 
     func perform(_ operation: @escaping Operation) {
-        let priority = Task.currentPriority
-        advance { $0.append(operation, priority: priority) }
+        let urgency = Urgency.current
+        advance { $0.append(operation, as: urgency) }
     }
 
     /// Changes the state, then starts what the change made necessary, outside the lock.
@@ -88,7 +87,7 @@ final class CallbackLine: Sendable {
             isLineWaiting.store(!state.segments.isEmpty, ordering: .relaxed)
             return (outcome, state.beginCarrying(), state.nextAlarm(), state.beginDispatch())
         }
-        if let carrier { carryIn(as: TaskPriority(rawValue: carrier)) }
+        if let carrier { carryIn(as: carrier) }
         if let alarm { set(alarm) }
         if isToDispatch {
             enqueue { self.deliver() }
@@ -99,24 +98,25 @@ final class CallbackLine: Sendable {
 
     // MARK: In to the actor
 
-    private func carryIn(as priority: TaskPriority) {
-        Task.detached(on: service.executor, priority: priority) {
-            await self.carry(to: self.service, as: priority)
+    private func carryIn(as urgency: Urgency) {
+        Task.detached(on: service.executor, priority: urgency.priority) {
+            await self.carry(to: self.service, as: urgency)
         }
     }
 
     /// Takes everything called so far to the actor, in one visit and in order.
-    private func carry(to service: isolated TokenService, as carrier: TaskPriority) {
-        let now = service.now
+    private func carry(to service: isolated TokenService, as carrier: Urgency) {
+        // Who comes with a limit after this look has time left.
+        let now = state.withLock { $0.limits.count > 0 } ? service.now : nil
         let errands = advance { state in
-            state.expire(at: now)
+            if let now { state.expire(at: now) }
             return state.takeErrands(by: carrier)
         }
         for errand in errands {
             switch errand {
-            case .retrieve(let segment, let generation, let priority):
+            case .retrieve(let segment, let generation, let urgency):
                 let (callers, seen) = state.withLock { ($0.callers(of: segment), $0.seen(generation)) }
-                join(service, segment, callers: callers, seen: seen, priority: priority)
+                join(service, segment, callers: callers, seen: seen, urgency: urgency)
             case .perform(let segment, let operation):
                 let before = service.generation
                 operation(service) { call in self.advance { $0.finish(segment, then: call) } }
@@ -127,11 +127,11 @@ final class CallbackLine: Sendable {
     }
 
     private func join(
-        _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, priority: TaskPriority
+        _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, urgency: Urgency
     ) {
         // All of them ran out of time on the way: they start nothing.
         guard callers > 0 else { return advance { $0.answer(segment, with: .failure(TokenServiceError(.deadlineExceeded))) } }
-        service.join(callers: callers, seen: seen, priority: priority) { result in
+        service.join(callers: callers, seen: seen, urgency: urgency) { result in
             self.advance { $0.answer(segment, with: result) }
         }
     }
@@ -140,7 +140,7 @@ final class CallbackLine: Sendable {
 
     private func set(_ alarm: Alarm) {
         switch alarm {
-        case .ring(let time): alarms.wake(at: time) { [weak self] now in self?.advance { $0.expire(at: now) } }
+        case .ring(let time): service.set(alarms, to: time) { [weak self] now in self?.advance { $0.expire(at: now) } }
         case .never:
             alarms.wakeNoMore()
             // Another thread's call with a limit may have come in between.

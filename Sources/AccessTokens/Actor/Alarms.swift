@@ -1,21 +1,16 @@
 import TokenServiceConcurrency
 
 /// Wakes its owner when time limits have passed: one alarm stands for all of them, until an earlier limit comes.
-package final class Alarms: Sendable {
+package struct Alarms: ~Copyable, Sendable {
     private struct State {
         var alarm: Sleeper.Alarm?
         /// A sleeper of its own, made when it is first needed.
         var ownSleeper: Sleeper?
     }
 
-    private let clock: ServiceClock
-    private let executor: (any TaskExecutor)?
     private let state = Lock(State())
 
-    init(clock: ServiceClock, executor: (any TaskExecutor)?) {
-        self.clock = clock
-        self.executor = executor
-    }
+    package init() {}
 
     deinit {
         wakeNoMore()
@@ -23,16 +18,21 @@ package final class Alarms: Sendable {
 
     /// Makes sure that the owner looks at its time limits at this time.
     ///
-    /// - Parameter ring: Looks at all of them. It isn't called if an earlier alarm rings, and must not keep the owner alive.
-    package func wake(at time: Duration, _ ring: @escaping @Sendable (_ now: Duration) async -> Void) {
+    /// - Parameters:
+    ///   - clock: What the time is on, always the same.
+    ///   - executor: Where the owner is woken, always the same.
+    ///   - ring: Looks at all of them. It isn't called if an earlier alarm rings. What it holds is kept until then, or until the owner
+    ///     is to be woken no more.
+    package func wake(
+        at time: Duration, on clock: ServiceClock, executor: (any TaskExecutor)?, _ ring: @escaping Sleeper.Ring
+    ) {
         // An execution that an explorer drives sleeps by itself: its sleeps begin and end with it.
-        let isShared = clock.isContinuousClock && executor == nil && !DrivenExecutions.areRunning
+        let isShared = clock === ServiceClock.continuous && executor == nil && !DrivenExecutions.areRunning
         let (later, alarm) = state.withLock { state -> (Sleeper.Alarm?, Sleeper.Alarm?) in
             let sleeper = isShared ? .shared : state.ownSleeper ?? Sleeper(clock: clock, executor: executor)
             if !isShared { state.ownSleeper = sleeper }
-            let epoch = isShared ? sleeper.clock.origin.duration(to: clock.origin) : .zero
-            if let set = state.alarm, set.isPending, set.sleeper === sleeper, set.time <= epoch + time { return (nil, nil) }
-            let alarm = Sleeper.Alarm(of: sleeper, epoch: epoch, at: time, ring: ring)
+            if let set = state.alarm, set.isPending, set.sleeper === sleeper, set.time <= time { return (nil, nil) }
+            let alarm = Sleeper.Alarm(of: sleeper, at: time, ring: ring)
             defer { state.alarm = alarm }
             return (state.alarm, alarm)
         }
@@ -50,10 +50,16 @@ package final class Alarms: Sendable {
 }
 
 extension TokenService {
-    /// Makes sure that the service looks at its time limits at this time.
-    nonisolated func wake(at time: Duration?) {
-        guard let time else { return }
-        alarms.wake(at: time) { [weak self] in await self?.hasPassed($0) }
+    /// Makes sure that the service looks at its time limits when that of a load or of the store has passed.
+    ///
+    /// The alarm keeps the service until then, which what it limits does, too; a weak reference would cost a load twice as much.
+    nonisolated func wake(at deadline: Duration) {
+        alarms.wake(at: deadline, on: clock, executor: executor) { await self.hasPassed($0) }
+    }
+
+    /// The same for the limit of a caller, who may have left long before.
+    nonisolated func wake(atLimit limit: Duration) {
+        alarms.wake(at: limit, on: clock, executor: executor) { [weak self] in await self?.hasPassed($0) }
     }
 
     /// Ends what has taken too long; the callers' own limits without coming in to the actor.
@@ -64,22 +70,25 @@ extension TokenService {
         for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
         if let deadline, deadline <= now {
             await step { $0.elapse(to: max($1, now)) }
-        } else {
+        } else if let deadline {
             wake(at: deadline)
         }
-        wake(at: next)
+        if let next { wake(atLimit: next) }
     }
 }
 
-/// Any clock, opened once.
-package struct ServiceClock: Sendable {
-    /// Where the default clock was opened, which is read directly, since every hit pays for a reading.
-    let origin: ContinuousClock.Instant
+/// Any clock, opened once: what its times are counted from.
+package final class ServiceClock: Sendable {
+    /// That of all services with the default clock, but of those that an explorer drives: they have a time of their own.
+    static let continuous = ServiceClock(other: nil)
+
+    /// When it was opened, on the default clock, which is read directly, since every hit pays for a reading.
+    private let origin = ContinuousClock.now
     /// Another clock than the default one.
     private let other: OtherClock?
 
     /// What is left of a clock: a closure for each of its two uses.
-    private final class OtherClock: Sendable {
+    private struct OtherClock: Sendable {
         let isSystemClock: Bool
         let elapsed: @Sendable () -> Duration
         let sleep: @Sendable (_ until: Duration) async throws -> Void
@@ -91,17 +100,19 @@ package struct ServiceClock: Sendable {
         }
     }
 
-    init(_ clock: any Clock<Duration>) {
-        origin = .now
+    private init(other: OtherClock?) {
+        self.other = other
+    }
+
+    static func opened(_ clock: any Clock<Duration>) -> ServiceClock {
         // Not `is`: a cast looks for the clock's type first.
-        other = type(of: clock) == ContinuousClock.self ? nil : Self.open(clock)
+        guard type(of: clock) == ContinuousClock.self else { return open(clock) }
+        return DrivenExecutions.areRunning ? ServiceClock(other: nil) : continuous
     }
 
-    private static func open(_ clock: some Clock<Duration>) -> OtherClock {
-        OtherClock(opening: clock, at: clock.now)
+    private static func open(_ clock: some Clock<Duration>) -> ServiceClock {
+        ServiceClock(other: OtherClock(opening: clock, at: clock.now))
     }
-
-    var isContinuousClock: Bool { other == nil }
 
     /// Whether sleeps on it are the runtime's own.
     var isSystemClock: Bool { other?.isSystemClock ?? true }

@@ -84,9 +84,10 @@ extension TokenService {
         policy: RefreshPolicy, session: @escaping GrantSessionMaker, environment: Environment,
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, loader: any TokenLoader
     ) {
+        let clock = ServiceClock.opened(environment.clock)
         self.init(
-            policy: policy, store: nil, environment: environment, onDiscard: onDiscard, loader: loader, tether: nil, lender: nil,
-            session: session)
+            policy: policy, environment: environment, clock: clock, loader: loader,
+            ties: ServiceTies(store: nil, session: session(clock, environment), onDiscard: onDiscard))
     }
 
     /// Lets the session perform a flight of a shared grant.
@@ -96,8 +97,8 @@ extension TokenService {
     func share(_ flight: Machine.Flight, by session: any GrantSession) {
         let membership = membershipOfFlight(flight.id)
         let plan = plan(of: flight, by: session, membership)
-        let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
-        Task.detached(on: executor, priority: priority) {
+        let urgency = max(.current, lobby.withLock { $0.urgency })
+        Task.detached(on: executor, priority: urgency.priority) {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
             await self.finish(flight, end)
         }
@@ -121,27 +122,26 @@ extension TokenService {
         _ previous: AccessToken?, for flight: Machine.Flight, _ membership: LoadMembership
     ) async -> Result<AccessToken, any Error> {
         let task = Task.detached(on: executor) { [loader, loadExecutor] in
-            await LoadMembership.$current.withValue(membership) {
-                await Result {
-                    try await withTaskExecutorPreference(loadExecutor) {
-                        // Others may have stopped to respect the mark of a process that was stopped itself.
-                        guard !membership.hasEnded, self.clock.now() < flight.deadline else { throw NotSent() }
-                        return try await loader.loadToken(replacing: previous)
-                    }
+            try await LoadMembership.$current.withValue(membership) {
+                try await withTaskExecutorPreference(loadExecutor) {
+                    // Others may have stopped to respect the mark of a process that was stopped itself.
+                    guard !membership.hasEnded, self.clock.now() < flight.deadline else { throw NotSent() }
+                    return try await loader.loadToken(replacing: previous)
                 }
             }
         }
         // What can be cancelled, and made more urgent, is the loader.
         let handle = Task.detached(on: executor) {
             await withTaskCancellationHandler {
-                _ = await task.value
+                _ = await task.result
             } onCancel: {
                 task.cancel()
             }
         }
-        begun(handle, for: flight, priority: Task.currentPriority)
-        defer { loads.removeAll { $0.flight == flight.id } }
-        return await task.value
+        // It may be over for the callers already.
+        if flight.id == machine.state.flightID { self.load = RunningLoad(flight: flight.id, task: handle, urgency: .current) }
+        defer { ended(flight.id) }
+        return await task.result
     }
 
     /// Operations of the store tell those who wait for their fences what these have put aside; without one, this does.

@@ -67,17 +67,18 @@ struct LoadWaits: Sendable {
 }
 
 extension TokenService {
-    /// Notes that the current task, if it is part of a load, waits for this service.
-    nonisolated func beginWaiting() throws {
-        guard let membership = LoadMembership.current else { return }
+    /// Notes that the current task, if it is part of a load, waits for this service; returns the load's membership.
+    nonisolated func beginWaiting() throws -> LoadMembership? {
+        guard let membership = LoadMembership.current else { return nil }
         let target = ObjectIdentifier(self)
         guard LoadMembership.waits.withLock({ $0.begin(membership, waitingFor: target) }) else {
             throw TokenServiceError(.loaderWaitsForItself)
         }
+        return membership
     }
 
-    nonisolated func endWaiting() {
-        guard let membership = LoadMembership.current else { return }
+    nonisolated func endWaiting(_ membership: LoadMembership?) {
+        guard let membership else { return }
         let target = ObjectIdentifier(self)
         LoadMembership.waits.withLock { $0.end(membership, waitingFor: target) }
     }

@@ -4,41 +4,43 @@ import TokenServiceConcurrency
 /// Rings alarms when their time has come: one task sleeps until the earliest of them, until an earlier one is set.
 ///
 /// All services on the default clock share one, so that the limit of a load that ends in time costs a place in a heap, and no task.
-final class Sleeper: Sendable {
+package final class Sleeper: Sendable {
+    package typealias Ring = @Sendable (_ now: Duration) async -> Void
+
     /// Something to do at a time, unless it is called off before.
     final class Alarm: Sendable {
         let sleeper: Sleeper
-        /// When it rings, on the sleeper's clock.
+        /// When it rings.
         let time: Duration
-        /// The zero of its owner's clock on the sleeper's.
-        private let epoch: Duration
-        private let ring: @Sendable (_ now: Duration) async -> Void
-        private let isSet = Atomic(true)
+        /// What it does; `nil`: it has rung, or has been called off.
+        private let bell: Lock<Bell?>
+
+        /// In a value of its own: generic code would wrap a bare function in another, in and out.
+        private struct Bell {
+            let ring: Ring
+        }
 
         /// Makes an alarm; ``set()`` sets it.
-        init(
-            of sleeper: Sleeper, epoch: Duration, at time: Duration, ring: @escaping @Sendable (_ now: Duration) async -> Void
-        ) {
-            (self.sleeper, self.time, self.epoch, self.ring) = (sleeper, epoch + time, epoch, ring)
+        init(of sleeper: Sleeper, at time: Duration, ring: @escaping Ring) {
+            (self.sleeper, self.time) = (sleeper, time)
+            bell = Lock(Bell(ring: ring))
         }
 
         /// Whether it has neither rung nor been called off.
-        var isPending: Bool { isSet.load(ordering: .acquiring) }
+        var isPending: Bool { bell.withLock { $0 != nil } }
 
         func set() { sleeper.add(self) }
 
         /// Returns whether it would have rung.
         @discardableResult
         func callOff() -> Bool {
-            guard takeTurn() else { return false }
+            guard takeTurn() != nil else { return false }
             sleeper.forgetOne()
             return true
         }
 
-        /// Whether it may ring, or be called off: once.
-        fileprivate func takeTurn() -> Bool { isSet.exchange(false, ordering: .acquiringAndReleasing) }
-
-        fileprivate func ring(at now: Duration) async { await ring(now - epoch) }
+        /// What it does; it can ring, or be called off, once.
+        fileprivate func takeTurn() -> Ring? { bell.withLock { $0.take() }?.ring }
     }
 
     private struct State {
@@ -46,9 +48,9 @@ final class Sleeper: Sendable {
         /// How many of them have been called off.
         var forgotten = 0
         /// The tasks that sleep: the one that wakes first comes last.
-        var sleeps: [(end: Duration, task: Task<Void, Never>?)] = []
+        var sleeps: [(end: Duration, task: Task<Void, any Error>?)] = []
 
-        mutating func takeSleeps() -> [(end: Duration, task: Task<Void, Never>?)] {
+        mutating func takeSleeps() -> [(end: Duration, task: Task<Void, any Error>?)] {
             defer { sleeps = [] }
             return sleeps
         }
@@ -61,7 +63,7 @@ final class Sleeper: Sendable {
     private static let few = 64
 
     /// The one of all services on the default clock.
-    static let shared = Sleeper(clock: ServiceClock(ContinuousClock()), executor: nil)
+    static let shared = Sleeper(clock: .continuous, executor: nil)
 
     let clock: ServiceClock
     private let executor: (any TaskExecutor)?
@@ -135,16 +137,16 @@ final class Sleeper: Sendable {
     private func wake(from end: Duration, at now: Duration) async {
         var (due, next) = state.withLock { state in
             state.sleeps.removeAll { $0.end == end }
-            var due: [Alarm] = []
+            var due: [Ring] = []
             while let alarm = state.alarms.removeEarliest(until: now) {
-                if alarm.takeTurn() { due.append(alarm) } else { state.forgotten -= 1 }
+                if let ring = alarm.takeTurn() { due.append(ring) } else { state.forgotten -= 1 }
             }
             return (due, state.alarms.earliest)
         }
         // First the sleep of those that are left: whom this one wakes may keep it for long.
         if let next { sleep(until: next) }
         let last = due.popLast()
-        for alarm in due { Task.detached(on: executor) { await alarm.ring(at: now) } }
-        await last?.ring(at: now)
+        for ring in due { Task.detached(on: executor) { await ring(now) } }
+        await last?(now)
     }
 }

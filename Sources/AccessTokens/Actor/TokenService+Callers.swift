@@ -5,8 +5,9 @@ extension TokenService {
     ///
     /// Reads a copy that every change renews before its callers are answered. Any thread may call it at any time.
     public nonisolated var cachedToken: AccessToken? {
-        let (token, expiry) = lobby.withLock { ($0.snapshot.token, $0.snapshot.expiry) }
-        return expiry.map { clock.now() < $0 } ?? true ? token : nil
+        let (token, nothingDueUntil) = lobby.withLock { ($0.hit.token, $0.hit.nothingDueUntil) }
+        guard token != nil, clock.now() >= nothingDueUntil else { return token }
+        return lobby.withLock { $0.snapshot }.token(at: clock.now())
     }
 
     /// Returns a valid access token: the cached one at once, else that of the load which all callers share.
@@ -33,9 +34,7 @@ extension TokenService {
     /// The first caller in the soft window starts a refresh.
     @usableFromInline
     package nonisolated func lookUp() -> (token: AccessToken?, generation: Int) {
-        let (token, nothingDueUntil, generation) = lobby.withLock {
-            ($0.snapshot.token, $0.snapshot.nothingDueUntil, $0.snapshot.generation)
-        }
+        let (token, nothingDueUntil, generation) = lobby.withLock { ($0.hit.token, $0.hit.nothingDueUntil, $0.hit.generation) }
         guard let token else { return (nil, generation) }
         // The clock after the copy: a token read earlier is never judged by a time before it.
         if clock.now() < nothingDueUntil { return (token, generation) }
@@ -73,6 +72,9 @@ extension TokenService {
     /// The way of a call that finds no valid token.
     @usableFromInline
     nonisolated(nonsending) func join(seen generation: Int) async throws -> AccessToken {
+        try Task.checkCancellation()
+        let load = try beginWaiting()
+        defer { endWaiting(load) }
         switch try await joinOrAsk(seen: generation, until: nil) {
         case .answer(let token): return token
         case .place(let place): return try await wait(at: place)
@@ -82,11 +84,14 @@ extension TokenService {
     /// The same with a limit, which counts from here.
     @usableFromInline
     nonisolated(nonsending) func join(seen generation: Int, within limit: Duration) async throws -> AccessToken {
+        try Task.checkCancellation()
         let deadline = clock.now() + min(max(limit, .zero), RefreshPolicy.longestLifetime)
+        let load = try beginWaiting()
+        defer { endWaiting(load) }
         switch try await joinOrAsk(seen: generation, until: deadline) {
         case .answer(let token): return token
         case .place(let place):
-            wake(at: deadline)
+            wake(atLimit: deadline)
             return try await wait(at: place)
         }
     }
@@ -96,44 +101,33 @@ extension TokenService {
     /// Not inlined, nor is what it calls: their variables would be part of the frame that every waiter keeps.
     @inline(never)
     private nonisolated(nonsending) func joinOrAsk(seen generation: Int, until deadline: Duration?) async throws -> Joining {
-        try Task.checkCancellation()
-        let now = clock.now(), priority = Task.currentPriority
+        let now = clock.now(), urgency = Urgency.current
         if let deadline, deadline <= now { throw TokenServiceError(.deadlineExceeded) }
-        try beginWaiting()
-        if let place = lobby.withLock({ $0.join(seen: generation, priority: priority, until: deadline, at: now) }) {
+        if let place = lobby.withLock({ $0.join(seen: generation, urgency: urgency, until: deadline, at: now) }) {
             return .place(place)
         }
-        do {
-            let joining = try await visit { try $0.askActor(seen: generation, until: deadline) }
-            if case .answer = joining { endWaiting() }
-            return joining
-        } catch {
-            endWaiting()
-            throw error
-        }
+        return try await visit { try $0.askActor(seen: generation, as: urgency, until: deadline) }
     }
 
     @inline(never)
-    private func askActor(seen generation: Int, until deadline: Duration?) throws -> Joining {
+    private func askActor(seen generation: Int, as urgency: Urgency, until deadline: Duration?) throws -> Joining {
         // A caller that was cancelled on the way, or ran out of time, starts nothing.
         try Task.checkCancellation()
         if let deadline, deadline <= clock.now() { throw TokenServiceError(.deadlineExceeded) }
-        let priority = Task.currentPriority
         let joining: Result<Joining, TokenServiceError> = step { machine, now in
             machine.retrieve(seen: generation, at: now)
         } admission: { result, lobby in
-            result?.map { .answer($0) } ?? .success(.place(lobby.admit(priority: priority, until: deadline)))
+            result?.map { .answer($0) } ?? .success(.place(lobby.admit(urgency: urgency, until: deadline)))
         }
-        if case .success(.place) = joining { raisePriority(to: priority) }
+        if case .success(.place) = joining { raiseUrgency(to: urgency) }
         return try joining.mapError { dated($0, at: clock.now()) }.get()
     }
 
     /// Every caller with a place must come here: the lobby keeps an answer until the caller has collected it.
     private nonisolated(nonsending) func wait(at place: Place) async throws -> AccessToken {
-        defer { endWaiting() }
         await withTaskCancellationHandler {
-            await CallerContinuation.suspend { continuation in
-                if !lobby.withLock({ $0.suspend(.caller(continuation), at: place) }) { continuation.resume() }
+            await WaitingTask.suspend { task in
+                if !lobby.withLock({ $0.suspend(.caller(task), at: place) }) { task.resume() }
             }
         } onCancel: {
             leave(place, with: CancellationError())

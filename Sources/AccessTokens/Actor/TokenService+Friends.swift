@@ -1,4 +1,4 @@
-import TokenServiceConcurrency
+package import TokenServiceConcurrency
 
 /// All that the callback shim may use beside what is public, with ``Alarms`` and ``LimitHeap``.
 ///
@@ -11,40 +11,37 @@ extension TokenService {
     ///
     /// It copies nothing that threads share: two that count references to one token cost each other more than all the rest.
     package nonisolated func publicationIfNothingDue() -> Int? {
-        let (publication, nothingDueUntil) = lobby.withLock { ($0.snapshot.publication, $0.snapshot.nothingDueUntil) }
+        let (publication, nothingDueUntil) = lobby.withLock { ($0.hit.publication, $0.hit.nothingDueUntil) }
         return clock.now() < nothingDueUntil ? publication : nil
     }
 
     /// The same as ``lookUp()``, with the token's number.
     package nonisolated func lookUpWithNumber() -> (token: AccessToken?, generation: Int, publication: Int?) {
         let (seen, nothingDueUntil) = lobby.withLock {
-            (($0.snapshot.token, $0.snapshot.generation, $0.snapshot.publication), $0.snapshot.nothingDueUntil)
+            (($0.hit.token, $0.hit.generation, $0.hit.publication), $0.hit.nothingDueUntil)
         }
-        return seen.0 != nil && clock.now() < nothingDueUntil ? seen : lookUpAndRefresh()
+        return seen.0 == nil || clock.now() < nothingDueUntil ? seen : lookUpAndRefresh()
     }
 
     /// Joins the load for a batch of callbacks; `answer` is called once, on the actor, and must only pass the result on.
     package func join(
-        callers: Int, seen generation: Int, priority: TaskPriority? = nil,
+        callers: Int, seen generation: Int, urgency: Urgency = .current,
         then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
     ) {
-        let priority = priority ?? Task.currentPriority
         let result: Result<AccessToken, TokenServiceError>? = step { machine, now in
             machine.retrieve(callers: callers, seen: generation, at: now)
         } admission: { result, lobby in
-            if result == nil { lobby.admit(.callback(answer), priority: priority) }
+            if result == nil { lobby.admit(.callback(answer), urgency: urgency) }
             return result
         }
-        guard let result else { return raisePriority(to: priority) }
+        guard let result else { return raiseUrgency(to: urgency) }
         answer(result.mapError { dated($0, at: clock.now()) as any Error })
     }
 
     /// The same for a callback; returns what to call when it is answered, or `nil` if the current task is part of no load.
     package nonisolated func beginWaitingForCallback() throws -> (@Sendable () -> Void)? {
-        guard let membership = LoadMembership.current else { return nil }
-        try beginWaiting()
-        let target = ObjectIdentifier(self)
-        return { LoadMembership.waits.withLock { $0.end(membership, waitingFor: target) } }
+        guard let membership = try beginWaiting() else { return nil }
+        return { self.endWaiting(membership) }
     }
 
     // MARK: Operations
@@ -57,7 +54,7 @@ extension TokenService {
     /// The replacement itself.
     package func put(_ token: AccessToken) -> Fence {
         noteFence(token)
-        guard let lender else { return fence { $0.replace(with: token, at: $1) } }
+        guard let lender = ties?.lender else { return fence { $0.replace(with: token, at: $1) } }
         // First the grant: a load that this fence starts must not use the old one.
         let lent = lender.signIn(token)
         return fence(lent) { $0.replace(with: token.with(refreshToken: nil), at: $1) }
@@ -66,12 +63,12 @@ extension TokenService {
     /// The reset itself.
     package func signOut() -> Fence {
         noteFence(nil)
-        return fence(lender?.signOut()) { $0.reset(at: $1) }
+        return fence(ties?.lender?.signOut()) { $0.reset(at: $1) }
     }
 
     /// The end of every pause.
     package func endPauses() {
-        session?.noteRetry()
+        ties?.session?.noteRetry()
         step { $0.retryNow(at: $1) }
     }
 
@@ -99,8 +96,8 @@ extension TokenService {
     /// The time on the service's clock.
     package nonisolated var now: Duration { clock.now() }
 
-    /// Alarms on the service's clock, for the limits of the shim's own calls.
-    package nonisolated func makeAlarms() -> Alarms {
-        Alarms(clock: clock, executor: executor)
+    /// Sets the alarm of the shim's own calls, on the service's clock.
+    package nonisolated func set(_ alarms: borrowing Alarms, to time: Duration, _ ring: @escaping Sleeper.Ring) {
+        alarms.wake(at: time, on: clock, executor: executor, ring)
     }
 }

@@ -1,10 +1,11 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// A load that has not ended.
+    /// What can be cancelled and made more urgent of the current flight.
     struct RunningLoad {
         let flight: Int
-        let task: Task<Void, Never>
+        let task: Task<Void, any Error>
+        var urgency: Urgency
     }
 
     /// Starts a load in a task of its own, which keeps the service alive until it ends.
@@ -12,43 +13,45 @@ extension TokenService {
     /// Detached: no caller's task-locals or cancellation reach it. Registered before anything suspends: a second caller
     /// finds it. Only the loader runs on its executor, so that nothing else ever waits behind it.
     func start(_ flight: Machine.Flight) {
-        if let session { return share(flight, by: session) }
-        let priority = max(Task.currentPriority, lobby.withLock { $0.urgency })
+        if let session = ties?.session { return share(flight, by: session) }
+        let urgency = max(.current, lobby.withLock { $0.urgency })
         let membership = membershipOfFlight(flight.id)
-        let task = Task.detached(on: executor, priority: priority) {
-            let result = await LoadMembership.$current.withValue(membership) {
-                await Result {
+        let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
+        let task = Task.detached(on: executor, priority: urgency.priority) {
+            // One closure: each function that waits would take a frame of its own.
+            let result: Result<AccessToken, any Error> = await LoadMembership.$current.withValue(membership) {
+                do {
                     guard let loadExecutor = self.loadExecutor else {
-                        return try await self.loadToken(of: flight, for: membership)
+                        try self.checkThatLoadIsWanted(until: deadline, for: membership)
+                        return .success(try await self.loader.loadToken(replacing: previous))
                     }
-                    return try await withTaskExecutorPreference(loadExecutor) {
-                        try await self.loadToken(of: flight, for: membership)
-                    }
+                    return .success(
+                        try await withTaskExecutorPreference(loadExecutor) {
+                            try self.checkThatLoadIsWanted(until: deadline, for: membership)
+                            return try await self.loader.loadToken(replacing: previous)
+                        })
+                } catch {
+                    return .failure(error)
                 }
             }
-            await self.finish(flight.id, with: result)
+            await self.finish(id, with: result)
         }
-        begun(task, for: flight, priority: priority)
+        load = RunningLoad(flight: id, task: task, urgency: urgency)
     }
 
-    /// A load runs from now on, until it is taken out of ``loads``.
-    func begun(_ task: Task<Void, Never>, for flight: Machine.Flight, priority: TaskPriority) {
-        loads.append(RunningLoad(flight: flight.id, task: task))
-        loadPriority = priority
+    func ended(_ flight: Int) {
+        if load?.flight == flight { load = nil }
     }
 
-    /// Loads, unless the load was given up before its turn came on its executor: an old grant must not be used any more.
-    @concurrent private nonisolated func loadToken(
-        of flight: Machine.Flight, for membership: LoadMembership
-    ) async throws -> AccessToken {
+    /// Throws if the load was given up before its turn came on its executor: an old grant must not be used any more.
+    private nonisolated func checkThatLoadIsWanted(until deadline: Duration, for membership: LoadMembership) throws {
         // The machine may have slept meanwhile: a load that nothing waits for spends nothing.
-        guard clock.now() < flight.deadline else { throw NotSent() }
+        guard clock.now() < deadline else { throw NotSent() }
         guard !membership.hasEnded else { throw CancellationError() }
-        return try await loader.loadToken(replacing: flight.previous)
     }
 
     private func finish(_ flight: Int, with result: Result<AccessToken, any Error>) {
-        loads.removeAll { $0.flight == flight }
+        ended(flight)
         switch result {
         case .success(let token): step { $0.loaded(token, by: flight, at: $1) }
         case .failure(let error):
@@ -92,25 +95,25 @@ extension TokenService {
 
     /// Cancels a load from outside the actor: its handlers are the loader's own code, and may be slow.
     func cancel(_ flight: Int) {
-        guard let task = loads.first(where: { $0.flight == flight })?.task else { return }
-        Task.detached(on: executor) { task.cancel() }
+        guard let load, load.flight == flight else { return }
+        Task.detached(on: executor) { load.task.cancel() }
     }
 
     /// Gives a grant to the program, to be revoked.
     func discard(_ grant: DiscardedGrant) {
-        guard let onDiscard else { return }
+        guard let onDiscard = ties?.onDiscard else { return }
         Task.detached(on: loadExecutor) { await onDiscard(grant) }
     }
 
     /// A caller that is more urgent than the load makes the load as urgent.
-    func raisePriority(to priority: TaskPriority) {
-        guard loadPriority < priority, let load = loads.last, load.flight == machine.state.flightID else { return }
-        loadPriority = priority
+    func raiseUrgency(to urgency: Urgency) {
+        guard let load, load.urgency < urgency, load.flight == machine.state.flightID else { return }
+        self.load?.urgency = urgency
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            load.task.escalatePriority(to: priority)
+            load.task.escalatePriority(to: urgency.priority)
         } else {
             // A task that awaits another lends it its priority; this one ends with the load.
-            Task.detached(on: executor, priority: priority) { await load.task.value }
+            Task.detached(on: executor, priority: urgency.priority) { _ = await load.task.result }
         }
     }
 }

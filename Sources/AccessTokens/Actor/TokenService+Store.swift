@@ -12,7 +12,7 @@ extension TokenService {
 
     /// Runs an operation of the store in a task that is never cancelled; the machine lets one run at a time.
     func perform(_ operation: StoreQueue.Operation, at now: Duration) {
-        guard let store else { return }
+        guard let store = ties?.store else { return }
         let membership = membership(of: operation)
         let stored = stored(by: operation, at: now)
         Task.detached(on: executor) { [loadExecutor] in
@@ -50,7 +50,7 @@ extension TokenService {
 
     private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
         var outcome = outcome
-        if var displaced = session?.takeDisplaced() {
+        if var displaced = ties?.session?.takeDisplaced() {
             // A fence that came after this operation may have been written with it; it has handed over the token that was saved here.
             displaced.removeAll { $0.reason != .superseded && operation.saves($0.token) }
             if displaced.last.map({ $0.reason != .superseded }) ?? false {
@@ -90,7 +90,7 @@ extension TokenService {
 
     /// The store of a shared grant has to hear of a sign-in, or of a sign-out, before any load that begins after it.
     func noteFence(_ token: AccessToken?) {
-        guard let session else { return }
+        guard let session = ties?.session else { return }
         session.noteFence(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)
     }
 
@@ -99,8 +99,8 @@ extension TokenService {
         _ lent: SingleResult<SessionChange>? = nil, _ event: (inout Machine, Duration) -> AccessToken?
     ) -> Fence {
         let number = machine.generation + 1, end = SingleResult<SessionChange>()
-        if store != nil { fences[number] = end }
-        return Fence(discarded: step(event), end: store == nil ? nil : end, lent: lent)
+        if ties?.store != nil { fences[number] = end }
+        return Fence(discarded: step(event), end: ties?.store == nil ? nil : end, lent: lent)
     }
 
     /// The store has done its part of these fences, or failed to in time.

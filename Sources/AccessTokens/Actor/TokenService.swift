@@ -23,33 +23,25 @@ public actor TokenService {
     /// Where time limits and visits to the actor run; `nil`: on the default pool.
     package nonisolated let executor: (any TaskExecutor)?
     /// Where the loader and the store run.
-    let loadExecutor: (any TaskExecutor)?
+    nonisolated let loadExecutor: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
     /// What callers see and where they wait, without coming in.
     nonisolated let lobby = Lock(Lobby<Waiter>())
     /// Who listens to the events; `nil`: nobody has asked to.
     nonisolated let hub = Lock<EventHub<TokenEvent>?>(nil)
-    let loader: any TokenLoader
-    let store: (any TokenStore)?
-    /// The way to the grant that it shares with other services; then it is also the ``store``.
-    let session: (any GrantSession)?
+    nonisolated let loader: any TokenLoader
     nonisolated let wallClock: @Sendable () -> Date
-    let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
+    /// What it has to do with others; `nil`: nothing, as most.
+    let ties: ServiceTies?
     /// Wake the service when a time limit has passed.
-    nonisolated let alarms: Alarms
+    nonisolated let alarms = Alarms()
     private(set) var machine: Machine
-    /// The loads that have not ended, the newest one last.
-    var loads: [RunningLoad] = []
-    /// The priority of the newest one.
-    var loadPriority = TaskPriority.background
+    /// The load of the current flight.
+    var load: RunningLoad?
     /// What the tasks of the current flight carry.
     var flightMembership: LoadMembership?
     /// What the tasks of a store's operation carry that the current flight doesn't wait for.
     var operationMembership: LoadMembership?
-    /// Who has its grant, if other services use it, too.
-    let lender: (any GrantLender)?
-    /// Where it says when it could be let go; `nil`: nothing asks.
-    private let tether: (any ServiceTether)?
     /// The machine's ``StateMachine/restsFrom``, as it was said last.
     private var restsFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
@@ -72,31 +64,26 @@ public actor TokenService {
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)? = nil,
         loader: some TokenLoader
     ) {
+        let isAlone = store == nil && onDiscard == nil
         self.init(
-            policy: policy, store: store, environment: environment, onDiscard: onDiscard, loader: loader, tether: nil, lender: nil
-        )
+            policy: policy, environment: environment, clock: ServiceClock.opened(environment.clock), loader: loader,
+            ties: isAlone ? nil : ServiceTies(store: store, onDiscard: onDiscard))
     }
 
-    /// The same for a service that is one of many, or that shares its grant: then `session` makes the way to it.
+    /// The same for a service that is one of many, or that shares its grant.
     init(
-        policy: RefreshPolicy, store: (any TokenStore)?, environment: Environment,
-        onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, loader: any TokenLoader, tether: (any ServiceTether)?,
-        lender: (any GrantLender)?, session: GrantSessionMaker? = nil
+        policy: RefreshPolicy, environment: borrowing Environment, clock: ServiceClock, loader: any TokenLoader,
+        ties: ServiceTies?
     ) {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
-        clock = ServiceClock(environment.clock)
-        alarms = Alarms(clock: clock, executor: executor)
+        self.clock = clock
         self.loader = loader
-        self.session = session?(clock, environment)
-        self.store = self.session ?? store
-        self.onDiscard = onDiscard
-        self.tether = tether
-        self.lender = lender
+        self.ties = ties
         wallClock = environment.wallClock
         machine = Machine(
-            policy: policy, isRepeatable: loader.isRepeatable, hasStore: self.store != nil, isShared: session != nil,
-            checkEvery: self.session?.checkEvery, seed: environment.seed)
+            policy: policy, isRepeatable: loader.isRepeatable, hasStore: ties?.store != nil, isShared: ties?.session != nil,
+            checkEvery: ties?.session?.checkEvery, seed: environment.seed)
     }
 
     /// The one door to the state: an event goes in, its effects are performed.
@@ -127,7 +114,7 @@ public actor TokenService {
     }
 
     /// Whether anybody hears the events.
-    private var isObserved: Bool { tether != nil || hub.withLock { $0 != nil } }
+    private var isObserved: Bool { ties?.tether != nil || hub.withLock { $0 != nil } }
 
     private func publicAnswer(_ answer: Machine.Answer, at now: Duration) -> Lobby<Waiter>.Answer {
         answer.mapError { dated($0, at: now) }
@@ -138,8 +125,9 @@ public actor TokenService {
         at now: Duration
     ) {
         endMemberships()
-        if let flight = ending.start { start(flight) }
+        // First what ends another load.
         for effect in ending.effects { perform(effect, at: now) }
+        if ending.startsFlight, let flight = machine.state.flight { start(flight) }
         if let answer { answered.forEach { $0.resume(with: answer) } }
         for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
         if let deadline = ending.snapshot.nextDeadline {
@@ -148,7 +136,7 @@ public actor TokenService {
             // Nobody waits, and nobody can come to wait with a limit while the alarm is taken away.
             alarms.wakeNoMore()
         }
-        if let tether { tell(tether, at: now) }
+        if let tether = ties?.tether { tell(tether, at: now) }
     }
 
     private func tell(_ tether: any ServiceTether, at now: Duration) {
@@ -160,13 +148,13 @@ public actor TokenService {
 
     /// From when on it could be let go; the store of a shared grant may still need it although the machine doesn't.
     private var restMoment: Duration? {
-        guard let session, let moment = machine.restsFrom else { return machine.restsFrom }
+        guard let session = ties?.session, let moment = machine.restsFrom else { return machine.restsFrom }
         return session.restsFrom.map { max($0, moment) }
     }
 
     private func announce(_ event: TokenEvent) {
         hub.withLock { $0 }?.send(event)
-        tether?.announce(event)
+        ties?.tether?.announce(event)
     }
 
     private func perform(_ effect: Machine.Effect, at now: Duration) {
@@ -184,5 +172,28 @@ public actor TokenService {
         guard let offset = error.retryOffset else { return error }
         let wait = max(offset - now, .zero) / .seconds(1)
         return error.dated(wallTime?.addingTimeInterval(wait))
+    }
+}
+
+/// What a service has to do with others: a store, who shares its grant, who keeps it.
+final class ServiceTies: Sendable {
+    let store: (any TokenStore)?
+    /// The way to the grant that it shares with other services; then it is also the ``store``.
+    let session: (any GrantSession)?
+    let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
+    /// Where it says when it could be let go; `nil`: nothing asks.
+    let tether: (any ServiceTether)?
+    /// Who has its grant, if other services use it, too.
+    let lender: (any GrantLender)?
+
+    init(
+        store: (any TokenStore)?, session: (any GrantSession)? = nil, onDiscard: (@Sendable (DiscardedGrant) async -> Void)?,
+        tether: (any ServiceTether)? = nil, lender: (any GrantLender)? = nil
+    ) {
+        self.store = session ?? store
+        self.session = session
+        self.onDiscard = onDiscard
+        self.tether = tether
+        self.lender = lender
     }
 }

@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 /// What a key's service does with a refresh token that belongs to several keys: it hands it over.
-protocol GrantLender: Sendable {
+protocol GrantLender: AnyObject, Sendable {
     /// A user has signed in through one of the keys. Takes effect at once, for every load that begins afterwards.
     ///
     /// - Returns: What is complete when the store has the new grant, or has taken too long; `nil` if there is nothing to do.
@@ -61,8 +61,9 @@ final class SharedGrant: GrantLender {
         loadExecutor = environment.loadExecutor
         discard = onDiscard
         vault = TokenService(
-            policy: RefreshPolicy(), store: store, environment: environment, onDiscard: nil, loader: VaultLoader(),
-            tether: tether, lender: nil)
+            policy: RefreshPolicy(), environment: environment, clock: ServiceClock.opened(environment.clock),
+            loader: VaultLoader(),
+            ties: ServiceTies(store: store, onDiscard: nil, tether: tether))
     }
 
     // MARK: Sign-in and sign-out

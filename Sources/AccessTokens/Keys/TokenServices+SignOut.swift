@@ -28,7 +28,7 @@ extension TokenServices {
     ///   stores.
     /// - Returns: What was given up for each key, also if that is nothing, and whether the stores have done their part.
     public func reset(where isMeant: @escaping @Sendable (Key) -> Bool) async -> SessionChanges<Key> {
-        await Task.detached(on: executor, priority: Task.currentPriority) { [self] in
+        await Task.detached(executorPreference: executor, priority: Task.currentPriority) { [self] in
             let keys = hold().filter(isMeant)
             defer { release() }
             async let first = signOut(keys) { await $0.reset() }
@@ -68,8 +68,8 @@ extension TokenServices {
         let (stores, sharing) = (stores, sharing)
         guard stores != nil || sharing != nil else { return .success([]) }
         let answer = SingleResult<[Key]>()
-        let clock = registry.clock, alarms = Alarms(clock: clock, executor: executor)
-        alarms.wake(at: clock.now() + RefreshPolicy.storeTimeout) { _ in
+        let clock = registry.clock, alarms = Alarms()
+        alarms.wake(at: clock.now() + RefreshPolicy.storeTimeout, on: clock, executor: executor) { _ in
             answer.complete(with: .failure(TokenServiceError.storeIsLate))
         }
         defer { alarms.wakeNoMore() }
@@ -94,7 +94,7 @@ extension TokenService {
     ///
     /// - Returns: `nil` if there was a fence already.
     fileprivate nonisolated func resetUnlessFenced() async -> SessionChange? {
-        let fence = await visit { $0.generation == 0 && $0.lender?.wasFenced != true ? $0.signOut() : nil }
+        let fence = await visit { $0.generation == 0 && $0.ties?.lender?.wasFenced != true ? $0.signOut() : nil }
         guard let fence else { return nil }
         return await end(of: fence)
     }

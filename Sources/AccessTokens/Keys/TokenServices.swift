@@ -89,7 +89,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         environment: TokenService.Environment, onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?,
         loader: @escaping @Sendable (Key) -> any TokenLoader
     ) {
-        let clock = ServiceClock(environment.clock)
+        let clock = ServiceClock.opened(environment.clock)
         let hub = EventHub<KeyEvent<Key>>()
         registry = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub)
         // A grant's service has no callers: its loads and sign-ins are told by the keys' own. Only it knows of its store.
@@ -157,16 +157,18 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     }
 
     private func makeService(_ key: Key, tether: any ServiceTether, stamp: Int) -> TokenService {
-        let loader = loader(key), policy = policy(key), environment = environment(stamp)
-        guard let grant else {
-            return TokenService(
-                policy: policy, store: stores?.store(for: key), environment: environment, onDiscard: discard(key), loader: loader,
-                tether: tether, lender: nil, session: sharing?.session(key))
+        var loader = loader(key)
+        let environment = environment(stamp), clock = ServiceClock.opened(environment.clock), ties: ServiceTies
+        if let grant {
+            let lender = sharedGrant(grant(key))
+            loader = SharingLoader(loader: loader, grant: lender)
+            ties = ServiceTies(store: nil, onDiscard: discard(key), tether: tether, lender: lender)
+        } else {
+            ties = ServiceTies(
+                store: stores?.store(for: key), session: sharing?.session(key)(clock, environment), onDiscard: discard(key),
+                tether: tether)
         }
-        let lender = sharedGrant(grant(key))
-        return TokenService(
-            policy: policy, store: nil, environment: environment, onDiscard: discard(key),
-            loader: SharingLoader(loader: loader, grant: lender), tether: tether, lender: lender)
+        return TokenService(policy: policy(key), environment: environment, clock: clock, loader: loader, ties: ties)
     }
 
     private func sharedGrant(_ key: Key) -> SharedGrant {

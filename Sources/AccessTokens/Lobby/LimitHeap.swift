@@ -44,6 +44,9 @@ package struct LimitHeap<Owner: Sendable>: Sendable {
 
     /// Keeps only those who have not left.
     @inlinable package mutating func purge(_ hasLeft: (Owner) -> Bool) {
+        // From the end it goes without a look at the others, and mostly there are none.
+        while let last = entries.last, hasLeft(last.owner) { entries.removeLast() }
+        guard !entries.isEmpty else { return }
         entries.removeAll { hasLeft($0.owner) }
         for index in entries.indices { rise(from: index) }
     }

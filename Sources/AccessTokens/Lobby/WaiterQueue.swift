@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Waiters in the order of their arrival; joining and leaving cost the same however many there are.
 ///
 /// A doubly linked list in an array: the slot of a waiter that left is used again, so the queue is never larger than the
@@ -101,7 +103,9 @@ extension WaiterQueue.Slot: Sendable where Waiter: Sendable {}
 extension TokenService {
     /// A caller that waits for the current load, or a batch of callbacks.
     enum Waiter: Sendable {
-        case caller(CallerContinuation)
+        /// Resumed exactly once: it stands in one place of the queue, and the function that takes it out of there resumes it: `leave`
+        /// takes it alone, `open` with all others. If its place is already gone in `suspend`, it is resumed at once.
+        case caller(WaitingTask)
         case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
     }
 }
@@ -113,43 +117,5 @@ extension TokenService.Waiter {
         case .caller(let continuation): continuation.resume()
         case .callback(let answer): answer(result)
         }
-    }
-}
-
-/// The continuation of a caller that waits: checked in debug builds, and so in the everyday tests, unchecked in others.
-///
-/// The check costs an allocation and a longer frame for each caller (`Docs/Design.md`).
-///
-/// It carries no value: a caller that is resumed collects its answer under the lobby's lock. A task that is resumed before it has
-/// suspended reads the continuation's value without synchronization that Thread Sanitizer sees (swiftlang/swift#57803).
-///
-/// Invariant: it is resumed exactly once. It stands in one place of the lobby's ``WaiterQueue``. The function that takes it out
-/// of there resumes it: `leave` takes it alone, `open` with all others. If its place is already gone in `suspend`, it is
-/// resumed at once.
-@safe struct CallerContinuation: Sendable {
-    #if DEBUG
-    private let continuation: CheckedContinuation<Void, Never>
-    #else
-    private let continuation: UnsafeContinuation<Void, Never>
-    #endif
-
-    func resume() {
-        #if DEBUG
-        continuation.resume()
-        #else
-        unsafe continuation.resume()
-        #endif
-    }
-
-    /// Suspends the task until the continuation that `body` gets is resumed; `body` runs at once.
-    @inline(__always)
-    static func suspend(
-        isolation: isolated (any Actor)? = #isolation, _ body: (CallerContinuation) -> Void
-    ) async {
-        #if DEBUG
-        await withCheckedContinuation { body(CallerContinuation(continuation: $0)) }
-        #else
-        await unsafe withUnsafeContinuation { unsafe body(CallerContinuation(continuation: $0)) }
-        #endif
     }
 }

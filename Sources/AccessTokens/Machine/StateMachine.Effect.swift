@@ -5,8 +5,8 @@ extension TokenService.StateMachine {
     struct Ending: Sendable {
         /// What callers see from now on.
         let snapshot: TokenService.Snapshot
-        /// The flight that starts; one at most, since there is one at a time.
-        let start: Flight?
+        /// Whether the current flight starts.
+        let startsFlight: Bool
         let effects: [Effect]
         /// The answer of all who wait; one at most, since afterwards nobody waits.
         let answer: Answer?

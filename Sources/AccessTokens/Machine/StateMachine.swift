@@ -75,14 +75,16 @@ extension TokenService.StateMachine {
     /// Hands over what the last event has brought about.
     mutating func conclude() -> Ending {
         defer { (startsFlight, effects, answer) = (false, [], nil) }
-        return Ending(snapshot: snapshot, start: startsFlight ? state.flight : nil, effects: effects, answer: answer)
+        return Ending(snapshot: snapshot, startsFlight: startsFlight, effects: effects, answer: answer)
     }
 
     /// - Parameter generation: That of what the event is about; events of what a fence cut off are not sent.
     private mutating func announce(
-        _ name: TokenEvent.Name, _ flight: Flight? = nil, generation: Int? = nil, error: TokenServiceError? = nil
+        _ name: TokenEvent.Name, _ flight: @autoclosure () -> Flight? = nil, generation: Int? = nil,
+        error: TokenServiceError? = nil
     ) {
         guard isObserved else { return }
+        let flight = flight()
         let event = TokenEvent(
             name: name, generation: generation ?? self.generation, load: flight?.load, callers: flight?.callers ?? 0, error: error
         )
@@ -211,13 +213,12 @@ extension TokenService.StateMachine {
     }
 
     /// The load begins, at once or after the store has been asked.
-    private mutating func startLoad(of flight: Flight, _ name: TokenEvent.Name, at now: Duration) -> Flight {
+    private mutating func startLoad(of flight: consuming Flight, _ name: TokenEvent.Name, at now: Duration) -> Flight {
         rejections.loadStarts(at: now)
         loads += 1
-        var flight = flight
         flight.beginLoad(loads, replacing: grant.token, at: now)
         startsFlight = true
-        announce(name, flight)
+        if isObserved { announce(name, copy flight) }
         return flight
     }
 
@@ -339,9 +340,11 @@ extension TokenService.StateMachine {
         }
         publications += 1
         backOff = BackOff()
-        var event = flight
-        if !isCurrent { event.callers = state.flight?.callers ?? 0 }
-        if !isGiven { announce(isAdopted ? .restored : .loadSucceeded, event) }
+        if !isGiven {
+            var event = flight
+            if !isCurrent { event.callers = state.flight?.callers ?? 0 }
+            announce(isAdopted ? .restored : .loadSucceeded, event)
+        }
         answerWaiters(.success(token))
     }
 

@@ -14,9 +14,9 @@ import TokenServiceConcurrency
     @Test func `what is delivered leaves the line, also from one that is never empty`() {
         var state = CallbackLine.State()
         for number in 0..<100 {
-            state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
+            state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
             // Its errand has left, so that the next miss is a segment of its own; the one before it is answered.
-            _ = state.takeErrands(by: .medium)
+            _ = state.takeErrands(by: Urgency(.medium))
             guard number > 0 else { continue }
             state.answer(number - 1, with: .failure(TokenServiceError(.reset)))
             let ready = state.beginDelivery()
@@ -44,12 +44,12 @@ import TokenServiceConcurrency
 
     @Test func `a miss behind a hit is none of the misses in front of it`() {
         var state = CallbackLine.State()
-        state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
+        state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
         hit(&state)
-        state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
-        state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium)
+        state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
+        state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
         #expect(state.segments.map(\.calls.count) == [1, 1, 2])
-        let errands = state.takeErrands(by: .medium)
+        let errands = state.takeErrands(by: Urgency(.medium))
         #expect(errands.count == 2)
     }
 
@@ -58,8 +58,8 @@ import TokenServiceConcurrency
         // Somebody always waits at the end.
         for number in 0..<10_000 {
             let limit = CallbackLine.Limit(.seconds(3_600 - number % 7), from: .zero)
-            state.append(CallbackLine.Call { _ in }, generation: 0, priority: .medium, limit: limit)
-            _ = state.takeErrands(by: .medium)
+            state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium), limit: limit)
+            _ = state.takeErrands(by: Urgency(.medium))
             guard number > 0 else { continue }
             state.answer(number - 1, with: .failure(TokenServiceError(.reset)))
             _ = state.beginDelivery()
@@ -78,7 +78,7 @@ import TokenServiceConcurrency
         let times = (0..<1_000).map { _ in Int.random(in: 1...50, using: &random) }
         for (number, time) in times.enumerated() {
             let limit = CallbackLine.Limit(.seconds(time), from: .zero)
-            state.append(CallbackLine.Call { _ in log.append(number) }, generation: 0, priority: .medium, limit: limit)
+            state.append(CallbackLine.Call { _ in log.append(number) }, generation: 0, as: Urgency(.medium), limit: limit)
         }
         var expected: [Int] = []
         for time in 1...50 {

@@ -18,7 +18,7 @@ struct CheckTests {
 
     private func started(_ machine: inout Machine, at now: Duration) -> [Machine.Flight] {
         machine.refreshAhead(at: now)
-        return [machine.conclude().start].compactMap { $0 }
+        return machine.conclude().startsFlight ? [machine.state.flight].compactMap { $0 } : []
     }
 
     @Test func `the next look is due an interval after the last one has ended, also if it found nothing`() {

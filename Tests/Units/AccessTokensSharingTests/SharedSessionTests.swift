@@ -13,7 +13,7 @@ struct SharedSessionTests {
     }
 
     @Test func `a flight that ends late doesn't take the moment back at which a later record was first seen`() {
-        let clock = ServiceClock(ManualClock())
+        let clock = ServiceClock.opened(ManualClock())
         let session = SharedSession(InMemorySharedTokenStore(), TokenSharing(), clock: clock, environment: .init())
         session.learn(knowledge("2", since: .seconds(100)), since: 0)
         session.learn(knowledge("1", since: .seconds(10)), since: 0)

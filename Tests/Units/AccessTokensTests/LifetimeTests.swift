@@ -77,6 +77,20 @@ struct LifetimeTests {
         #expect(clock.sleeperCount == 0)
     }
 
+    @Test func `a caller's limit that is longer than its wait keeps no service`() throws {
+        let stage = Stage(), callers = Stage(), clock = ManualClock()
+        weak let watched = {
+            let service = TokenService(environment: .driven(by: stage, clock: clock)) { _ in .hour("a") }
+            let caller = callers.start { try await service.retrieveToken(within: .seconds(100)) }
+            // The load ends before the caller has come back to set its alarm.
+            stage.run()
+            callers.run()
+            #expect(caller.value?.value == "a")
+            return service
+        }()
+        #expect(watched == nil)
+    }
+
     @Test(arguments: [true, false])
     func `a load that has ended leaves nothing in the service`(succeeds: Bool) throws {
         let scene = Scene()
@@ -84,7 +98,8 @@ struct LifetimeTests {
         let load = try scene.load()
         if succeeds { scene.succeed(load, with: .hour("a")) } else { scene.fail(load) }
         let left = scene.stage.start { [service = scene.service] in
-            await service.loads.count + [service.flightMembership, service.operationMembership].compactMap(\.self).count
+            let memberships = await [service.flightMembership, service.operationMembership]
+            return await (service.load == nil ? 0 : 1) + memberships.compactMap(\.self).count
         }
         #expect(left.value == 0)
     }

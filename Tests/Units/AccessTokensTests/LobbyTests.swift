@@ -31,7 +31,7 @@ import TokenServiceConcurrency
 
     @Test func `a caller more urgent than those who wait comes in, to make the load as urgent`() {
         var lobby = Self.loading
-        lobby.admit("urgent", priority: .medium)
+        lobby.admit("urgent", urgency: Urgency(.medium))
         let high = lobby.join(urgency: .high), medium = lobby.join(urgency: .medium)
         #expect(high == nil && medium != nil)
     }
@@ -39,16 +39,16 @@ import TokenServiceConcurrency
     @Test(arguments: [true, false])
     func `an urgency lasts as long as anybody waits`(isAnswered: Bool) throws {
         var lobby = Self.loading
-        let place = lobby.admit(priority: .high)
-        lobby.admit("other", priority: .low)
+        let place = lobby.admit(urgency: Urgency(.high))
+        lobby.admit("other", urgency: Urgency(.low))
         _ = lobby.open(lobby.snapshot, answering: nil)
-        #expect(lobby.urgency == .high)
+        #expect(lobby.urgency == Urgency(.high))
         if isAnswered {
             _ = lobby.answer("a")
         } else {
             _ = lobby.leave(place, with: .left)
             _ = lobby.open(lobby.snapshot, answering: nil)
-            #expect(lobby.urgency == .high, "who had it is not known")
+            #expect(lobby.urgency == Urgency(.high), "who had it is not known")
             _ = lobby.answer("a")
         }
         #expect(lobby.urgency == .background)
@@ -56,7 +56,7 @@ import TokenServiceConcurrency
 
     @Test func `an urgency ends when no caller waits any longer`() {
         var lobby = Self.loading
-        let place = lobby.admit(priority: .high)
+        let place = lobby.admit(urgency: Urgency(.high))
         _ = lobby.leave(place, with: .left)
         _ = lobby.open(lobby.snapshot, answering: nil)
         #expect(lobby.urgency == .background)
@@ -82,7 +82,7 @@ import TokenServiceConcurrency
     @Test func `callers are answered in the order of their places, not of their suspensions`() throws {
         var lobby = Self.loading
         let first = try lobby.place(), second = try lobby.place()
-        lobby.admit("third", priority: .background)
+        lobby.admit("third", urgency: Urgency(.background))
         _ = lobby.suspend("second", at: second)
         _ = lobby.suspend("first", at: first)
         let answered = lobby.answer("a")
@@ -107,7 +107,7 @@ import TokenServiceConcurrency
         let early = [try lobby.place(), try lobby.place()]
         _ = lobby.answer("a")
         let late = try lobby.place()
-        lobby.admit("callbacks", priority: .low)
+        lobby.admit("callbacks", urgency: Urgency(.low))
         _ = lobby.answer("b")
         #expect(lobby.uncollectedAnswers == 3)
         #expect(lobby.collectAnswer(at: early[1]).name == "a")
@@ -157,7 +157,7 @@ extension TokenService.Lobby<String> {
     fileprivate mutating func join(
         generation: Int = 1, urgency: TaskPriority = .background, now: Duration = .zero
     ) -> Place? {
-        join(seen: generation, priority: urgency, at: now)
+        join(seen: generation, urgency: Urgency(urgency), at: now)
     }
 
     fileprivate mutating func place() throws -> Place {

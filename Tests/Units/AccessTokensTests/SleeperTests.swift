@@ -11,12 +11,12 @@ struct SleeperTests {
     private let sleeper: Sleeper
 
     init() {
-        sleeper = Sleeper(clock: ServiceClock(clock), executor: stage)
+        sleeper = Sleeper(clock: .opened(clock), executor: stage)
     }
 
     @discardableResult
-    private func set(_ name: String, at seconds: Double, epoch: Duration = .zero) -> Sleeper.Alarm {
-        let alarm = Sleeper.Alarm(of: sleeper, epoch: epoch, at: .seconds(seconds)) { [log] now in
+    private func set(_ name: String, at seconds: Double) -> Sleeper.Alarm {
+        let alarm = Sleeper.Alarm(of: sleeper, at: .seconds(seconds)) { [log] now in
             log.append("\(name) at \(now / .seconds(1))")
         }
         alarm.set()
@@ -68,7 +68,7 @@ struct SleeperTests {
     }
 
     @Test func `an alarm that is called off before it is set needs no sleep`() {
-        let alarm = Sleeper.Alarm(of: sleeper, epoch: .zero, at: .seconds(1)) { [log] _ in log.append("a") }
+        let alarm = Sleeper.Alarm(of: sleeper, at: .seconds(1)) { [log] _ in log.append("a") }
         alarm.callOff()
         alarm.set()
         stage.run()
@@ -88,7 +88,7 @@ struct SleeperTests {
 
     @Test func `whom an alarm wakes keeps no other alarm waiting`() {
         for name in ["a", "b", "c"] {
-            Sleeper.Alarm(of: sleeper, epoch: .zero, at: .seconds(1)) { [log, clock] _ in
+            Sleeper.Alarm(of: sleeper, at: .seconds(1)) { [log, clock] _ in
                 log.append(name)
                 try? await clock.sleep(for: .seconds(100))
             }.set()
@@ -100,19 +100,12 @@ struct SleeperTests {
         #expect(log.entries.last == "d at 2.0")
     }
 
-    @Test func `an owner whose clock was opened later is told its own time`() {
-        advance(by: 5)
-        set("late", at: 2, epoch: .seconds(5))
-        advance(by: 1)
-        #expect(log.entries == [])
-        advance(by: 1)
-        #expect(log.entries == ["late at 2.0"])
-    }
-
     @Test func `an owner has one alarm: an earlier limit moves it, a later one doesn't`() {
-        let alarms = Alarms(clock: ServiceClock(clock), executor: stage)
+        let alarms = Alarms(), serviceClock = ServiceClock.opened(clock)
         for seconds in [3, 2, 2, 5] as [Int64] {
-            alarms.wake(at: .seconds(seconds)) { [log] now in log.append("\(seconds) at \(now / .seconds(1))") }
+            alarms.wake(at: .seconds(seconds), on: serviceClock, executor: stage) { [log] now in
+                log.append("\(seconds) at \(now / .seconds(1))")
+            }
         }
         stage.run()
         for _ in 1...5 { advance(by: 1) }
@@ -120,18 +113,19 @@ struct SleeperTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func `what an explorer drives doesn't share the program's sleep`() {
-        let alarms = Alarms(clock: ServiceClock(ContinuousClock()), executor: nil)
-        DrivenExecutions.run { alarms.wake(at: .seconds(3_600)) { _ in } }
+    @Test func `what an explorer drives shares neither the program's sleep nor its time`() {
+        let alarms = Alarms(), clock = ServiceClock.continuous
+        #expect(DrivenExecutions.run { ServiceClock.opened(ContinuousClock()) } !== ServiceClock.continuous)
+        DrivenExecutions.run { alarms.wake(at: .seconds(1_800), on: clock, executor: nil) { _ in } }
         #expect(alarms.sleeper.map { $0 !== Sleeper.shared } ?? false)
         alarms.wakeNoMore()
     }
 
     @Test(arguments: [ContinuousClock(), SuspendingClock()] as [any Clock<Duration>])
     func `a sleep on a system clock goes on without an alarm, and serves the next one`(clock: any Clock<Duration>) {
-        let sleeper = Sleeper(clock: ServiceClock(clock), executor: stage)
+        let sleeper = Sleeper(clock: .opened(clock), executor: stage)
         for _ in 1...10 {
-            let alarm = Sleeper.Alarm(of: sleeper, epoch: .zero, at: .seconds(3_600)) { _ in }
+            let alarm = Sleeper.Alarm(of: sleeper, at: .seconds(3_600)) { _ in }
             alarm.set()
             stage.run()
             alarm.callOff()
@@ -142,8 +136,8 @@ struct SleeperTests {
     @Test func `a sleeper that nobody keeps any longer ends, and so does its sleep`() {
         weak var own: Sleeper?
         do {
-            let alarms = Alarms(clock: ServiceClock(clock), executor: stage)
-            alarms.wake(at: .seconds(3)) { _ in }
+            let alarms = Alarms()
+            alarms.wake(at: .seconds(3), on: .opened(clock), executor: stage) { _ in }
             stage.run()
             own = alarms.sleeper
             #expect(own != nil && clock.sleeperCount == 1)
@@ -154,11 +148,11 @@ struct SleeperTests {
 
     @Test(.timeLimit(.minutes(5)))
     func `on real threads, of a thousand alarms set and called off at once, each rings or was called off`() async {
-        let sleeper = Sleeper(clock: ServiceClock(clock), executor: nil), (rung, bell) = AsyncStream.makeStream(of: Int.self)
+        let sleeper = Sleeper(clock: .opened(clock), executor: nil), (rung, bell) = AsyncStream.makeStream(of: Int.self)
         let calledOff = await withTaskGroup { [clock] group in
             for number in 1...1000 {
                 group.addTask {
-                    let alarm = Sleeper.Alarm(of: sleeper, epoch: .zero, at: .milliseconds(number)) { _ in bell.yield(number) }
+                    let alarm = Sleeper.Alarm(of: sleeper, at: .milliseconds(number)) { _ in bell.yield(number) }
                     alarm.set()
                     clock.advance(by: .milliseconds(1))
                     return number.isMultiple(of: 2) && alarm.callOff() ? number : nil

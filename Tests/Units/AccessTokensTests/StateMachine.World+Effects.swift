@@ -5,7 +5,7 @@ extension World {
     mutating func performEffects() {
         let ending = machine.conclude()
         let answered = lobby.open(ending.snapshot, answering: ending.answer?.mapError { $0 as any Error })
-        if let flight = ending.start { start(flight) }
+        if ending.startsFlight, let flight = machine.state.flight { start(flight) }
         for effect in ending.effects {
             switch effect {
             case .cancel(let id):

@@ -1,4 +1,5 @@
 @testable import AccessTokens
+import TokenServiceConcurrency
 
 extension World {
     mutating func perform(_ event: Event) {
@@ -14,7 +15,7 @@ extension World {
     /// A caller that finds a load to wait for needs not come in; the machine hears of it at its next event.
     private mutating func join(_ index: Int) {
         guard case .called(let seen) = callers[index] else { return }
-        guard let place = lobby.join(seen: seen, priority: .background, at: now) else { return }
+        guard let place = lobby.join(seen: seen, urgency: .background, at: now) else { return }
         if case .loading = machine.state {} else { check(false, "there is a load to join") }
         check(seen >= machine.lastReset, "a caller from before a reset joins nothing after it")
         check(lobby.suspend(index, at: place), "the caller can't have been answered yet")
@@ -97,7 +98,7 @@ extension World {
         check(givenUp.allSatisfy(discarded.contains), "a grant that the service gives up reaches the program")
         givenUp = []
         if let entered {
-            let place = lobby.admit(priority: .background)
+            let place = lobby.admit(urgency: .background)
             check(lobby.suspend(entered, at: place), "a place that was just taken is there")
             callers[entered] = .waiting(place)
         }
