@@ -77,22 +77,23 @@ import Testing
 
     @Test func `are counted, and late work ends`() async throws {
         let ends = Tally()
-        let summary = try await explore(.random(schedules: 200), countsFailures: true) { simulation in
+        let summary = try await explore(.random(schedules: 40), countsFailures: true) { simulation in
             simulation.spawn("caller") {
-                await Task.detached { await Escapes.pause() }.value
+                // On a busy machine the caller's thread may rest longer than usual before it suspends.
+                await Task.detached { await Escapes.pause(.milliseconds(50)) }.value
                 await Task.yield()
                 try? await simulation.clock.sleep(for: .seconds(1))
                 ends.next()
             }
         }
-        #expect(summary.failures == 200)
+        #expect(summary.failures == 40)
         // Each execution ends its own, if not while it lasts, then soon after.
-        while ends.value < 201 { await Task.yield() }
+        while ends.value < 41 { await Task.yield() }
     }
 
     /// Long enough for the awaiting task to suspend; work that ends before is not seen.
-    fileprivate static func pause() async {
-        try? await Task.sleep(for: .milliseconds(5))
+    fileprivate static func pause(_ duration: Duration = .milliseconds(5)) async {
+        try? await Task.sleep(for: duration)
     }
 
     /// The same, on a thread.
