@@ -116,7 +116,8 @@ final class CallbackLine: Sendable {
             switch errand {
             case .retrieve(let segment, let generation, let urgency):
                 let (callers, seen) = state.withLock { ($0.callers(of: segment), $0.seen(generation)) }
-                join(service, segment, callers: callers, seen: seen, urgency: urgency)
+                // The load is as urgent as the task that starts it, which others behind this one may have sent.
+                join(service, segment, callers: callers, seen: seen, urgency: max(urgency, carrier))
             case .perform(let segment, let operation):
                 let before = service.generation
                 operation(service) { call in self.advance { $0.finish(segment, then: call) } }

@@ -4,11 +4,16 @@
 package struct Urgency: Comparable, Sendable {
     @usableFromInline let value: UInt8
 
+    @inlinable init(value: UInt8) {
+        self.value = value
+    }
+
     @inlinable package init(_ priority: TaskPriority) {
         value = priority.rawValue
     }
 
-    package static let background = Urgency(.background)
+    /// `TaskPriority.background`, which is a call at each use.
+    @inlinable package static var background: Urgency { Urgency(value: 9) }
 
     /// That of the current task.
     @inlinable package static var current: Urgency { Urgency(Task.currentPriority) }

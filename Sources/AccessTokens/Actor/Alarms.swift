@@ -32,7 +32,7 @@ package struct Alarms: ~Copyable, Sendable {
             let sleeper = isShared ? .shared : state.ownSleeper ?? Sleeper(clock: clock, executor: executor)
             if !isShared { state.ownSleeper = sleeper }
             if let set = state.alarm, set.isPending, set.sleeper === sleeper, set.time <= time { return (nil, nil) }
-            let alarm = Sleeper.Alarm(of: sleeper, at: time, ring: ring)
+            let alarm = sleeper.add(at: time, ring)
             defer { state.alarm = alarm }
             return (state.alarm, alarm)
         }
@@ -68,9 +68,9 @@ extension TokenService {
             ($0.expire(at: now), $0.nextLimit, $0.snapshot.nextDeadline)
         }
         for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
-        if let deadline, deadline <= now {
+        if deadline <= now {
             await step { $0.elapse(to: max($1, now)) }
-        } else if let deadline {
+        } else if deadline < .forever {
             wake(at: deadline)
         }
         if let next { wake(atLimit: next) }

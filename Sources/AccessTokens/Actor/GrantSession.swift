@@ -94,10 +94,11 @@ extension TokenService {
     ///
     /// Its task is never cancelled: a token that has been loaded is saved, whatever has become of its callers. Only the loader's own
     /// task can be cancelled.
-    func share(_ flight: Machine.Flight, by session: any GrantSession) {
+    func share(by session: any GrantSession) {
+        guard let flight = machine.state.flight else { return }
         let membership = membershipOfFlight(flight.id)
         let plan = plan(of: flight, by: session, membership)
-        let urgency = max(.current, lobby.withLock { $0.urgency })
+        let urgency = loadUrgency
         Task.detached(on: executor, priority: urgency.priority) {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
             await self.finish(flight, end)

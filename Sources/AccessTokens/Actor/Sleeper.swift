@@ -8,47 +8,75 @@ package final class Sleeper: Sendable {
     package typealias Ring = @Sendable (_ now: Duration) async -> Void
 
     /// Something to do at a time, unless it is called off before.
-    final class Alarm: Sendable {
+    struct Alarm: Sendable {
         let sleeper: Sleeper
         /// When it rings.
         let time: Duration
-        /// What it does; `nil`: it has rung, or has been called off.
-        private let bell: Lock<Bell?>
-
-        /// In a value of its own: generic code would wrap a bare function in another, in and out.
-        private struct Bell {
-            let ring: Ring
-        }
-
-        /// Makes an alarm; ``set()`` sets it.
-        init(of sleeper: Sleeper, at time: Duration, ring: @escaping Ring) {
-            (self.sleeper, self.time) = (sleeper, time)
-            bell = Lock(Bell(ring: ring))
-        }
+        fileprivate let place: Place
+        /// Whether no sleep ended in time for it when it was added.
+        fileprivate let isFirst: Bool
 
         /// Whether it has neither rung nor been called off.
-        var isPending: Bool { bell.withLock { $0 != nil } }
+        var isPending: Bool { sleeper.state.withLock { $0.holds(place) } }
 
-        func set() { sleeper.add(self) }
+        /// Makes sure that somebody is awake when its time has come.
+        func set() {
+            if isFirst { sleeper.sleep(until: time) }
+        }
 
         /// Returns whether it would have rung.
         @discardableResult
-        func callOff() -> Bool {
-            guard takeTurn() != nil else { return false }
-            sleeper.forgetOne()
-            return true
-        }
+        func callOff() -> Bool { sleeper.callOff(place) }
+    }
 
-        /// What it does; it can ring, or be called off, once.
-        fileprivate func takeTurn() -> Ring? { bell.withLock { $0.take() }?.ring }
+    /// Where an alarm's bell is; the number tells it from a later one in the same slot.
+    fileprivate struct Place: Sendable {
+        let slot: Int, number: Int
+    }
+
+    /// What an alarm does, in a value of its own: generic code would wrap a bare function in another, in and out.
+    private struct Bell {
+        let ring: Ring
     }
 
     private struct State {
-        var alarms = LimitHeap<Alarm>()
+        /// The alarms in the order of their times; also some that have been called off, whose bells are gone.
+        var alarms = LimitHeap<Place>()
         /// How many of them have been called off.
         var forgotten = 0
         /// The tasks that sleep: the one that wakes first comes last.
         var sleeps: [(end: Duration, task: Task<Void, any Error>?)] = []
+        /// The alarms' bells, in slots that are used again, and the slots without one.
+        private(set) var bells: ContiguousArray<(number: Int, bell: Bell?)> = []
+        private var free: ContiguousArray<Int> = []
+        private var number = 0
+
+        mutating func add(_ bell: Bell, at time: Duration) -> Place {
+            number += 1
+            let place = Place(slot: free.popLast() ?? bells.count, number: number)
+            if place.slot < bells.count { bells[place.slot] = (number, bell) } else { bells.append((number, bell)) }
+            alarms.insert(place, at: time)
+            return place
+        }
+
+        func holds(_ place: Place) -> Bool { bells[place.slot].number == place.number }
+
+        /// What an alarm does; it can ring, or be called off, once.
+        mutating func takeBell(at place: Place) -> Bell? {
+            guard holds(place) else { return nil }
+            bells[place.slot].number = 0
+            free.append(place.slot)
+            return bells[place.slot].bell.take()
+        }
+
+        /// An alarm has been called off; it goes from the heap with the others that were.
+        mutating func forgetOne() {
+            forgotten += 1
+            guard forgotten >= alarms.count || forgotten > max(Sleeper.few, alarms.count / 2) else { return }
+            let bells = bells
+            alarms.purge { bells[$0.slot].number != $0.number }
+            forgotten = 0
+        }
 
         mutating func takeSleeps() -> [(end: Duration, task: Task<Void, any Error>?)] {
             defer { sleeps = [] }
@@ -78,40 +106,40 @@ package final class Sleeper: Sendable {
         for sleep in state.withLock({ $0.takeSleeps() }) { sleep.task?.cancel() }
     }
 
-    /// How many alarms it keeps, and how many tasks sleep for them.
-    var counts: (alarms: Int, sleeps: Int) { state.withLock { ($0.alarms.count, $0.sleeps.count) } }
-
-    private func add(_ alarm: Alarm) {
-        let isFirst = state.withLock { state in
-            // Another thread may have called it off before it was set.
-            guard alarm.isPending else { return false }
-            state.alarms.insert(alarm, at: alarm.time)
-            return state.sleeps.last.map { alarm.time < $0.end } ?? true
-        }
-        if isFirst { sleep(until: alarm.time) }
+    /// How many alarms it keeps, how many tasks sleep for them, and how many slots their bells have.
+    var counts: (alarms: Int, sleeps: Int, slots: Int) {
+        state.withLock { ($0.alarms.count, $0.sleeps.count, $0.bells.count) }
     }
 
-    /// An alarm has been called off; it goes from the heap with the others that were.
+    /// Adds an alarm; ``Alarm/set()`` sets it.
+    func add(at time: Duration, _ ring: @escaping Ring) -> Alarm {
+        let (place, isFirst) = state.withLock { state in
+            (state.add(Bell(ring: ring), at: time), state.sleeps.last.map { time < $0.end } ?? true)
+        }
+        return Alarm(sleeper: self, time: time, place: place, isFirst: isFirst)
+    }
+
+    /// On the system's clocks the sleep goes on.
     ///
-    /// On the system's clocks the sleep goes on. The runtime keeps a cancelled sleep until its time in any case; the one that goes on
+    /// The runtime keeps a cancelled sleep until its time in any case; the one that goes on
     /// serves the next alarms, so that a thousand loads don't leave a thousand.
-    private func forgetOne() {
+    private func callOff(_ place: Place) -> Bool {
         let isSystemClock = clock.isSystemClock
-        let ended = state.withLock { state in
-            state.forgotten += 1
-            if state.forgotten >= state.alarms.count || state.forgotten > max(Self.few, state.alarms.count / 2) {
-                state.alarms.purge { !$0.isPending }
-                state.forgotten = 0
-            }
-            return isSystemClock || state.alarms.count > 0 ? [] : state.takeSleeps()
+        let (bell, ended) = state.withLock { state in
+            let bell = state.takeBell(at: place)
+            if bell != nil { state.forgetOne() }
+            return (bell, isSystemClock || state.alarms.count > 0 ? [] : state.takeSleeps())
         }
         for sleep in ended { sleep.task?.cancel() }
+        return bell != nil
     }
 
     /// Makes sure that a task looks at the alarms at this time.
     private func sleep(until time: Duration) {
         let rest = time - clock.now()
         let end: Duration? = state.withLock { state in
+            // Another thread may have called the alarm off before it was set, or have set one for the time.
+            if state.alarms.count == 0 { return nil }
             if let next = state.sleeps.last?.end, next <= time { return nil }
             let isCrowded = state.sleeps.count >= Self.many && rest > .milliseconds(1)
             let end = isCrowded ? time - rest / 2 : time
@@ -119,10 +147,12 @@ package final class Sleeper: Sendable {
             return end
         }
         guard let end else { return }
-        let task = Task.detached(on: executor) { [weak self, clock] in
+        // The one that all share never ends; once referred to weakly, each of its uses would cost three times as much.
+        let shared = self === Sleeper.shared ? self : nil
+        let task = Task.detached(on: executor) { [clock, shared, weak own = shared == nil ? self : nil] in
             guard await clock.hasPassed(end) else { return }
             // A clock that can't sleep counts as having passed the time.
-            await self?.wake(from: end, at: max(clock.now(), end))
+            await (shared ?? own)?.wake(from: end, at: max(clock.now(), end))
         }
         let isNeeded = state.withLock { state in
             guard let index = state.sleeps.firstIndex(where: { $0.end == end }) else { return false }
@@ -138,8 +168,8 @@ package final class Sleeper: Sendable {
         var (due, next) = state.withLock { state in
             state.sleeps.removeAll { $0.end == end }
             var due: [Ring] = []
-            while let alarm = state.alarms.removeEarliest(until: now) {
-                if let ring = alarm.takeTurn() { due.append(ring) } else { state.forgotten -= 1 }
+            while let place = state.alarms.removeEarliest(until: now) {
+                if let bell = state.takeBell(at: place) { due.append(bell.ring) } else { state.forgotten -= 1 }
             }
             return (due, state.alarms.earliest)
         }

@@ -5,7 +5,7 @@ extension TokenService {
     ///
     /// Reads a copy that every change renews before its callers are answered. Any thread may call it at any time.
     public nonisolated var cachedToken: AccessToken? {
-        let (token, nothingDueUntil) = lobby.withLock { ($0.hit.token, $0.hit.nothingDueUntil) }
+        let (token, nothingDueUntil) = lobby.withLock { ($0.snapshot.hit.token, $0.snapshot.hit.nothingDueUntil) }
         guard token != nil, clock.now() >= nothingDueUntil else { return token }
         return lobby.withLock { $0.snapshot }.token(at: clock.now())
     }
@@ -34,7 +34,9 @@ extension TokenService {
     /// The first caller in the soft window starts a refresh.
     @usableFromInline
     package nonisolated func lookUp() -> (token: AccessToken?, generation: Int) {
-        let (token, nothingDueUntil, generation) = lobby.withLock { ($0.hit.token, $0.hit.nothingDueUntil, $0.hit.generation) }
+        let (token, nothingDueUntil, generation) = lobby.withLock { lobby in
+            (lobby.snapshot.hit.token, lobby.snapshot.hit.nothingDueUntil, lobby.snapshot.hit.generation)
+        }
         guard let token else { return (nil, generation) }
         // The clock after the copy: a token read earlier is never judged by a time before it.
         if clock.now() < nothingDueUntil { return (token, generation) }
@@ -48,7 +50,7 @@ extension TokenService {
         let now = clock.now()
         let token = seen.token(at: now)
         if token != nil, seen.isRefreshDue(at: now) { claimRefresh(at: now) }
-        return (token, seen.generation, seen.publication)
+        return (token, seen.hit.generation, seen.hit.publication)
     }
 
     /// The first caller starts the refresh, or the look at the shared store, and doesn't wait for it.
@@ -72,10 +74,10 @@ extension TokenService {
     /// The way of a call that finds no valid token.
     @usableFromInline
     nonisolated(nonsending) func join(seen generation: Int) async throws -> AccessToken {
-        try Task.checkCancellation()
+        let caller = try activeCaller()
         let load = try beginWaiting()
         defer { endWaiting(load) }
-        switch try await joinOrAsk(seen: generation, until: nil) {
+        switch try await joinOrAsk(caller, seen: generation, until: nil) {
         case .answer(let token): return token
         case .place(let place): return try await wait(at: place)
         }
@@ -84,11 +86,11 @@ extension TokenService {
     /// The same with a limit, which counts from here.
     @usableFromInline
     nonisolated(nonsending) func join(seen generation: Int, within limit: Duration) async throws -> AccessToken {
-        try Task.checkCancellation()
+        let caller = try activeCaller()
         let deadline = clock.now() + min(max(limit, .zero), RefreshPolicy.longestLifetime)
         let load = try beginWaiting()
         defer { endWaiting(load) }
-        switch try await joinOrAsk(seen: generation, until: deadline) {
+        switch try await joinOrAsk(caller, seen: generation, until: deadline) {
         case .answer(let token): return token
         case .place(let place):
             wake(atLimit: deadline)
@@ -100,13 +102,19 @@ extension TokenService {
     ///
     /// Not inlined, nor is what it calls: their variables would be part of the frame that every waiter keeps.
     @inline(never)
-    private nonisolated(nonsending) func joinOrAsk(seen generation: Int, until deadline: Duration?) async throws -> Joining {
-        let now = clock.now(), urgency = Urgency.current
-        if let deadline, deadline <= now { throw TokenServiceError(.deadlineExceeded) }
-        if let place = lobby.withLock({ $0.join(seen: generation, urgency: urgency, until: deadline, at: now) }) {
-            return .place(place)
+    private nonisolated(nonsending) func joinOrAsk(
+        _ caller: Caller, seen generation: Int, until deadline: Duration?
+    ) async throws -> Joining {
+        let urgency = caller.urgency
+        // Without a load to join there is no need for the time yet.
+        if deadline != nil || lobby.withLock({ $0.isLoading }) {
+            let now = clock.now()
+            if let deadline, deadline <= now { throw TokenServiceError(.deadlineExceeded) }
+            if let place = lobby.withLock({ $0.join(seen: generation, urgency: urgency, until: deadline, at: now) }) {
+                return .place(place)
+            }
         }
-        return try await visit { try $0.askActor(seen: generation, as: urgency, until: deadline) }
+        return try await visit(as: caller) { try $0.askActor(seen: generation, as: urgency, until: deadline) }
     }
 
     @inline(never)
@@ -147,16 +155,39 @@ extension TokenService {
     /// busy, its visit waits there, and everything behind it: caller B on the pool, and the alarm that would end B's wait. So a
     /// task with a preference of its own visits on the service's executor, and returns to its own afterwards.
     nonisolated(nonsending) func visit<Outcome: Sendable>(
-        _ body: @Sendable (isolated TokenService) throws -> Outcome
+        as caller: Caller? = nil, _ body: @Sendable (isolated TokenService) throws -> Outcome
     ) async rethrows -> Outcome {
-        guard prefersForeignExecutor else { return try await body(self) }
+        guard (caller ?? self.caller).prefersForeignExecutor else { return try await body(self) }
         return try await withTaskExecutorPreference(executor ?? globalConcurrentExecutor) { try await body(self) }
     }
 
-    private nonisolated var prefersForeignExecutor: Bool {
+    /// What there is to know of the task that calls.
+    struct Caller {
+        let isCancelled: Bool
+        let urgency: Urgency
+        let prefersForeignExecutor: Bool
+    }
+
+    /// The task that calls, looked at once: each look counts references.
+    private nonisolated var caller: Caller {
         unsafe withUnsafeCurrentTask { task in
-            guard let preferred = unsafe task?.unownedTaskExecutor else { return false }
-            return executor.map { unsafe preferred != $0.asUnownedTaskExecutor() } ?? true
+            guard let task = unsafe task else {
+                return Caller(isCancelled: false, urgency: .current, prefersForeignExecutor: false)
+            }
+            let isForeign: Bool
+            if let preferred = unsafe task.unownedTaskExecutor {
+                isForeign = executor.map { unsafe preferred != $0.asUnownedTaskExecutor() } ?? true
+            } else {
+                isForeign = false
+            }
+            return unsafe Caller(
+                isCancelled: task.isCancelled, urgency: Urgency(task.priority), prefersForeignExecutor: isForeign)
         }
+    }
+
+    private nonisolated func activeCaller() throws -> Caller {
+        let caller = caller
+        if caller.isCancelled { throw CancellationError() }
+        return caller
     }
 }

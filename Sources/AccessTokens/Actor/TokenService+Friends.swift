@@ -11,14 +11,14 @@ extension TokenService {
     ///
     /// It copies nothing that threads share: two that count references to one token cost each other more than all the rest.
     package nonisolated func publicationIfNothingDue() -> Int? {
-        let (publication, nothingDueUntil) = lobby.withLock { ($0.hit.publication, $0.hit.nothingDueUntil) }
+        let (publication, nothingDueUntil) = lobby.withLock { ($0.snapshot.hit.publication, $0.snapshot.hit.nothingDueUntil) }
         return clock.now() < nothingDueUntil ? publication : nil
     }
 
     /// The same as ``lookUp()``, with the token's number.
     package nonisolated func lookUpWithNumber() -> (token: AccessToken?, generation: Int, publication: Int?) {
         let (seen, nothingDueUntil) = lobby.withLock {
-            (($0.hit.token, $0.hit.generation, $0.hit.publication), $0.hit.nothingDueUntil)
+            (($0.snapshot.hit.token, $0.snapshot.hit.generation, $0.snapshot.hit.publication), $0.snapshot.hit.nothingDueUntil)
         }
         return seen.0 == nil || clock.now() < nothingDueUntil ? seen : lookUpAndRefresh()
     }

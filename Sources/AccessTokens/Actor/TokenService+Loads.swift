@@ -5,16 +5,16 @@ extension TokenService {
     struct RunningLoad {
         let flight: Int
         let task: Task<Void, any Error>
-        var urgency: Urgency
+        let urgency: Urgency
     }
 
     /// Starts a load in a task of its own, which keeps the service alive until it ends.
     ///
     /// Detached: no caller's task-locals or cancellation reach it. Registered before anything suspends: a second caller
     /// finds it. Only the loader runs on its executor, so that nothing else ever waits behind it.
-    func start(_ flight: Machine.Flight) {
-        if let session = ties?.session { return share(flight, by: session) }
-        let urgency = max(.current, lobby.withLock { $0.urgency })
+    func start(_ flight: Machine.FlightStart) {
+        if let ties, let session = ties.session { return share(by: session) }
+        let urgency = loadUrgency
         let membership = membershipOfFlight(flight.id)
         let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
         let task = Task.detached(on: executor, priority: urgency.priority) {
@@ -38,6 +38,9 @@ extension TokenService {
         }
         load = RunningLoad(flight: id, task: task, urgency: urgency)
     }
+
+    /// That of the most urgent caller who waits; if none does, that of the task that starts the load.
+    var loadUrgency: Urgency { lobby.withLock { $0.waiters.count > 0 ? $0.urgency : nil } ?? .current }
 
     func ended(_ flight: Int) {
         if load?.flight == flight { load = nil }
@@ -82,8 +85,8 @@ extension TokenService {
     }
 
     /// Nothing waits any longer for a flight that isn't the current one, or that has stalled, nor for a store that is late.
-    func endMemberships() {
-        if let flightMembership, machine.state.isStalled || flightMembership.work != machine.state.flightID {
+    func endMemberships(but awaitedFlight: Int?) {
+        if let flightMembership, flightMembership.work != awaitedFlight {
             flightMembership.end()
             self.flightMembership = nil
         }
@@ -108,7 +111,7 @@ extension TokenService {
     /// A caller that is more urgent than the load makes the load as urgent.
     func raiseUrgency(to urgency: Urgency) {
         guard let load, load.urgency < urgency, load.flight == machine.state.flightID else { return }
-        self.load?.urgency = urgency
+        self.load = RunningLoad(flight: load.flight, task: load.task, urgency: urgency)
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             load.task.escalatePriority(to: urgency.priority)
         } else {

@@ -59,9 +59,9 @@ extension TokenService {
     ///
     /// - Parameter limit: How many events are kept for a slow reader, at least 1.
     public nonisolated func events(bufferingNewest limit: Int = 256) -> AsyncStream<TokenEvent> {
-        let hub = hub.withLock { hub in
-            let current = hub ?? EventHub()
-            hub = current
+        let hub = lobby.withLock { lobby in
+            let current = lobby.hub ?? EventHub()
+            lobby.hub = current
             return current
         }
         return hub.subscribe(bufferingNewest: limit)

@@ -22,13 +22,11 @@ public actor TokenService {
 
     /// Where time limits and visits to the actor run; `nil`: on the default pool.
     package nonisolated let executor: (any TaskExecutor)?
-    /// Where the loader and the store run.
+    /// Where the loader and the store run; `nil`: on the default pool.
     nonisolated let loadExecutor: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
     /// What callers see and where they wait, without coming in.
     nonisolated let lobby = Lock(Lobby<Waiter>())
-    /// Who listens to the events; `nil`: nobody has asked to.
-    nonisolated let hub = Lock<EventHub<TokenEvent>?>(nil)
     nonisolated let loader: any TokenLoader
     nonisolated let wallClock: @Sendable () -> Date
     /// What it has to do with others; `nil`: nothing, as most.
@@ -82,8 +80,8 @@ public actor TokenService {
         self.ties = ties
         wallClock = environment.wallClock
         machine = Machine(
-            policy: policy, isRepeatable: loader.isRepeatable, hasStore: ties?.store != nil, isShared: ties?.session != nil,
-            checkEvery: ties?.session?.checkEvery, seed: environment.seed)
+            policy: policy, isRepeatable: loader.isRepeatable, hasStore: ties?.hasStore ?? false,
+            isShared: ties?.isShared ?? false, checkEvery: ties?.checkEvery, seed: environment.seed)
     }
 
     /// The one door to the state: an event goes in, its effects are performed.
@@ -95,10 +93,11 @@ public actor TokenService {
         _ event: (inout Machine, Duration) -> Decision, admission: (Decision, inout Lobby<Waiter>) -> Outcome
     ) -> Outcome {
         let now = clock.now()
-        let (joined, isAwaited) = lobby.withLock { $0.close() }
-        let isObserved = isObserved
-        let (decision, ending) = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
-        let answer = ending.answer.map { publicAnswer($0, at: now) }
+        let (joined, isAwaited, hasListeners) = lobby.withLock { $0.close() }
+        let isObserved = hasListeners || ties?.tether != nil
+        let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
+        let ending = machine.conclude()
+        let answer = publicAnswer(ending.answer, at: now)
         // The snapshot first: a caller that is resumed afterwards, and asks again, must see what this event decided.
         let (answered, late, outcome) = lobby.withLock { lobby in
             let answered = lobby.open(ending.snapshot, answering: answer)
@@ -113,26 +112,27 @@ public actor TokenService {
         step(event) { decision, _ in decision }
     }
 
-    /// Whether anybody hears the events.
-    private var isObserved: Bool { ties?.tether != nil || hub.withLock { $0 != nil } }
-
-    private func publicAnswer(_ answer: Machine.Answer, at now: Duration) -> Lobby<Waiter>.Answer {
-        answer.mapError { dated($0, at: now) }
+    private func publicAnswer(_ answer: Machine.Answer?, at now: Duration) -> Lobby<Waiter>.Answer? {
+        switch answer {
+        case nil: nil
+        case .success(let token): .success(token)
+        case .failure(let error): .failure(dated(error, at: now))
+        }
     }
 
     private func perform(
-        _ ending: Machine.Ending, answering answered: WaiterQueue<Waiter>, with answer: Lobby<Waiter>.Answer?, late: [Waiter],
-        at now: Duration
+        _ ending: borrowing Machine.Ending, answering answered: borrowing WaiterQueue<Waiter>,
+        with answer: Lobby<Waiter>.Answer?, late: [Waiter], at now: Duration
     ) {
-        endMemberships()
+        endMemberships(but: ending.awaitedFlight)
         // First what ends another load.
         for effect in ending.effects { perform(effect, at: now) }
-        if ending.startsFlight, let flight = machine.state.flight { start(flight) }
+        if let flight = ending.start { start(flight) }
         if let answer { answered.forEach { $0.resume(with: answer) } }
         for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
-        if let deadline = ending.snapshot.nextDeadline {
-            wake(at: deadline)
-        } else if ending.snapshot.joinableUntil == nil {
+        if ending.snapshot.nextDeadline < .forever {
+            wake(at: ending.snapshot.nextDeadline)
+        } else if ending.snapshot.joinableUntil == .zero {
             // Nobody waits, and nobody can come to wait with a limit while the alarm is taken away.
             alarms.wakeNoMore()
         }
@@ -153,7 +153,7 @@ public actor TokenService {
     }
 
     private func announce(_ event: TokenEvent) {
-        hub.withLock { $0 }?.send(event)
+        lobby.withLock { $0.hub }?.send(event)
         ties?.tether?.announce(event)
     }
 
@@ -196,4 +196,9 @@ final class ServiceTies: Sendable {
         self.tether = tether
         self.lender = lender
     }
+
+    var hasStore: Bool { store != nil }
+    var isShared: Bool { session != nil }
+    /// How long after one look at the shared store a hit starts another.
+    var checkEvery: Duration? { session?.checkEvery }
 }

@@ -17,11 +17,11 @@ extension TokenService {
         }
 
         private(set) var snapshot = Snapshot()
-        /// The part of the snapshot that nearly every call copies, and nothing else.
-        private(set) var hit = Hit(Snapshot())
         /// The highest priority of those who wait now.
         private(set) var urgency = Urgency.background
         private var isOpen = false
+        /// Who listens to the events; `nil`: nobody has asked to.
+        var hub: EventHub<TokenEvent>?
         /// How many have joined the load since the actor last heard of it.
         private var joined = 0
         /// Those who wait for the load; empty while there is none to join.
@@ -39,15 +39,17 @@ extension TokenService {
 
         /// Whether the caller is to start what is due, a refresh or a look at the shared store: the first one is.
         mutating func claimRefresh(at now: Duration) -> Bool {
-            defer { hit = Hit(snapshot) }
-            return snapshot.claimRefresh(at: now)
+            snapshot.claimRefresh(at: now)
         }
+
+        /// Whether there is a load that callers may join in time.
+        var isLoading: Bool { isOpen && snapshot.joinableUntil > .zero }
 
         /// Takes a place among those who wait for the load that runs; `nil`: the caller must come in.
         mutating func join(
             seen generation: Int, urgency priority: Urgency, until limit: Duration? = nil, at now: Duration
         ) -> Place? {
-            guard isOpen, let end = snapshot.joinableUntil, now < end, generation == snapshot.generation,
+            guard isOpen, now < snapshot.joinableUntil, generation == snapshot.hit.generation,
                 priority <= urgency
             else { return nil }
             joined += 1
@@ -111,6 +113,7 @@ extension TokenService {
 
         /// Callers whose own time is over leave; returns whom to resume.
         mutating func expire(at now: Duration) -> [Waiter] {
+            guard let first = limits.earliest, first <= now else { return [] }
             var late: [Waiter] = []
             while let place = limits.removeEarliest(until: now) {
                 if let waiter = leave(place, with: .failure(TokenServiceError(.deadlineExceeded))) { late.append(waiter) }
@@ -118,16 +121,15 @@ extension TokenService {
             return late
         }
 
-        /// The actor begins to decide: who has come until now, and whether anybody waits.
-        mutating func close() -> (joined: Int, isAwaited: Bool) {
+        /// The actor begins to decide: who has come until now, whether anybody waits, and whether anybody listens.
+        mutating func close() -> (joined: Int, isAwaited: Bool, hasListeners: Bool) {
             defer { joined = 0 }
             isOpen = false
-            return (joined, waiters.count > 0)
+            return (joined, waiters.count > 0, hub != nil)
         }
 
         /// The actor has decided: what callers see from now on, and an answer for those who wait; returns whom to resume.
         mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
-            hit = Hit(snapshot)
             self.snapshot = snapshot
             isOpen = true
             if answer != nil || waiters.count == 0 { urgency = .background }
@@ -144,93 +146,79 @@ extension TokenService {
 }
 
 extension TokenService {
-    /// What a call needs that finds a valid token and has nothing else to do.
-    struct Hit: Sendable {
-        let token: AccessToken?
-        /// Until then the token is handed out and nothing else is to be done: the one comparison of nearly every call.
-        let nothingDueUntil: Duration
-        let generation: Int
-        let publication: Int?
-
-        init(_ snapshot: Snapshot) {
-            token = snapshot.token
-            nothingDueUntil = snapshot.nothingDueUntil
-            generation = snapshot.generation
-            publication = snapshot.publication
-        }
-    }
-
     /// What callers see without coming in: the token to hand out or the load to join, and the fence they stand behind.
     struct Snapshot: Sendable {
-        /// The token to hand out, until it expires.
-        let token: AccessToken?
-        /// From then on it is not handed out; `nil`: until the next change.
-        let expiry: Duration?
-        /// From when on the first caller starts a refresh, or a look at the shared store; `nil`: none does.
-        private(set) var refreshFrom: Duration?
-        let generation: Int
-        /// The number of the token that is handed out, which no other has; `nil` if there is none.
-        let publication: Int?
-        /// Until when callers may join the load that runs; `nil` for none.
-        let joinableUntil: Duration?
-        /// When time alone next changes something for those who wait; `nil`: it doesn't.
-        let nextDeadline: Duration?
+        private(set) var hit: Hit
+        /// From then on the token is not handed out.
+        let expiry: Duration
+        /// From when on the first caller starts a refresh, or a look at the shared store.
+        private(set) var refreshFrom: Duration
+        /// Until when callers may join the load that runs; zero: there is none.
+        let joinableUntil: Duration
+        /// When time alone next changes something for those who wait.
+        let nextDeadline: Duration
 
         init(
             token: AccessToken? = nil, expiry: Duration? = nil, refreshFrom: Duration? = nil, generation: Int = 0,
             publication: Int? = nil, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil
         ) {
-            self.token = token
-            self.expiry = expiry
-            self.refreshFrom = refreshFrom
-            self.generation = generation
-            self.publication = publication
-            self.joinableUntil = joinableUntil
-            self.nextDeadline = nextDeadline
+            self.expiry = expiry ?? .forever
+            self.refreshFrom = refreshFrom ?? .forever
+            self.joinableUntil = joinableUntil ?? .zero
+            self.nextDeadline = nextDeadline ?? .forever
+            let nothingDueUntil = token == nil ? .zero : min(self.expiry, self.refreshFrom)
+            hit = Hit(token: token, nothingDueUntil: nothingDueUntil, generation: generation, publication: publication)
         }
 
         /// The token, if it may be handed out at this time.
         func token(at now: Duration) -> AccessToken? {
-            expiry.map { now < $0 } ?? true ? token : nil
+            now < expiry ? hit.token : nil
+        }
+
+        /// Whether the first caller to claim a refresh, or a look, gets it now.
+        func isRefreshDue(at now: Duration) -> Bool {
+            refreshFrom <= now
         }
 
         /// Whether the caller is to start what is due: the first one is.
         mutating func claimRefresh(at now: Duration) -> Bool {
             guard isRefreshDue(at: now) else { return false }
-            refreshFrom = nil
+            refreshFrom = .forever
+            hit.nothingDueUntil = expiry
             return true
         }
-
-        /// Whether the first caller to claim a refresh, or a look, gets it now.
-        func isRefreshDue(at now: Duration) -> Bool {
-            refreshFrom.map { $0 <= now } ?? false
-        }
-
-        /// Until when the token is handed out and nothing else is to be done.
-        var nothingDueUntil: Duration {
-            guard let expiry else { return refreshFrom ?? (token == nil ? .zero : .seconds(Int64.max)) }
-            return refreshFrom.map { min(expiry, $0) } ?? expiry
-        }
     }
+
+    /// What a call needs that finds a valid token and has nothing else to do: nearly every call copies it, and no more.
+    struct Hit: Sendable {
+        /// The token to hand out, until it expires.
+        let token: AccessToken?
+        /// Until then the token is handed out and nothing else is to be done: the one comparison of nearly every call.
+        fileprivate(set) var nothingDueUntil: Duration
+        let generation: Int
+        /// The number of the token that is handed out, which no other has; `nil` if there is none.
+        let publication: Int?
+    }
+}
+
+extension Duration {
+    /// Later than any time.
+    static var forever: Duration { .seconds(Int64.max) }
 }
 
 extension TokenService.StateMachine {
     /// The part of the state that callers need; no refresh is due while one runs.
     var snapshot: TokenService.Snapshot {
-        switch state {
-        case .empty, .loading, .stalled(nil, _):
-            TokenService.Snapshot(generation: generation, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline)
-        case .fresh(let cached):
-            snapshot(of: cached, refreshFrom: nextCheck.map { min(cached.refreshFrom ?? $0, $0) } ?? cached.refreshFrom)
-        case .refreshing(let cached, _), .stalled(let cached?, _):
-            snapshot(of: cached, refreshFrom: nil)
+        let refreshFrom: Duration?
+        if case .fresh(let cached) = state {
+            refreshFrom = nextCheck.map { min(cached.refreshFrom ?? $0, $0) } ?? cached.refreshFrom
+        } else {
+            refreshFrom = nil
         }
-    }
-
-    private func snapshot(of cached: CachedToken, refreshFrom: Duration?) -> TokenService.Snapshot {
-        TokenService.Snapshot(
-            token: cached.token, expiry: cached.expiry, refreshFrom: refreshFrom, generation: generation,
-            publication: publications, nextDeadline: nextDeadline)
+        let token = state.token
+        return TokenService.Snapshot(
+            token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
+            publication: token == nil ? nil : publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline)
     }
 
     /// The next moment at which time alone changes something for those who wait; `nil`: there is none.

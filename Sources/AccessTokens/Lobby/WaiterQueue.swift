@@ -2,8 +2,8 @@ import TokenServiceConcurrency
 
 /// Waiters in the order of their arrival; joining and leaving cost the same however many there are.
 ///
-/// A doubly linked list in an array: the slot of a waiter that left is used again, so the queue is never larger than the
-/// most waiters it held at once.
+/// The first to come stands apart, since most are alone. The others are a doubly linked list in an array: the slot of a waiter
+/// that left is used again, so the queue is never larger than the most waiters it held at once.
 struct WaiterQueue<Waiter> {
     /// A waiter's place; the ticket tells it from a later waiter in the same slot.
     ///
@@ -23,6 +23,9 @@ struct WaiterQueue<Waiter> {
     }
 
     private static var none: Int { -1 }
+    /// The waiter that came when nobody waited, if it is there yet, and its ticket, if its place is taken: it has no slot.
+    private var foremost: Waiter?
+    private var foremostTicket = Self.none
     private var slots: ContiguousArray<Slot> = []
     private var first = Self.none
     private var last = Self.none
@@ -39,6 +42,10 @@ struct WaiterQueue<Waiter> {
     mutating func append(_ waiter: Waiter? = nil) -> ID {
         tickets += 1
         count += 1
+        if count == 1 {
+            (foremost, foremostTicket) = (waiter, tickets)
+            return ID(slot: Self.none, ticket: tickets)
+        }
         let slot = Slot(ticket: tickets, waiter: waiter, previous: last, next: Self.none)
         let index: Int
         if free == Self.none {
@@ -57,33 +64,38 @@ struct WaiterQueue<Waiter> {
     /// Puts a waiter at a place, unless the place has been removed; returns whether it did.
     mutating func fill(_ id: ID, with waiter: Waiter) -> Bool {
         guard holds(id) else { return false }
-        slots[id.slot].waiter = waiter
+        if id.slot == Self.none { foremost = waiter } else { slots[id.slot].waiter = waiter }
         return true
     }
 
     /// Removes a waiter; `nil` if it has been removed before.
     mutating func remove(_ id: ID) -> Waiter? {
         guard holds(id) else { return nil }
+        count -= 1
+        if id.slot == Self.none {
+            foremostTicket = Self.none
+            return foremost.take()
+        }
         let slot = slots[id.slot]
         if slot.previous == Self.none { first = slot.next } else { slots[slot.previous].next = slot.next }
         if slot.next == Self.none { last = slot.previous } else { slots[slot.next].previous = slot.previous }
         slots[id.slot] = Slot(ticket: 0, waiter: nil, previous: Self.none, next: free)
         free = id.slot
-        count -= 1
         return slot.waiter
     }
 
     /// Empties the queue and hands over the waiters.
     mutating func takeAll() -> WaiterQueue {
-        let all = self
-        self = WaiterQueue()
+        var all = WaiterQueue()
         // Tickets go on: an identifier of an old waiter must not name a new one.
-        tickets = all.tickets
+        all.tickets = tickets
+        swap(&self, &all)
         return all
     }
 
     /// Calls `body` for every waiter in the order of arrival.
-    func forEach(_ body: (Waiter) -> Void) {
+    borrowing func forEach(_ body: (Waiter) -> Void) {
+        if let foremost { body(foremost) }
         var index = first
         while index != Self.none {
             if let waiter = slots[index].waiter { body(waiter) }
@@ -93,7 +105,8 @@ struct WaiterQueue<Waiter> {
 
     /// Whether the place is still taken.
     func holds(_ id: ID) -> Bool {
-        slots.indices.contains(id.slot) && slots[id.slot].ticket == id.ticket
+        guard id.slot != Self.none else { return id.ticket == foremostTicket }
+        return slots.indices.contains(id.slot) && slots[id.slot].ticket == id.ticket
     }
 }
 

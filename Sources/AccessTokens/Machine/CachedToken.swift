@@ -15,13 +15,16 @@ extension TokenService {
         /// A token that arrives now, and whose lifetime counts from `start`.
         init(_ token: AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
             self.token = token
-            expiry = token.lifetime.map { start + policy.hardExpiry(forLifetime: $0) }
-            let wish = token.lifetime.flatMap {
-                policy.refreshStart(forLifetime: $0, refreshIn: token.refreshIn, jitter: jitter).map { start + $0 }
+            let hardExpiry = token.lifetime.map { policy.hardExpiry(forLifetime: $0) }
+            expiry = hardExpiry.map { start + $0 }
+            let wish = token.lifetime.flatMap { lifetime in
+                hardExpiry.flatMap {
+                    policy.refreshStart(forLifetime: lifetime, expiringAt: $0, refreshIn: token.refreshIn, jitter: jitter)
+                }
             }
             // Slow loads and hasty servers must not make a loop: every token rests a quarter of what is left, or 30 s.
             let rest = Self.rest(until: expiry, at: now)
-            refreshStart = wish.map { max($0, now + rest) }
+            refreshStart = wish.map { max(start + $0, now + rest) }
             refreshFrom = refreshStart
         }
 
@@ -113,7 +116,13 @@ extension RefreshPolicy {
     ///   - jitter: `0 ..< 1`, drawn once per token.
     /// - Returns: `nil` when the window is empty: no refresh ahead.
     package func refreshStart(forLifetime lifetime: Duration, refreshIn: Duration?, jitter: Double) -> Duration? {
-        let expiry = hardExpiry(forLifetime: lifetime)
+        refreshStart(
+            forLifetime: lifetime, expiringAt: hardExpiry(forLifetime: lifetime), refreshIn: refreshIn, jitter: jitter)
+    }
+
+    fileprivate func refreshStart(
+        forLifetime lifetime: Duration, expiringAt expiry: Duration, refreshIn: Duration?, jitter: Double
+    ) -> Duration? {
         if let refreshIn, .zero < refreshIn, refreshIn < expiry { return refreshIn }
         let window = min(counted(lifetime).divided(by: 4), maximumRefreshWindow)
         guard window > .zero else { return nil }
@@ -150,58 +159,20 @@ extension SplitMix64 {
     }
 }
 
-extension TokenService {
-    /// A token that has arrived, and all that decides what it is good for.
-    struct Arrival: Sendable {
-        /// What it is good for.
-        enum Verdict {
-            /// To be handed out from now on.
-            case keep(CachedToken)
-            /// Only to answer those who wait: it lasts no longer than its leeway.
-            case answerOnly
-            /// For nothing.
-            case fail(TokenServiceError)
+extension TokenService.StateMachine {
+    /// Why a token that a flight has brought is good for nothing; `nil`: it is good at least to answer those who wait.
+    func flaw(of token: AccessToken, by flight: borrowing Flight, at now: Duration) -> TokenServiceError? {
+        if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
+        if let lifetime = token.lifetime, flight.start + min(lifetime, RefreshPolicy.longestLifetime) <= now {
+            return TokenServiceError(.tokenExpiredOnArrival)
         }
+        return token.isUnusable ? TokenServiceError(.loadFailed, underlying: EmptyAccessToken()) : nil
+    }
 
-        let token: AccessToken
-        /// When its load began.
-        let start: Duration
-        let now: Duration
-        let policy: RefreshPolicy
-        let rejections: Rejections
-        /// Whether another token is handed out already.
-        let isRefresh: Bool
-
-        init(_ token: AccessToken, by flight: StateMachine.Flight, at now: Duration, in machine: StateMachine) {
-            self.token = token
-            self.now = now
-            start = flight.start
-            policy = machine.policy
-            rejections = machine.rejections
-            isRefresh = machine.state.cached != nil
-        }
-
-        func verdict(random: inout SplitMix64) -> Verdict {
-            if let flaw { return .fail(flaw) }
-            let cached = CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter())
-            if cached.isValid(at: now) { return .keep(cached) }
-            // A good token is there already, so this refresh has gained nothing.
-            return isRefresh ? .fail(TokenServiceError(.tokenExpiredOnArrival)) : .answerOnly
-        }
-
-        /// Whether it will be handed out, be it only to those who wait.
-        var isServable: Bool {
-            guard flaw == nil else { return false }
-            let expiry = token.lifetime.map { start + policy.hardExpiry(forLifetime: $0) }
-            return !isRefresh || expiry.map { now < $0 } ?? true
-        }
-
-        private var flaw: TokenServiceError? {
-            if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
-            if let lifetime = token.lifetime, start + min(lifetime, RefreshPolicy.longestLifetime) <= now {
-                return TokenServiceError(.tokenExpiredOnArrival)
-            }
-            return token.isUnusable ? TokenServiceError(.loadFailed, underlying: EmptyAccessToken()) : nil
-        }
+    /// Whether a token that a flight has brought will be handed out, be it only to those who wait.
+    func isServable(_ token: AccessToken, by flight: borrowing Flight, at now: Duration) -> Bool {
+        guard flaw(of: token, by: flight, at: now) == nil else { return false }
+        guard state.token != nil, let lifetime = token.lifetime else { return true }
+        return now < flight.start + policy.hardExpiry(forLifetime: lifetime)
     }
 }

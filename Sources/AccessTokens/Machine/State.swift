@@ -47,7 +47,30 @@ extension TokenService.StateMachine.State {
     var flightID: Int? {
         switch self {
         case .empty, .fresh: nil
-        case .loading(let flight), .refreshing(_, let flight), .stalled(_, let flight): flight.id
+        case .loading(let flight): flight.id
+        case .refreshing(_, let flight): flight.id
+        case .stalled(_, let flight): flight.id
+        }
+    }
+
+    // Each case by itself: what several have in common would be copied whole for one part of it.
+
+    var token: AccessToken? {
+        switch self {
+        case .empty, .loading: nil
+        case .fresh(let cached): cached.token
+        case .refreshing(let cached, _): cached.token
+        case .stalled(let cached, _): cached?.token
+        }
+    }
+
+    /// When the token is no longer handed out; `nil`: there is none, or it has no end.
+    var expiry: Duration? {
+        switch self {
+        case .empty, .loading: nil
+        case .fresh(let cached): cached.expiry
+        case .refreshing(let cached, _): cached.expiry
+        case .stalled(let cached, _): cached?.expiry
         }
     }
 
@@ -60,13 +83,9 @@ extension TokenService.StateMachine.State {
     var loadDeadline: Duration? {
         switch self {
         case .empty, .fresh, .stalled: nil
-        case .loading(let flight), .refreshing(_, let flight): flight.isLoading ? flight.deadline : nil
+        case .loading(let flight): flight.loadDeadline
+        case .refreshing(_, let flight): flight.loadDeadline
         }
-    }
-
-    /// The current flight while it is within its limit.
-    var runningFlight: Flight? {
-        isStalled ? nil : flight
     }
 
     var isStalled: Bool {
@@ -85,8 +104,12 @@ extension TokenService.StateMachine.State {
     }
 
     /// Hands this token out from now on; a flight goes on.
-    mutating func install(_ cached: TokenService.CachedToken) {
-        self = Self(cached, flight, isStalled: isStalled)
+    mutating func install(_ cached: consuming TokenService.CachedToken) {
+        switch self {
+        case .empty, .fresh: self = .fresh(cached)
+        case .loading(let flight), .refreshing(_, let flight): self = .refreshing(cached, flight)
+        case .stalled(_, let flight): self = .stalled(cached, flight)
+        }
     }
 
     /// Hands no token out; a flight goes on, and callers join it.
@@ -148,6 +171,11 @@ extension TokenService.StateMachine {
 extension TokenService.StateMachine.Flight {
     var isLoading: Bool {
         if case .loading = phase { true } else { false }
+    }
+
+    /// ``deadline``, if a loader is at work.
+    @inline(__always) fileprivate var loadDeadline: Duration? {
+        isLoading ? deadline : nil
     }
 
     /// Whether it asks a store, and no server yet.

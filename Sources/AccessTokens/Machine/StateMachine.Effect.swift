@@ -2,14 +2,30 @@ extension TokenService.StateMachine {
     typealias Answer = Result<AccessToken, TokenServiceError>
 
     /// What an event has brought about; the actor performs it in this order.
-    struct Ending: Sendable {
+    struct Ending: ~Copyable, Sendable {
         /// What callers see from now on.
         let snapshot: TokenService.Snapshot
-        /// Whether the current flight starts.
-        let startsFlight: Bool
+        /// How the current flight starts; `nil`: it has, or there is none.
+        let start: FlightStart?
+        /// The number of the flight that something may wait for.
+        let awaitedFlight: Int?
         let effects: [Effect]
         /// The answer of all who wait; one at most, since afterwards nobody waits.
         let answer: Answer?
+    }
+
+    /// What a flight starts with.
+    struct FlightStart: Sendable {
+        let id: Int
+        /// The grant that its load uses.
+        let previous: AccessToken?
+        let deadline: Duration
+
+        init(_ flight: borrowing Flight) {
+            id = flight.id
+            previous = flight.previous
+            deadline = flight.deadline
+        }
     }
 
     /// What else the actor must do.
@@ -24,11 +40,11 @@ extension TokenService.StateMachine {
         case announce(TokenEvent)
     }
 
-    /// Takes an event, after what happened in the lobby since the last one; returns what both have brought about.
+    /// Takes an event, after what happened in the lobby since the last one.
     mutating func take<Decision>(
         _ event: (inout Self, Duration) -> Decision, at now: Duration, joined: Int, isAwaited: Bool, isObserved: Bool
-    ) -> (Decision, Ending) {
+    ) -> Decision {
         callersJoined(joined, isAwaited: isAwaited, isObserved: isObserved)
-        return (event(&self, now), conclude())
+        return event(&self, now)
     }
 }

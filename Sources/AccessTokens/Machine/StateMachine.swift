@@ -43,7 +43,7 @@ extension TokenService {
         private(set) var nextCheck: Duration?
         private var random: SplitMix64
         // What the event has brought about so far.
-        private var startsFlight = false
+        private var start: FlightStart?
         private var effects: [Effect] = []
         private var answer: Answer?
 
@@ -74,8 +74,11 @@ extension TokenService.StateMachine {
 
     /// Hands over what the last event has brought about.
     mutating func conclude() -> Ending {
-        defer { (startsFlight, effects, answer) = (false, [], nil) }
-        return Ending(snapshot: snapshot, startsFlight: startsFlight, effects: effects, answer: answer)
+        let ending = Ending(
+            snapshot: snapshot, start: start, awaitedFlight: state.isStalled ? nil : state.flightID,
+            effects: effects, answer: answer)
+        (start, effects, answer) = (nil, [], nil)
+        return ending
     }
 
     /// - Parameter generation: That of what the event is about; events of what a fence cut off are not sent.
@@ -107,12 +110,12 @@ extension TokenService.StateMachine {
     // MARK: Time
 
     mutating func expireToken(at now: Duration) {
-        if let cached = state.cached, !cached.isValid(at: now) { state.dropToken() }
+        if let expiry = state.expiry, expiry <= now { state.dropToken() }
     }
 
     /// The current load has run for too long.
     mutating func timeOutFlight(at now: Duration) {
-        guard let flight = state.runningFlight, flight.isLoading, flight.deadline <= now else { return }
+        guard let deadline = state.loadDeadline, deadline <= now, let flight = state.flight else { return }
         if isRepeatable {
             abandon(flight, TokenServiceError(.loadTimedOut), at: now)
             effects.append(.cancel(flight: flight.id))
@@ -124,6 +127,7 @@ extension TokenService.StateMachine {
 
     /// Compares the limits of the store's operations with the time; what it says later is welcome.
     mutating func timeOutStore(at now: Duration) {
+        guard let deadline = storage.nextDeadline, deadline <= now else { return }
         for operation in storage.elapse(to: now) {
             if case .load = operation.kind, let flight = state.flight, flight.id == operation.flight {
                 abandon(flight, .storeIsLate, at: now)
@@ -158,7 +162,7 @@ extension TokenService.StateMachine {
         case .empty:
             if let error = obstacle(at: now) { return look(callers, at: now) ? nil : .failure(error) }
             if !isRestorePending {
-                state = .loading(startLoad(of: newFlight(callers: callers, at: now), .loadStarted, at: now))
+                startLoad(callers: callers, at: now)
             } else if storage.isLate {
                 return .failure(.storeIsLate)
             } else {
@@ -177,7 +181,9 @@ extension TokenService.StateMachine {
             cached.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: random.jitter())
             state = .fresh(cached)
         } else {
-            state = .refreshing(cached, startLoad(of: newFlight(callers: 0, at: now), .refreshStarted, at: now))
+            var flight = newFlight(callers: 0, at: now)
+            begin(&flight, .refreshStarted, at: now)
+            state = .refreshing(cached, flight)
         }
     }
 
@@ -186,7 +192,7 @@ extension TokenService.StateMachine {
         guard nextCheck.map({ $0 <= now }) ?? false else { return }
         let flight = newFlight(.restoring, callers: 0, at: now)
         state = .refreshing(cached, flight)
-        startsFlight = true
+        start = FlightStart(flight)
     }
 
     /// The shared store has been looked at, or could not be: a hit starts the next look an interval later.
@@ -200,7 +206,7 @@ extension TokenService.StateMachine {
         nextLook = now + RefreshPolicy.lookPause
         let flight = newFlight(.restoring, callers: callers, at: now)
         state = .loading(flight)
-        startsFlight = true
+        start = FlightStart(flight)
         return true
     }
 
@@ -212,14 +218,20 @@ extension TokenService.StateMachine {
             callers: callers, phase: phase)
     }
 
-    /// The load begins, at once or after the store has been asked.
-    private mutating func startLoad(of flight: consuming Flight, _ name: TokenEvent.Name, at now: Duration) -> Flight {
+    /// There is no token: a load begins, and callers wait for it.
+    private mutating func startLoad(callers: Int, at now: Duration) {
+        var flight = newFlight(callers: callers, at: now)
+        begin(&flight, .loadStarted, at: now)
+        state = .loading(flight)
+    }
+
+    /// The load of a flight begins, at once or after the store has been asked.
+    private mutating func begin(_ flight: inout Flight, _ name: TokenEvent.Name, at now: Duration) {
         rejections.loadStarts(at: now)
         loads += 1
         flight.beginLoad(loads, replacing: grant.token, at: now)
-        startsFlight = true
-        if isObserved { announce(name, copy flight) }
-        return flight
+        start = FlightStart(flight)
+        if isObserved { announce(name, flight) }
     }
 
     // MARK: Loads
@@ -234,8 +246,7 @@ extension TokenService.StateMachine {
         // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
         // Only where another grant has come meanwhile does it matter what the token is good for.
-        let bringsToken =
-            grant.isUsedUp(by: flight.previous) || TokenService.Arrival(token, by: flight, at: now, in: self).isServable
+        let bringsToken = grant.isUsedUp(by: flight.previous) || isServable(token, by: flight, at: now)
         if isGrant, keep(token, bringsToken: bringsToken, of: flight), hasStore {
             save(token, of: flight, isCurrent: isCurrent, at: now)
         } else {
@@ -293,7 +304,7 @@ extension TokenService.StateMachine {
         } else if let error = obstacle(at: now) {
             answerWaiters(.failure(error))
         } else if isAwaited {
-            state = .loading(startLoad(of: newFlight(callers: flight.callers, at: now), .loadStarted, at: now))
+            startLoad(callers: flight.callers, at: now)
         }
     }
 
@@ -330,17 +341,24 @@ extension TokenService.StateMachine {
     private mutating func accept(
         _ token: AccessToken, of flight: Flight, isCurrent: Bool, isGiven: Bool = false, isAdopted: Bool = false, at now: Duration
     ) {
-        switch TokenService.Arrival(token, by: flight, at: now, in: self).verdict(random: &random) {
-        case .keep(let cached): state.install(cached)
-        case .answerOnly: break
-        case .fail(let error):
+        var flaw = flaw(of: token, by: flight, at: now)
+        if flaw == nil {
+            let cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
+            if cached.isValid(at: now) {
+                state.install(cached)
+            } else if state.token != nil {
+                // It lasts no longer than its leeway, and a good token is there already: this refresh has gained nothing.
+                flaw = TokenServiceError(.tokenExpiredOnArrival)
+            }
+        }
+        if let flaw {
             guard isCurrent else { return }
-            if error.code == .tokenRejectedBefore { rejections.markNextLoad() }
-            return fail(error, of: flight, at: now)
+            if flaw.code == .tokenRejectedBefore { rejections.markNextLoad() }
+            return fail(flaw, of: flight, at: now)
         }
         publications += 1
         backOff = BackOff()
-        if !isGiven {
+        if isObserved, !isGiven {
             var event = flight
             if !isCurrent { event.callers = state.flight?.callers ?? 0 }
             announce(isAdopted ? .restored : .loadSucceeded, event)
@@ -441,7 +459,8 @@ extension TokenService.StateMachine {
         } else if abandoned.count > RefreshPolicy.abandonedFlights {
             answerWaiters(.failure(TokenServiceError(.loadTimedOut)))
         } else {
-            state = .loading(startLoad(of: flight, .loadStarted, at: now))
+            begin(&flight, .loadStarted, at: now)
+            state = .loading(flight)
         }
         if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
         return dropped
@@ -515,7 +534,7 @@ extension TokenService.StateMachine {
     private mutating func restored(
         _ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation, at now: Duration
     ) {
-        guard let id = operation.flight, let (flight, isCurrent) = end(id) else { return }
+        guard let id = operation.flight, case (var flight, let isCurrent)? = end(id) else { return }
         // It may be locked, which is not the same as empty, so no loader is called.
         if let error {
             if isCurrent { fail(error, of: flight, at: now) }
@@ -539,7 +558,8 @@ extension TokenService.StateMachine {
         // The computer slept meanwhile: a load would be late before it began.
         guard now < flight.limit else { return fail(.storeIsLate, of: flight, at: now) }
         // Nothing has come into a load's way since the restore began: what does, ends it.
-        state = .loading(startLoad(of: flight, .loadStarted, at: now))
+        begin(&flight, .loadStarted, at: now)
+        state = .loading(flight)
     }
 
     /// Saves a loaded token before any caller gets it; callers that come meanwhile wait for that.

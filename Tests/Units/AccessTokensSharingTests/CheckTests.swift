@@ -18,21 +18,21 @@ struct CheckTests {
 
     private func started(_ machine: inout Machine, at now: Duration) -> [Machine.Flight] {
         machine.refreshAhead(at: now)
-        return machine.conclude().startsFlight ? [machine.state.flight].compactMap { $0 } : []
+        return machine.conclude().start != nil ? [machine.state.flight].compactMap { $0 } : []
     }
 
     @Test func `the next look is due an interval after the last one has ended, also if it found nothing`() {
         var machine = machine()
-        #expect(machine.snapshot.nothingDueUntil == .seconds(10))
+        #expect(machine.snapshot.hit.nothingDueUntil == .seconds(10))
         #expect(started(&machine, at: .milliseconds(9_999)).isEmpty)
         let flights = started(&machine, at: .seconds(10))
         #expect(flights.map(\.isLook) == [true])
         #expect(machine.snapshot.token(at: .seconds(10)) != nil)
-        #expect(machine.snapshot.refreshFrom == nil, "one at a time")
+        #expect(machine.snapshot.refreshFrom == .forever, "one at a time")
         #expect(started(&machine, at: .seconds(11)).isEmpty)
         let refresh = machine.state.cached?.refreshFrom
         machine.shared(.gaveUp, by: flights[0].id, at: .seconds(12))
-        #expect(machine.snapshot.nothingDueUntil == .seconds(22))
+        #expect(machine.snapshot.hit.nothingDueUntil == .seconds(22))
         #expect(machine.state.cached?.refreshFrom == refresh)
     }
 
@@ -53,7 +53,7 @@ struct CheckTests {
 
     @Test func `without an interval nothing is due before the soft window`() {
         let machine = machine(checkEvery: nil)
-        #expect(machine.snapshot.nothingDueUntil == machine.state.cached?.refreshFrom)
+        #expect(machine.snapshot.hit.nothingDueUntil == machine.state.cached?.refreshFrom)
     }
 
     @Test(arguments: [Duration.seconds(-5), .zero, .milliseconds(999), .seconds(1), .seconds(Int64.max)])

@@ -174,9 +174,8 @@ struct FailureTests {
                 wallClock: { Date(timeIntervalSince1970: start.duration(to: manual.now) / .seconds(1)) })
         ) { _ in throw ScriptedFailure.transient }
         for _ in 1...2 { _ = stage.start { try await service.retrieveToken() } }
-        // In the lobby the clock is read, too; then one reading decides and the next one dates the error: between them the
-        // pause ends.
-        meanwhile.atReading(3) { manual.advance(by: .seconds(10)) }
+        // One reading decides and the next one dates the error: between them the pause ends.
+        meanwhile.atReading(2) { manual.advance(by: .seconds(10)) }
         let caller = stage.start { try await service.retrieveToken() }
         #expect(caller.code == .loadFailed && caller.retryAt == 10)
     }

@@ -72,7 +72,7 @@ struct StateDiagram {
         world.machine.expireToken(at: world.now)
         let between = world.place
         if let expiry, expiry <= world.now { add(Step(from: before, event: .expiry, to: between), kind) }
-        let isLoadLate = world.machine.state.runningFlight.map { $0.isLoading && $0.deadline <= world.now } ?? false
+        let isLoadLate = world.machine.state.loadDeadline.map { $0 <= world.now } ?? false
         world.machine.timeOutFlight(at: world.now)
         let afterwards = world.place
         if isLoadLate { add(Step(from: between, event: .timeOut, to: afterwards), kind) }

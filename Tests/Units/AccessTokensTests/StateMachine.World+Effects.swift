@@ -5,7 +5,7 @@ extension World {
     mutating func performEffects() {
         let ending = machine.conclude()
         let answered = lobby.open(ending.snapshot, answering: ending.answer?.mapError { $0 as any Error })
-        if ending.startsFlight, let flight = machine.state.flight { start(flight) }
+        if ending.start != nil, let flight = machine.state.flight { start(flight) }
         for effect in ending.effects {
             switch effect {
             case .cancel(let id):
@@ -85,7 +85,7 @@ extension World {
             check(fences.isEmpty, "nothing waits for a store that is late")
             if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
         }
-        check(lobby.snapshot.token == machine.state.cached?.token, "the snapshot shows the state's token")
-        check(lobby.snapshot.generation == machine.generation, "and its generation")
+        check(lobby.snapshot.hit.token == machine.state.cached?.token, "the snapshot shows the state's token")
+        check(lobby.snapshot.hit.generation == machine.generation, "and its generation")
     }
 }

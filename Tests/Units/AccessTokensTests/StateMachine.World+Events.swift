@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 extension World {
     mutating func perform(_ event: Event) {
         switch event {
-        case .call(let index): callers[index] = .called(seen: lobby.snapshot.generation)
+        case .call(let index): callers[index] = .called(seen: lobby.snapshot.hit.generation)
         case .join(let index): join(index)
         case .leave(let index): leave(index)
         default: step(event)
@@ -33,7 +33,7 @@ extension World {
 
     /// What reaches the actor.
     private mutating func step(_ event: Event) {
-        let (joined, isAwaited) = lobby.close()
+        let (joined, isAwaited, _) = lobby.close()
         machine.callersJoined(joined, isAwaited: isAwaited)
         var entered: Int?
         let granted = machine.grant.token?.value

@@ -49,6 +49,18 @@ import TokenServiceConcurrency
         }
     }
 
+    @Test func `who came first is the first, also if the waiter is given later`() {
+        var queue = WaiterQueue<Int>()
+        let first = queue.append(), second = queue.append(2)
+        #expect(order(queue) == [2])
+        let isFilled = queue.fill(first, with: 1)
+        #expect(isFilled && order(queue) == [1, 2])
+        _ = queue.remove(first)
+        let third = queue.append(3)
+        #expect(!queue.holds(first) && order(queue) == [2, 3], "and its place isn't taken while others wait")
+        #expect(second < third)
+    }
+
     @Test func `places that were left are used again: the queue is never larger than the most who waited at once`() {
         var queue = WaiterQueue<Int>()
         for waiter in 0..<100 {
@@ -56,6 +68,6 @@ import TokenServiceConcurrency
             for id in ids { _ = queue.remove(id) }
         }
         let slots = Mirror(reflecting: queue).descendant("slots")
-        #expect(slots.map { Mirror(reflecting: $0).children.count } == 3)
+        #expect(slots.map { Mirror(reflecting: $0).children.count } == 2, "the first has none")
     }
 }
