@@ -9,6 +9,7 @@ let package = Package(
         .library(name: "AccessTokensDispatch", targets: ["AccessTokensDispatch"]),
         .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd"]),
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
+        .library(name: "AccessTokensKeys", targets: ["AccessTokensKeys"]),
         .library(name: "AccessTokensOAuth", targets: ["AccessTokensOAuth"]),
         .library(name: "AccessTokensSharing", targets: ["AccessTokensSharing"]),
         .library(name: "DataLoading", targets: ["DataLoading"]),
@@ -23,18 +24,22 @@ let package = Package(
         .target(name: "TokenServiceHTTP", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokens", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokensDispatch", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
-        .target(name: "AccessTokensSharing", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+        .target(name: "AccessTokensKeys", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+        .target(
+            name: "AccessTokensSharing", dependencies: ["AccessTokens", "AccessTokensKeys", "TokenServiceConcurrency"]),
         .target(
             name: "AccessTokensEtcd",
             dependencies: ["AccessTokens", "AccessTokensSharing", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(
-            name: "AccessTokensFiles", dependencies: ["AccessTokens", "AccessTokensSharing", "TokenServiceConcurrency"]),
+            name: "AccessTokensFiles",
+            dependencies: ["AccessTokens", "AccessTokensKeys", "AccessTokensSharing", "TokenServiceConcurrency"]),
         .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceHTTP"]),
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(
             name: "AccessTokensTesting",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "Interleavings", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "Interleavings",
+                "TokenServiceConcurrency",
             ]),
         .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "InterleavingsTesting", dependencies: ["Interleavings"]),
@@ -45,15 +50,15 @@ let package = Package(
         .target(
             name: "RaceGallery",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
-                "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensSharing",
+                "AccessTokensTesting", "Interleavings", "TokenServiceConcurrency",
             ]),
         .executableTarget(
             name: "race-lab",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensOAuth",
-                "AccessTokensSharing", "AccessTokensTesting", "Interleavings", "LoopbackServers", "RaceGallery",
-                "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensKeys",
+                "AccessTokensOAuth", "AccessTokensSharing", "AccessTokensTesting", "Interleavings", "LoopbackServers",
+                "RaceGallery", "TokenServiceConcurrency",
             ]),
         // What the tests do every day, and what in CI.
         .target(name: "TestBudgets"),
@@ -69,18 +74,18 @@ let package = Package(
         .executableTarget(name: "empty-program", path: "Benchmarks/empty-program"),
         .executableTarget(name: "driven", dependencies: ["Interleavings", "InterleavingsEverything"], path: "Benchmarks/driven"),
         .target(
-            name: "BenchmarkSubjects", dependencies: ["AccessTokens", "AccessTokensDispatch", "RaceGallery"],
+            name: "BenchmarkSubjects", dependencies: ["AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "RaceGallery"],
             path: "Benchmarks/Subjects"),
         // Does one thing so many times, for a tool that counts instructions; links no Foundation but its essentials.
         .executableTarget(
             name: "instructions",
-            dependencies: ["AccessTokens", "AccessTokensDispatch", "BenchmarkSubjects", "RaceGallery"],
+            dependencies: ["AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "BenchmarkSubjects", "RaceGallery"],
             path: "Benchmarks/instructions"),
         .executableTarget(
             name: "Benchmarks",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "AllocationCounter", "BenchmarkSubjects",
-                "Interleavings", "RaceGallery", "first-token", "empty-program",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensTesting", "AllocationCounter",
+                "BenchmarkSubjects", "Interleavings", "RaceGallery", "first-token", "empty-program",
             ],
             path: "Benchmarks/Benchmarks"),
         .testTarget(
@@ -90,15 +95,16 @@ let package = Package(
             name: "TokenServiceHTTPTests",
             dependencies: ["LoopbackServers", "TestBudgets", "TokenServiceConcurrency", "TokenServiceHTTP"],
             path: "Tests/Units/TokenServiceHTTPTests"),
+        // The tests of the keys stand here, too: they use the same scene.
         .testTarget(
             name: "AccessTokensTests",
-            dependencies: ["AccessTokens", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency"],
+            dependencies: ["AccessTokens", "AccessTokensKeys", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency"],
             path: "Tests/Units/AccessTokensTests"),
         .testTarget(
             name: "AccessTokensDispatchTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensTesting", "RaceGallery", "TestBudgets",
-                "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensTesting", "RaceGallery",
+                "TestBudgets", "TokenServiceConcurrency",
             ], path: "Tests/Units/AccessTokensDispatchTests"),
         .testTarget(
             name: "AccessTokensEtcdTests",
@@ -109,7 +115,8 @@ let package = Package(
         .testTarget(
             name: "AccessTokensSharingTests",
             dependencies: [
-                "AccessTokens", "AccessTokensSharing", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensKeys", "AccessTokensSharing", "AccessTokensTesting", "TestBudgets",
+                "TokenServiceConcurrency",
             ],
             path: "Tests/Units/AccessTokensSharingTests"),
         // The processes that AccessTokensFilesTests kill.
@@ -122,8 +129,8 @@ let package = Package(
         .testTarget(
             name: "AccessTokensFilesTests",
             dependencies: [
-                "AccessTokens", "AccessTokensFiles", "AccessTokensSharing", "AccessTokensTesting", "TestBudgets",
-                "TokenServiceConcurrency", "shared-grant-worker", "token-file-rotator",
+                "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharing", "AccessTokensTesting",
+                "TestBudgets", "TokenServiceConcurrency", "shared-grant-worker", "token-file-rotator",
             ],
             path: "Tests/Units/AccessTokensFilesTests"),
         .testTarget(
@@ -135,8 +142,8 @@ let package = Package(
         .testTarget(
             name: "DataLoadingTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensOAuth", "AccessTokensTesting",
-                "DataLoading", "LoopbackServers", "TestBudgets", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensOAuth",
+                "AccessTokensTesting", "DataLoading", "LoopbackServers", "TestBudgets", "TokenServiceConcurrency",
                 "TokenServiceHTTP",
             ], path: "Tests/Units/DataLoadingTests"),
         .testTarget(
@@ -162,20 +169,21 @@ let package = Package(
         .testTarget(
             name: "ExplorationTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
-                "InterleavingsEverything", "InterleavingsTesting", "RaceGallery", "TestBudgets", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensSharing",
+                "AccessTokensTesting", "Interleavings", "InterleavingsEverything", "InterleavingsTesting",
+                "RaceGallery", "TestBudgets", "TokenServiceConcurrency",
             ], path: "Tests/Exploration/ExplorationTests"),
         .testTarget(
             name: "RaceGalleryTests",
             dependencies: [
-                "RaceGallery", "AccessTokensTesting", "Interleavings", "InterleavingsEverything", "InterleavingsTesting",
-                "TestBudgets", "TokenServiceConcurrency",
+                "RaceGallery", "AccessTokensTesting", "Interleavings", "InterleavingsEverything",
+                "InterleavingsTesting", "TestBudgets", "TokenServiceConcurrency",
             ], path: "Tests/Exploration/RaceGalleryTests"),
         .testTarget(
             name: "RaceLabTests",
             dependencies: [
-                "race-lab", "movie-screens", "AccessTokens", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
-                "InterleavingsTesting", "RaceGallery", "TestBudgets",
+                "race-lab", "movie-screens", "AccessTokens", "AccessTokensSharing", "AccessTokensTesting",
+                "Interleavings", "InterleavingsTesting", "RaceGallery", "TestBudgets",
             ],
             path: "Tests/Units/RaceLabTests"),
         // The migration guide's app, before and after, with the settings that an app has.
@@ -187,21 +195,23 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensOAuth",
-                "AccessTokensSharing", "AccessTokensTesting", "DataLoading", "Interleavings", "InterleavingsEverything",
-                "InterleavingsTesting", "MigrationAfter", "MigrationBefore", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensKeys",
+                "AccessTokensOAuth", "AccessTokensSharing", "AccessTokensTesting", "DataLoading", "Interleavings",
+                "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore",
+                "TokenServiceConcurrency",
             ], path: "Tests/Documents/DocumentationTests"),
         .testTarget(
             name: "RealServerTests",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensOAuth", "AccessTokensTesting", "DataLoading",
-                "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensOAuth", "AccessTokensTesting",
+                "DataLoading", "TokenServiceConcurrency",
             ], path: "Tests/System/RealServerTests",
             exclude: ["start-glewlwyd"]),
         .testTarget(
             name: "EtcdTests",
             dependencies: [
-                "AccessTokens", "AccessTokensEtcd", "AccessTokensSharing", "AccessTokensTesting", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensEtcd", "AccessTokensSharing", "AccessTokensTesting",
+                "TokenServiceConcurrency",
             ],
             path: "Tests/System/EtcdTests", exclude: ["start-etcd"]),
     ],

@@ -1,4 +1,5 @@
 package import AccessTokens
+package import AccessTokensKeys
 
 /// Services of many keys, all kept, each signed in with a token that is valid for a day.
 package struct WarmKeys: Sendable {

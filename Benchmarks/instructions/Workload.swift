@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensDispatch
+import AccessTokensKeys
 import BenchmarkSubjects
 import Dispatch
 import RaceGallery

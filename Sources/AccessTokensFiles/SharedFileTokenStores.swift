@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 public import AccessTokensSharing
 import Foundation
 

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import TokenServiceConcurrency
 
 /// Where the services of `TokenServices` share their grants with other processes: a record for each key.

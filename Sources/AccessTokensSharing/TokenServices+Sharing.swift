@@ -1,4 +1,5 @@
 public import AccessTokens
+public import AccessTokensKeys
 
 extension TokenServices {
     /// Creates the services' table for keys whose grants other processes use, too, without any service.

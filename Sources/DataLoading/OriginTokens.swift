@@ -35,12 +35,19 @@ public struct OriginTokens: Sendable {
 
     /// Binds the tokens of several keys to origins: a request carries the token of the key that its origin belongs to.
     ///
+    /// ```swift
+    /// let tokens = try OriginTokens(keys: [reportsURL: "reports", mailURL: "mail"]) { services[$0] }
+    /// ```
+    ///
     /// - Parameters:
-    ///   - services: The services of all keys.
     ///   - keys: The key of each URL, whose scheme, host and port count: `https`, or `http` to a loopback address.
+    ///   - service: Finds a key's service, in `TokenServices` for example. Called at each request, on any thread: nothing is
+    ///     kept here that could be let go.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct: also if one origin is
     ///   given two keys.
-    public init<Key>(_ services: TokenServices<Key>, keys: [URL: Key]) throws(DataLoadingError) {
+    public init<Key: Hashable & Sendable>(
+        keys: [URL: Key], service: @escaping @Sendable (Key) -> TokenService
+    ) throws(DataLoadingError) {
         var bound: [Origin: Key] = [:]
         for (url, key) in keys {
             let origin = try Self.origin(of: url)
@@ -48,7 +55,7 @@ public struct OriginTokens: Sendable {
                 throw DataLoadingError(.invalidConfiguration, detail: "two of its URLs have one origin and different keys")
             }
         }
-        self.services = bound.mapValues { key in { services[key] } }
+        self.services = bound.mapValues { key in { service(key) } }
     }
 
     private static func origin(of url: URL) throws(DataLoadingError) -> Origin {

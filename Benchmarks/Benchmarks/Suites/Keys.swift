@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import BenchmarkSubjects
 import Synchronization
 

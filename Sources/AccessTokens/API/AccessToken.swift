@@ -85,6 +85,14 @@ public struct AccessToken: Sendable {
     }
 }
 
+extension AccessToken {
+    /// The same token with another refresh token, or without one.
+    package func with(refreshToken: String?) -> AccessToken {
+        AccessToken(
+            value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken)
+    }
+}
+
 extension AccessToken: Hashable {
     /// Compares every field of the two tokens; the moment of their creation is none.
     public static func == (left: AccessToken, right: AccessToken) -> Bool {

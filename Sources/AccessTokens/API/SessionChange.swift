@@ -12,6 +12,11 @@ public struct SessionChange: Sendable {
     /// which then can't be revoked. After a replacement: the next run may not find the new token.
     /// An operation that took longer than 5 s goes on, and may still succeed.
     public let storeFailure: TokenServiceError?
+
+    package init(discarded: [AccessToken], storeFailure: TokenServiceError?) {
+        self.discarded = discarded
+        self.storeFailure = storeFailure
+    }
 }
 
 /// A token that a service gave up and whose grant may still be good at the authorization server.

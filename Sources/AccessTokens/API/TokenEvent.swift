@@ -72,7 +72,7 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
 }
 
 /// Foreign text as a part of one line of a log: nothing in it can begin another line, or another field.
-enum LogText {
+package enum LogText {
     /// The longest text that is shown.
     static let limit = 200
 
@@ -97,7 +97,7 @@ enum LogText {
     }
 
     /// The same as ``line(_:)`` without spaces, as the value of a field.
-    static func field(_ text: String) -> String {
+    package static func field(_ text: String) -> String {
         String(line(text).map { $0 == " " || $0 == "=" ? "_" : $0 })
     }
 }

@@ -104,7 +104,7 @@ package final class ServiceClock: Sendable {
         self.other = other
     }
 
-    static func opened(_ clock: any Clock<Duration>) -> ServiceClock {
+    package static func opened(_ clock: any Clock<Duration>) -> ServiceClock {
         // Not `is`: a cast looks for the clock's type first.
         guard type(of: clock) == ContinuousClock.self else { return open(clock) }
         return DrivenExecutions.areRunning ? ServiceClock(other: nil) : continuous

@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 /// Hands every event to every subscriber, each with a bounded buffer of its own.
-final class EventHub<Event: Sendable>: Sendable {
+package final class EventHub<Event: Sendable>: Sendable {
     private struct Subscribers {
         var next = 0
         var streams: [(id: Int, continuation: AsyncStream<Event>.Continuation)] = []
@@ -11,12 +11,14 @@ final class EventHub<Event: Sendable>: Sendable {
     /// Whether there ever was one: asked first, since in a generic type each look at the streams resolves their types.
     private let wasUsed = Lock(false)
 
+    package init() {}
+
     deinit {
         if wasUsed.withLock({ $0 }) { for stream in current { stream.finish() } }
     }
 
     /// A stream of the events from now on; a slow reader loses the oldest.
-    func subscribe(bufferingNewest limit: Int) -> AsyncStream<Event> {
+    package func subscribe(bufferingNewest limit: Int) -> AsyncStream<Event> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Event.self, bufferingPolicy: .bufferingNewest(max(limit, 1)))
         wasUsed.withLock { $0 = true }
@@ -34,7 +36,7 @@ final class EventHub<Event: Sendable>: Sendable {
     /// A service sends one event at a time, so every subscriber sees its events in the same order.
     ///
     /// - Parameter event: Made only if there is a subscriber.
-    func send(_ event: @autoclosure () -> Event) {
+    package func send(_ event: @autoclosure () -> Event) {
         // Outside the lock: resuming a reader may call its executor, which is foreign code.
         if wasUsed.withLock({ $0 }) { for stream in current { stream.yield(event()) } }
     }

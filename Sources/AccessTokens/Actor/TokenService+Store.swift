@@ -132,5 +132,5 @@ struct UnusableDate: Error, CustomStringConvertible {
 
 extension TokenServiceError {
     /// Nothing waits for a store that has taken too long.
-    static let storeIsLate = TokenServiceError(.storeFailed, underlying: StoreTimeout())
+    package static let storeIsLate = TokenServiceError(.storeFailed, underlying: StoreTimeout())
 }

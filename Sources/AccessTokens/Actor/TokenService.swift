@@ -69,7 +69,7 @@ public actor TokenService {
     }
 
     /// The same for a service that is one of many, or that shares its grant.
-    init(
+    package init(
         policy: RefreshPolicy, environment: borrowing Environment, clock: ServiceClock, loader: any TokenLoader,
         ties: ServiceTies?
     ) {
@@ -173,32 +173,4 @@ public actor TokenService {
         let wait = max(offset - now, .zero) / .seconds(1)
         return error.dated(wallTime?.addingTimeInterval(wait))
     }
-}
-
-/// What a service has to do with others: a store, who shares its grant, who keeps it.
-final class ServiceTies: Sendable {
-    let store: (any TokenStore)?
-    /// The way to the grant that it shares with other services; then it is also the ``store``.
-    let session: (any GrantSession)?
-    let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
-    /// Where it says when it could be let go; `nil`: nothing asks.
-    let tether: (any ServiceTether)?
-    /// Who has its grant, if other services use it, too.
-    let lender: (any GrantLender)?
-
-    init(
-        store: (any TokenStore)?, session: (any GrantSession)? = nil, onDiscard: (@Sendable (DiscardedGrant) async -> Void)?,
-        tether: (any ServiceTether)? = nil, lender: (any GrantLender)? = nil
-    ) {
-        self.store = session ?? store
-        self.session = session
-        self.onDiscard = onDiscard
-        self.tether = tether
-        self.lender = lender
-    }
-
-    var hasStore: Bool { store != nil }
-    var isShared: Bool { session != nil }
-    /// How long after one look at the shared store a hit starts another.
-    var checkEvery: Duration? { session?.checkEvery }
 }

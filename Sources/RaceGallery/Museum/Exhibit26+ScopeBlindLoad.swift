@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import Interleavings
 
 /// Has a token for each scope, and one load at a time, whatever its scope.

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import Interleavings
 
 /// Has a service for each tenant, from its first request until the program ends.

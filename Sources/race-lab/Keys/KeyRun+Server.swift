@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import TokenServiceConcurrency
 
 extension KeyRun {

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import TokenServiceConcurrency
 
 /// Callers who go through many keys, each key with a token of its own, again whenever all tokens have expired.

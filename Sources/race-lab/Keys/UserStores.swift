@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import AccessTokensFiles
 
 /// The stores of a real server's users, each of which has a refresh token from elsewhere while it is empty.

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import AccessTokensSharing
 import AccessTokensTesting
 import DataLoading
@@ -66,7 +67,7 @@ private struct Scope: Hashable {
         let factory = DataLoaderFactory(tokens: try OriginTokens(services["Anna"], for: [apiURL]))
         #expect("\(factory)".contains("api.example.com"))
 
-        let tokens = try OriginTokens(services, keys: [mailURL: "mail", filesURL: "files"])
+        let tokens = try OriginTokens(keys: [mailURL: "mail", filesURL: "files"]) { services[$0] }
         let loader = DataLoaderFactory(tokens: tokens).makeLoader()
         #expect("\(tokens)".contains("files.example.com") && "\(loader)".contains("DataLoader"))
     }

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import AccessTokensDispatch
 import AccessTokensTesting
 import Testing

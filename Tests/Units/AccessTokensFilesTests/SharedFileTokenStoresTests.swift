@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import AccessTokensSharing
 import Foundation
 import TestBudgets

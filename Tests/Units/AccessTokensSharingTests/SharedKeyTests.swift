@@ -4,6 +4,7 @@ import Testing
 import TokenServiceConcurrency
 
 @testable import AccessTokens
+@testable import AccessTokensKeys
 @testable import AccessTokensSharing
 
 @Suite("Keys whose grants several processes share") struct SharedKeyTests {

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import AccessTokensTesting
 import DataLoading
 import Foundation
@@ -12,7 +13,7 @@ struct OriginKeyTests {
         let servers = [try ResourceServer(needsToken: false), try ResourceServer(needsToken: false)]
         let other = try ResourceServer(needsToken: false)
         let services = TokenServices<String>(keepingIdle: limit) { key, _ in AccessToken(key) }
-        let tokens = try OriginTokens(services, keys: [servers[0].url: "mail", servers[1].url: "files"])
+        let tokens = try OriginTokens(keys: [servers[0].url: "mail", servers[1].url: "files"]) { services[$0] }
         let loader = DataLoaderFactory(tokens: tokens).makeLoader()
         for server in [servers[0], servers[1], other, servers[0]] { _ = try await loader.perform(Request(url: server.url)) }
         #expect(servers.map { $0.arrivals.all.map(\.token) } == [["mail", "mail"], ["files"]])
@@ -27,7 +28,7 @@ struct OriginKeyTests {
             return ClosedLoader()
         })
         let keys = Dictionary(uniqueKeysWithValues: servers.map { ($1.url, $0) })
-        let loader = DataLoaderFactory(tokens: try OriginTokens(services, keys: keys)).makeLoader()
+        let loader = DataLoaderFactory(tokens: try OriginTokens(keys: keys) { services[$0] }).makeLoader()
         for key in ["a", "b"] { _ = try await services[key].retrieveToken() }
         let (a, b) = (try #require(servers["a"]), try #require(servers["b"]))
         a.authorizationServer.revoke(try await services["a"].retrieveToken())
@@ -49,11 +50,11 @@ struct OriginKeyTests {
     @Test func `one origin has one key`() throws {
         let services = TokenServices<Int> { _, _ in AccessToken("secret") }
         let urls = try ["https://example.com/a", "https://example.com:443/b"].map { try #require(URL(string: $0)) }
-        let error = #expect(throws: DataLoadingError.self) { try OriginTokens(services, keys: [urls[0]: 1, urls[1]: 2]) }
+        let error = #expect(throws: DataLoadingError.self) { try OriginTokens(keys: [urls[0]: 1, urls[1]: 2]) { services[$0] } }
         #expect(error?.code == .invalidConfiguration)
-        #expect(throws: Never.self) { try OriginTokens(services, keys: [urls[0]: 1, urls[1]: 1]) }
+        #expect(throws: Never.self) { try OriginTokens(keys: [urls[0]: 1, urls[1]: 1]) { services[$0] } }
         let plain = try #require(URL(string: "http://example.com"))
-        #expect(throws: DataLoadingError.self) { try OriginTokens(services, keys: [plain: 1]) }
+        #expect(throws: DataLoadingError.self) { try OriginTokens(keys: [plain: 1]) { services[$0] } }
     }
 
     private struct ClosedLoader: TokenLoader {

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import Interleavings
 import InterleavingsTesting
 import TestBudgets

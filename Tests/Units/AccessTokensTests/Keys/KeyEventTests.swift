@@ -2,6 +2,7 @@ import AccessTokensTesting
 import Testing
 
 @testable import AccessTokens
+@testable import AccessTokensKeys
 
 @Suite("Guarantee 19 for many keys: one stream tells what happens to all of them") struct KeyEventTests {
     /// What a stream has told until now.

@@ -1,4 +1,5 @@
 @testable import AccessTokens
+@testable import AccessTokensKeys
 
 /// A table of keys, those who use it, and what it should do, written down naively.
 ///

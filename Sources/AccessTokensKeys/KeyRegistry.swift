@@ -1,3 +1,4 @@
+import AccessTokens
 public import TokenServiceConcurrency
 
 /// The table of ``TokenServices`` behind its lock; the services know it without keeping it alive.
@@ -42,17 +43,6 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         let now = clock.now()
         return withTable { $0.insert(made, stamp: stamp, for: key, at: now) }.service
     }
-}
-
-/// How a service that is one of many tells what it does, and when it could be let go.
-protocol ServiceTether: AnyObject, Sendable {
-    /// Called with each event, in the service's own order.
-    func announce(_ event: TokenEvent)
-
-    /// Called in the service's own order, outside all locks, when the answer has changed.
-    ///
-    /// - Parameter wait: How long it takes until something would no longer be lost with the service; `nil`: until it says so.
-    func changed(restingIn wait: Duration?)
 }
 
 /// What one service of a key knows of the table.

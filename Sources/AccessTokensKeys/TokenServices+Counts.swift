@@ -1,3 +1,5 @@
+import AccessTokens
+
 /// How many services there are, for a metric of the program's memory.
 public struct ServiceCounts: Sendable, Hashable {
     /// Kept because something would be lost with them, however many they are.

@@ -1,18 +1,5 @@
+import AccessTokens
 import TokenServiceConcurrency
-
-/// What a key's service does with a refresh token that belongs to several keys: it hands it over.
-protocol GrantLender: AnyObject, Sendable {
-    /// A user has signed in through one of the keys. Takes effect at once, for every load that begins afterwards.
-    ///
-    /// - Returns: What is complete when the store has the new grant, or has taken too long; `nil` if there is nothing to do.
-    func signIn(_ token: AccessToken) -> SingleResult<SessionChange>?
-
-    /// A user has signed out of one of the keys, likewise.
-    func signOut() -> SingleResult<SessionChange>?
-
-    /// Whether there was a sign-in or a sign-out.
-    var wasFenced: Bool { get }
-}
 
 /// One rotating refresh token that several keys use: their loads take turns, and each gets what the last one brought.
 ///
@@ -219,12 +206,6 @@ extension AccessToken {
 
     fileprivate var withoutPlaceholder: AccessToken {
         value == Self.placeholder ? AccessToken("", refreshToken: refreshToken) : self
-    }
-
-    /// The same token with another refresh token, or without one.
-    func with(refreshToken: String?) -> AccessToken {
-        AccessToken(
-            value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken)
     }
 }
 

@@ -1,3 +1,5 @@
+public import AccessTokens
+
 /// Something that happened in the service of one key, for logs and metrics.
 ///
 /// Only ``key`` shows the key: neither a description nor a dump does, since it may be a person's name.

@@ -1,3 +1,4 @@
+public import AccessTokens
 public import TokenServiceConcurrency
 
 /// Gives each key of a program a ``TokenService`` of its own: each scope, audience, account or tenant.

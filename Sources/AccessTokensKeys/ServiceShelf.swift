@@ -1,3 +1,5 @@
+public import AccessTokens
+
 /// The services that a program keeps, and which go first: a pure value behind the one lock of ``TokenServices``.
 ///
 /// It knows places, not keys, so that it's the same code for every type of key. It never makes a service, asks one anything or lets

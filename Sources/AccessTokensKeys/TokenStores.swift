@@ -1,3 +1,4 @@
+public import AccessTokens
 import TokenServiceConcurrency
 
 /// Where the services of ``TokenServices`` keep their tokens between two runs of the program: a store for each key.

@@ -1,3 +1,4 @@
+public import AccessTokens
 import TokenServiceConcurrency
 
 /// What ``TokenServices/reset(where:)`` did, beside its effect on the services, which is certain.
@@ -86,25 +87,5 @@ extension TokenServices {
         } catch {
             return .failure(error as? TokenServiceError ?? TokenServiceError(.storeFailed, underlying: error))
         }
-    }
-}
-
-extension TokenService {
-    /// Signs out what an earlier service of the key has left in the store, unless the user has signed in meanwhile.
-    ///
-    /// - Returns: `nil` if there was a fence already.
-    fileprivate nonisolated func resetUnlessFenced() async -> SessionChange? {
-        let fence = await visit { $0.generation == 0 && $0.ties?.lender?.wasFenced != true ? $0.signOut() : nil }
-        guard let fence else { return nil }
-        return await end(of: fence)
-    }
-
-    /// Drops what came of a grant that is shared, and leaves the grant, which is a new user's if there is one.
-    ///
-    /// - Returns: `nil` if there was a fence already.
-    fileprivate nonisolated func dropUnlessFenced() async -> SessionChange? {
-        let fence = await visit { $0.generation == 0 ? $0.fence { $0.reset(at: $1) } : nil }
-        guard let fence else { return nil }
-        return await end(of: fence)
     }
 }

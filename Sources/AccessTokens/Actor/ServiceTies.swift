@@ -1,0 +1,74 @@
+package import TokenServiceConcurrency
+
+/// What a service has to do with others: a store, who shares its grant, who keeps it.
+package final class ServiceTies: Sendable {
+    let store: (any TokenStore)?
+    /// The way to the grant that it shares with other services; then it is also the ``store``.
+    let session: (any GrantSession)?
+    let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
+    /// Where it says when it could be let go; `nil`: nothing asks.
+    let tether: (any ServiceTether)?
+    /// Who has its grant, if other services use it, too.
+    let lender: (any GrantLender)?
+
+    package init(
+        store: (any TokenStore)?, session: (any GrantSession)? = nil, onDiscard: (@Sendable (DiscardedGrant) async -> Void)?,
+        tether: (any ServiceTether)? = nil, lender: (any GrantLender)? = nil
+    ) {
+        self.store = session ?? store
+        self.session = session
+        self.onDiscard = onDiscard
+        self.tether = tether
+        self.lender = lender
+    }
+
+    var hasStore: Bool { store != nil }
+    var isShared: Bool { session != nil }
+    /// How long after one look at the shared store a hit starts another.
+    var checkEvery: Duration? { session?.checkEvery }
+}
+
+/// How a service that is one of many tells what it does, and when it could be let go.
+package protocol ServiceTether: AnyObject, Sendable {
+    /// Called with each event, in the service's own order.
+    func announce(_ event: TokenEvent)
+
+    /// Called in the service's own order, outside all locks, when the answer has changed.
+    ///
+    /// - Parameter wait: How long it takes until something would no longer be lost with the service; `nil`: until it says so.
+    func changed(restingIn wait: Duration?)
+}
+
+/// What a key's service does with a refresh token that belongs to several keys: it hands it over.
+package protocol GrantLender: AnyObject, Sendable {
+    /// A user has signed in through one of the keys. Takes effect at once, for every load that begins afterwards.
+    ///
+    /// - Returns: What is complete when the store has the new grant, or has taken too long; `nil` if there is nothing to do.
+    func signIn(_ token: AccessToken) -> SingleResult<SessionChange>?
+
+    /// A user has signed out of one of the keys, likewise.
+    func signOut() -> SingleResult<SessionChange>?
+
+    /// Whether there was a sign-in or a sign-out.
+    var wasFenced: Bool { get }
+}
+
+extension TokenService {
+    /// Signs out what an earlier service of the key has left in the store, unless the user has signed in meanwhile.
+    ///
+    /// - Returns: `nil` if there was a fence already.
+    package nonisolated func resetUnlessFenced() async -> SessionChange? {
+        let fence = await visit { $0.generation == 0 && $0.ties?.lender?.wasFenced != true ? $0.signOut() : nil }
+        guard let fence else { return nil }
+        return await end(of: fence)
+    }
+
+    /// Drops what came of a grant that is shared, and leaves the grant, which is a new user's if there is one.
+    ///
+    /// - Returns: `nil` if there was a fence already.
+    package nonisolated func dropUnlessFenced() async -> SessionChange? {
+        let fence = await visit { $0.generation == 0 ? $0.fence { $0.reset(at: $1) } : nil }
+        guard let fence else { return nil }
+        return await end(of: fence)
+    }
+}
