@@ -16,7 +16,7 @@ extension TokenServices {
     /// Signs out all keys of an account, or whatever else the keys have in common.
     ///
     /// Which services there are is decided in one step, those included that are being made at this moment; then each is fenced off as
-    /// by ``TokenService/reset()``, all at once. The stores are asked which other keys they have a token of; those are signed out, too.
+    /// by `TokenService.reset()`, all at once. The stores are asked which other keys they have a token of; those are signed out, too.
     /// A call that starts after this has returned sees nothing of these keys from before. One that runs at the same time may find one
     /// key signed out and another not yet.
     ///

@@ -1,7 +1,7 @@
 public import AccessTokens
 public import TokenServiceConcurrency
 
-/// Gives each key of a program a ``TokenService`` of its own: each scope, audience, account or tenant.
+/// Gives each key of a program a `TokenService` of its own: each scope, audience, account or tenant.
 ///
 /// ```swift
 /// let services = TokenServices<Account> { account, previous in try await fetchToken(for: account, replacing: previous) }
@@ -20,10 +20,10 @@ public import TokenServiceConcurrency
 ///
 /// Some servers give an account one refresh token, for access tokens of several audiences. Say with `grant` which key keeps it: then
 /// the loads of those keys take turns, each with the refresh token that the last one brought. Sign in through any of them: a
-/// refresh token given to ``TokenService/replace(with:)`` is all keys' from then on. ``TokenService/reset()`` of one key ends the
+/// refresh token given to `TokenService.replace(with:)` is all keys' from then on. `TokenService.reset()` of one key ends the
 /// grant of all; the others' access tokens last until they expire, so sign an account out with ``reset(where:)``. The store of the key
 /// that keeps the grant holds the refresh token, and access tokens are not stored. A load's turn is a part of its time
-/// (``RefreshPolicy/loadTimeout``).
+/// (`RefreshPolicy.loadTimeout`).
 ///
 /// **Concurrent calls.** Everything may be called from anywhere at any time. Don't use a key whose `hash(into:)` or `==` calls back:
 /// both are called under a lock.
@@ -52,7 +52,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///   - stores: Where the tokens outlive their services and the program; `nil`: nowhere.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server; see
-    ///     ``TokenService/init(policy:store:environment:onDiscard:loader:)``.
+    ///     `TokenService.init(policy:store:environment:onDiscard:loader:)`.
     ///   - loader: Makes what gets a key's tokens. Called whenever a key's service is made, on the caller's thread, outside all locks,
     ///     at the same moment for several keys or twice for one; then one of the two is not used. It must not take long.
     public convenience init(
@@ -114,7 +114,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///   - stores: Where the tokens outlive their services and the program; `nil`: nowhere.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token whose grant is to be revoked.
-    ///   - isRepeatable: Whether another load may start while one that took too long still runs; see ``TokenLoader/isRepeatable``.
+    ///   - isRepeatable: Whether another load may start while one that took too long still runs; see `TokenLoader.isRepeatable`.
     ///   - loader: Gets a key's new token; its second parameter is the token to replace.
     public convenience init(
         keepingIdle limit: Int = 1_000,

@@ -13,7 +13,8 @@ import Foundation
 /// let token = try await tokens.retrieveToken()
 /// ```
 ///
-/// Create one for each token that a program needs and share it, or let ``TokenServices`` make one for each audience, scope or user.
+/// Create one for each token that a program needs and share it, or let `TokenServices`, of the module `AccessTokensKeys`, make
+/// one for each audience, scope or user.
 /// Every method may be called from anywhere at any time. What is decided lives in a pure state machine; the actor performs its
 /// effects. The first event to reach the actor wins. Callers find a token, join a running load and leave it under a lock, without
 /// the actor.

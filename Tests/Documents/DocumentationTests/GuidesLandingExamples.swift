@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensFiles
+import AccessTokensKeys
 import AccessTokensOAuth
 import AccessTokensTesting
 import Dispatch
@@ -12,6 +13,10 @@ import Testing
 
 private struct Backend: Sendable {
     func fetchToken(refreshToken: String?) async throws -> AccessToken { AccessToken("fetched", refreshToken: refreshToken) }
+    func fetchToken(for account: String, refreshToken: String?) async throws -> AccessToken {
+        AccessToken("\(account)'s", refreshToken: "refresh")
+    }
+
     func refuses(_ token: AccessToken) async throws -> Bool { true }
 }
 
@@ -68,6 +73,21 @@ private struct Recorder: TokenTransport {
         }
         #expect(shown.withLock { $0 } == ["token from /token"])
         #expect(tokens.cachedToken?.value == "token from /token")
+    }
+
+    @Test func `give each account a service of its own`() async throws {
+        let api = Backend(), account = "Anna"
+
+        let services = TokenServices<String> { account, previous in
+            try await api.fetchToken(for: account, refreshToken: previous?.refreshToken)
+        }
+
+        let token = try await services[account].retrieveToken()
+
+        let signOut = await services.reset { $0 == account }
+
+        #expect(token.value == "Anna's" && services[account].cachedToken == nil)
+        #expect(signOut.changes[account]?.discarded.first?.refreshToken == "refresh")
     }
 
     @Test func `make loaders for programs and for users`() async throws {

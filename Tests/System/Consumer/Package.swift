@@ -16,6 +16,7 @@ let package = Package(
                 .product(name: "AccessTokensDispatch", package: "TokenService"),
                 .product(name: "AccessTokensEtcd", package: "TokenService"),
                 .product(name: "AccessTokensFiles", package: "TokenService"),
+                .product(name: "AccessTokensKeys", package: "TokenService"),
                 .product(name: "AccessTokensOAuth", package: "TokenService"),
                 .product(name: "AccessTokensSharing", package: "TokenService"),
                 .product(name: "AccessTokensTesting", package: "TokenService"),

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensEtcd
 import AccessTokensFiles
+import AccessTokensKeys
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
@@ -14,6 +15,7 @@ import Interleavings
         print("AccessTokensDispatch:", try await askWithHandler())
         print("AccessTokensEtcd:", try await askEtcd())
         print("AccessTokensFiles:", try await restart())
+        print("AccessTokensKeys:", try await askForAccounts())
         print("AccessTokensOAuth:", try await askServer())
         print("AccessTokensSharing:", try await share())
         print("DataLoading:", try await loadData())
@@ -47,6 +49,14 @@ import Interleavings
         let token = try await second.retrieveToken()
         _ = await second.reset()
         return "\(token.value) after a restart, \(server.loadsStarted) load"
+    }
+
+    static func askForAccounts() async throws -> String {
+        let services = TokenServices<String> { account, _ in AccessToken("\(account)'s", lifetime: .seconds(60)) }
+        let tokens = [try await services["Anna"].retrieveToken(), try await services["Ben"].retrieveToken()]
+        let signOut = await services.reset { $0 == "Anna" }
+        let left = services["Ben"].cachedToken?.value ?? "no"
+        return "\(tokens.count) tokens, \(signOut.changes.count) sign-out, and \(left) token is left"
     }
 
     static func share() async throws -> String {
