@@ -34,7 +34,7 @@ struct SharedFlight: Sendable, Hashable {
         /// Marks of this service that are being taken back.
         var strays: [StrayMark] = []
         /// Tokens that resource servers refused.
-        var refused: Set<String> = []
+        var refused: [String] = []
         /// Lengthens the fleet's pauses, 0 ..< 1.
         var jitter = 0.0
     }

@@ -41,7 +41,7 @@ package struct SharedFlightPlan: Sendable {
     /// The token to replace, as the service remembers it.
     package let previous: AccessToken?
     /// Tokens that resource servers refused.
-    package let refused: Set<String>
+    package let refused: [String]
     /// Whether nothing waits for it any longer, by a fence or its limit.
     package let isAbandoned: @Sendable () -> Bool
     /// Runs the loader.
@@ -113,7 +113,7 @@ extension TokenService {
         return SharedFlightPlan(
             id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
             isRefresh: machine.state.cached != nil, isLook: !flight.isLoading, previous: flight.previous,
-            refused: Set(refused.map(\.token.value)), isAbandoned: { membership.hasEnded },
+            refused: refused.map(\.token.value), isAbandoned: { membership.hasEnded },
             load: { await self.load($0, for: flight, membership) },
             handOverDisplaced: { await self.handOverDisplaced(in: session) })
     }

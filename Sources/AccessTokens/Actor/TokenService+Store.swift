@@ -99,16 +99,16 @@ extension TokenService {
         _ lent: SingleResult<SessionChange>? = nil, _ event: (inout Machine, Duration) -> AccessToken?
     ) -> Fence {
         let number = machine.generation + 1, end = SingleResult<SessionChange>()
-        if ties?.store != nil { fences[number] = end }
+        if ties?.store != nil { fences.append((number, end)) }
         return Fence(discarded: step(event), end: ties?.store == nil ? nil : end, lent: lent)
     }
 
     /// The store has done its part of these fences, or failed to in time.
     func end(_ numbers: [Int], found: AccessToken?, error: TokenServiceError?) {
-        for number in numbers {
-            let change = SessionChange(discarded: [found].compactMap { $0 }, storeFailure: error)
-            fences.removeValue(forKey: number)?.complete(with: .success(change))
-        }
+        let ended = fences.filter { numbers.contains($0.number) }
+        fences.removeAll { numbers.contains($0.number) }
+        let change = SessionChange(discarded: found.map { [$0] } ?? [], storeFailure: error)
+        for fence in ended { fence.end.complete(with: .success(change)) }
     }
 
     /// The wall clock's time; `nil`: it tells none.

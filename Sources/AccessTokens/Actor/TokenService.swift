@@ -44,7 +44,7 @@ public actor TokenService {
     /// The machine's ``StateMachine/restsFrom``, as it was said last.
     private var restsFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
-    var fences: [Int: SingleResult<SessionChange>] = [:]
+    var fences: [(number: Int, end: SingleResult<SessionChange>)] = []
 
     /// Creates a service that has no token yet; the first caller starts a load.
     ///

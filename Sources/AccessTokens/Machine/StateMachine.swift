@@ -505,6 +505,9 @@ extension TokenService.StateMachine {
     }
 
     /// A save or a removal is over, or nothing waits for it any longer, and so are the fences that it stood for.
+    ///
+    /// Not inlined, nor is ``enqueue(_:flight:fence:handsOver:deadline:at:)``: each of their callers would have a copy of all that they do.
+    @inline(never)
     private mutating func finish(
         _ operation: StoreQueue.Operation, givenUp: DiscardedGrant? = nil, error: TokenServiceError?, at now: Duration
     ) {
@@ -587,6 +590,7 @@ extension TokenService.StateMachine {
     }
 
     /// Puts an operation behind the earlier ones; nothing waits for it if the store is late.
+    @inline(never)
     private mutating func enqueue(
         _ kind: StoreQueue.Kind, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false, deadline: Duration? = nil,
         at now: Duration

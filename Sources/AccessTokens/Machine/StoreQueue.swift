@@ -35,6 +35,7 @@ struct StoreQueue: Sendable {
     private var count = 0
     /// What the store may have that the service knows: what it found or wrote there last, and what it failed to write since.
     private var known: [AccessToken] = []
+    private static let mostKnown = 8
 
     /// Whether the last save or removal failed: then the store has something else than the service wants.
     private var hasFailed = false
@@ -54,12 +55,15 @@ struct StoreQueue: Sendable {
     ) -> [Operation] {
         let dropped = dropPending(before: kind)
         count += 1
-        // A fence that waits for this one instead waits no longer for that.
-        let deadlines = dropped.filter { !$0.fences.isEmpty }.map(\.deadline) + [deadline]
         var operation = Operation(
-            id: count, kind: kind, generation: generation, deadline: deadlines.min() ?? deadline, flight: flight,
+            id: count, kind: kind, generation: generation, deadline: deadline, flight: flight,
             handsOver: handsOver || dropped.contains(where: \.handsOver))
-        operation.fences = dropped.flatMap(\.fences) + [fence].compactMap { $0 }
+        for other in dropped where !other.fences.isEmpty {
+            operation.fences += other.fences
+            // A fence that waits for this one instead waits no longer for that.
+            operation.deadline = min(operation.deadline, other.deadline)
+        }
+        if let fence { operation.fences.append(fence) }
         // Behind one that is late, nothing waits.
         operation.isLate = isLate
         operations.append(operation)
@@ -80,8 +84,11 @@ struct StoreQueue: Sendable {
         if case .load = operation.kind {} else { hasFailed = failed }
         switch operation.kind {
         case .load: break
-        // Bounded for a store that always fails: what it really has comes first.
-        case .save(let token, _): known = failed ? known.prefix(1) + known.dropFirst().suffix(6) + [token] : [token]
+        case .save(let token, _):
+            if !failed { known = [] }
+            known.append(token)
+            // Bounded for a store that always fails: what it really has comes first.
+            if known.count > Self.mostKnown { known.remove(at: 1) }
         case .remove: if !failed { known = [] }
         }
         return (operation, unknown)
@@ -99,7 +106,8 @@ struct StoreQueue: Sendable {
 
     /// The service goes on with what a flight of a shared grant brought, which the store may not have.
     mutating func shared(_ token: AccessToken) {
-        known = known.suffix(7) + [token]
+        known.append(token)
+        if known.count > Self.mostKnown { known.removeFirst() }
     }
 
     /// The operation whose turn it is begins; one that waited behind a late one has a limit again: the store answers.
@@ -133,9 +141,9 @@ struct StoreQueue: Sendable {
             default: true
             }
         }
-        let pending = operations.dropFirst()
-        let dropped = pending.filter(isPointless)
-        operations = operations.prefix(1) + pending.filter { !isPointless($0) }
+        let running = operations.first?.id
+        let dropped = operations.filter { $0.id != running && isPointless($0) }
+        operations.removeAll { $0.id != running && isPointless($0) }
         return dropped
     }
 }

@@ -2,7 +2,9 @@ import AccessTokens
 import AccessTokensTesting
 import Testing
 
-/// A token of 5 s: its window opens at 3.25 … 3.375 s and ends at hard expiry, 4.5 s. So the shortest window is 1,125 ms long.
+/// A token of 5 s has a window from 3.25 … 3.375 s to hard expiry at 4.5 s.
+///
+/// So the shortest window is 1,125 ms long.
 @Suite("Guarantee 10: nobody waits who need not, however slow the loads are")
 struct BusyRefreshTests {
     private static let refreshes = 4
