@@ -23,6 +23,7 @@ package struct Alarms: ~Copyable, Sendable {
     ///   - executor: Where the owner is woken, always the same.
     ///   - ring: Looks at all of them. It isn't called if an earlier alarm rings. What it holds is kept until then, or until the owner
     ///     is to be woken no more.
+    @inline(never)
     package func wake(
         at time: Duration, on clock: ServiceClock, executor: (any TaskExecutor)?, _ ring: @escaping Sleeper.Ring
     ) {

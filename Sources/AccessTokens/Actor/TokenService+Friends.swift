@@ -82,10 +82,14 @@ extension TokenService {
 
     /// Waits for the store's part; to be called once for each fence.
     package nonisolated func end(of fence: Fence) async -> SessionChange {
-        var discarded = [fence.discarded].compactMap { $0 }
-        let changes = [try? await fence.end?.value(), try? await fence.lent?.value()].compactMap { $0 }
-        for change in changes { discarded += change.discarded }
-        return SessionChange(discarded: discarded, storeFailure: changes.lazy.compactMap(\.storeFailure).first)
+        var discarded: [AccessToken] = [], storeFailure: TokenServiceError?
+        if let token = fence.discarded { discarded.append(token) }
+        for end in [fence.end, fence.lent] {
+            guard let change = try? await end?.value() else { continue }
+            discarded += change.discarded
+            storeFailure = storeFailure ?? change.storeFailure
+        }
+        return SessionChange(discarded: discarded, storeFailure: storeFailure)
     }
 
     // MARK: Time

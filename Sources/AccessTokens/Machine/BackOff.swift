@@ -17,6 +17,7 @@ struct BackOff: Sendable {
     /// Counts a failure and returns it with the moment of the next attempt.
     ///
     /// - Parameter isCostly: Whether each attempt spends something: then the pause is the longest.
+    @inline(never)
     mutating func record(
         _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool = false, jitter: Double, at now: Duration
     ) -> TokenServiceError {

@@ -13,6 +13,7 @@ extension TokenService {
         private(set) var failedRefreshes = 0
 
         /// A token that arrives now, and whose lifetime counts from `start`.
+        @inline(never)
         init(_ token: AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
             self.token = token
             let hardExpiry = token.lifetime.map { policy.hardExpiry(forLifetime: $0) }

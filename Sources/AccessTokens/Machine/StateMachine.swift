@@ -82,6 +82,7 @@ extension TokenService.StateMachine {
     }
 
     /// - Parameter generation: That of what the event is about; events of what a fence cut off are not sent.
+    @inline(never)
     private mutating func announce(
         _ name: TokenEvent.Name, _ flight: @autoclosure () -> Flight? = nil, generation: Int? = nil,
         error: TokenServiceError? = nil
@@ -338,6 +339,7 @@ extension TokenService.StateMachine {
     }
 
     /// A token is in hand: it answers those who wait and is handed out from now on, if it is good for that.
+    @inline(never)
     private mutating func accept(
         _ token: AccessToken, of flight: Flight, isCurrent: Bool, isGiven: Bool = false, isAdopted: Bool = false, at now: Duration
     ) {
@@ -505,8 +507,6 @@ extension TokenService.StateMachine {
     }
 
     /// A save or a removal is over, or nothing waits for it any longer, and so are the fences that it stood for.
-    ///
-    /// Not inlined, nor is ``enqueue(_:flight:fence:handsOver:deadline:at:)``: each of their callers would have a copy of all that they do.
     @inline(never)
     private mutating func finish(
         _ operation: StoreQueue.Operation, givenUp: DiscardedGrant? = nil, error: TokenServiceError?, at now: Duration
