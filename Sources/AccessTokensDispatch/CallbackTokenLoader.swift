@@ -21,63 +21,58 @@ public struct CallbackTokenLoader: TokenLoader {
     /// - Parameter previous: Not used: the articles' loader knows of no earlier token.
     /// - Throws: The loader's error; a clear one if it lets its handler go without calling it.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        let answer = Answer()
-        call(for: answer)
-        return try await answer.value()
+        switch call() {
+        case .kept(let result): try result.get()
+        case .awaited(let answer): try await answer.value()
+        }
     }
 
-    private func call(for answer: Answer) {
-        let promise = Promise(answer)
+    /// Only the handler keeps the promise afterwards.
+    private func call() -> Promise.Outcome {
+        let promise = Promise()
         loader.load { promise.keep(with: $0) }
-    }
-}
-
-/// The first answer of a handler, which one task waits for: a `SingleResult` of a known type, whose end needs no look at its metadata.
-private final class Answer: Sendable {
-    private struct State {
-        var result: Result<AccessToken, any Error>?
-        /// Resumed exactly once: it is put here if there is no result, and taken out to be resumed.
-        var waiting: WaitingTask?
-    }
-
-    private let state = Lock(State())
-
-    func complete(with result: () -> Result<AccessToken, any Error>) {
-        let waiting = state.withLock { state -> WaitingTask? in
-            guard state.result == nil else { return nil }
-            state.result = result()
-            return state.waiting.take()
-        }
-        waiting?.resume()
-    }
-
-    func value() async throws -> AccessToken {
-        await WaitingTask.suspend { task in
-            let isComplete = state.withLock { state in
-                if state.result == nil { state.waiting = task }
-                return state.result != nil
-            }
-            if isComplete { task.resume() }
-        }
-        guard let result = state.withLock({ $0.result }) else { throw CancellationError() }
-        return try result.get()
+        return promise.outcome
     }
 }
 
 /// What the handler holds: if it goes before it was called, no answer will ever come.
 private final class Promise: Sendable {
-    private let answer: Answer
-
-    init(_ answer: Answer) {
-        self.answer = answer
+    enum Outcome {
+        /// The handler has been called: a loader that had its token at once needs nobody to wait for it.
+        case kept(Result<AccessToken, any Error>)
+        case awaited(SingleResult<AccessToken>)
     }
+
+    private struct State {
+        /// `nil`: nothing has happened.
+        var outcome: Outcome?
+    }
+
+    private let state = Lock(State())
 
     deinit {
-        answer.complete { .failure(HandlerDropped()) }
+        keep(with: .failure(HandlerDropped()))
     }
 
-    func keep(with result: Result<AccessToken, any Error>) {
-        answer.complete { result }
+    /// Its result, or what will have it.
+    var outcome: Outcome {
+        state.withLock { state in
+            let outcome = state.outcome ?? .awaited(SingleResult())
+            state.outcome = outcome
+            return outcome
+        }
+    }
+
+    func keep(with result: @autoclosure () -> Result<AccessToken, any Error>) {
+        let answer = state.withLock { state -> SingleResult<AccessToken>? in
+            switch state.outcome {
+            case nil: state.outcome = .kept(result())
+            case .kept: break
+            case .awaited(let answer): return answer
+            }
+            return nil
+        }
+        answer?.complete(with: result())
     }
 }
 

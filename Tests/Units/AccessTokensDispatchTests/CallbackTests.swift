@@ -270,14 +270,14 @@ struct CallbackTests {
         func load(then handler: @escaping Handler) { shim.withLock { $0 }?.retrieveToken(then: handler) }
     }
 
-    @Test func `a loader that answers before it returns, and once more later: the first answer counts`() {
+    @Test func `a loader that answers before it returns, twice, and once more later: the first answer counts`() {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>()
         let loader = HastyLoader()
         let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
         let shim = AccessTokenService(service: core, enqueue: queue.async)
         shim.retrieveToken { log.append(ShimScene.text($0)) }
         stage.run()
-        loader.handler.withLock { $0 }?(.success(.hour("second")))
+        loader.handler.withLock { $0 }?(.success(.hour("third")))
         stage.run()
         queue.run()
         #expect(log.entries == ["first"] && core.cachedToken?.value == "first")
@@ -289,6 +289,7 @@ struct CallbackTests {
         func load(then handler: @escaping Handler) {
             self.handler.withLock { $0 = handler }
             handler(.success(.hour("first")))
+            handler(.success(.hour("second")))
         }
     }
 
