@@ -33,7 +33,9 @@ extension CallbackLine.State {
     }
 
     mutating func continueDelivery(_ buffers: ReusableBuffers) -> [Segment]? {
-        self.buffers = buffers
+        self.buffers.segments = buffers.segments
+        // A call that was alone has used none.
+        if buffers.calls.capacity > 0 { self.buffers.calls = buffers.calls }
         guard deliversAgain else {
             isDelivering = false
             return nil
@@ -60,7 +62,7 @@ extension CallbackLine.State {
         }
         // A copy, and the originals emptied: the array stays unshared, and no handler outlives its delivery.
         let ready = Array(segments[delivered...].prefix(while: \.isReady))
-        for index in delivered..<(delivered + ready.count) { segments[index] = Segment() }
+        for index in delivered..<(delivered + ready.count) { segments[index] = Segment(.carried) }
         first += ready.count
         delivered += ready.count
         // Compacted when half of it is done with: a constant cost for each segment.

@@ -36,7 +36,7 @@ extension CallbackLine.State {
                 limitsUntilPurge = max(Self.fewLimits, 2 * limits.count)
             }
             let last = segments.count - 1
-            limits.insert(.init(segment: first + last - delivered, call: segments[last].calls.count - 1), at: limit.end)
+            limits.insert(.init(segment: first + last - delivered, call: segments[last].count - 1), at: limit.end)
         }
         // Time is never trusted to an alarm: every event compares the limits.
         expire(at: limit.start)
@@ -49,15 +49,17 @@ extension CallbackLine.State {
             if position.segment >= first { due.append(position) }
         }
         guard !due.isEmpty else { return }
-        var late: [CallbackLine.Call] = []
+        var late = Segment(.answered(.failure(TokenServiceError(.deadlineExceeded))))
         for position in due.sorted(by: { ($0.segment, $0.call) < ($1.segment, $1.call) }) {
             let index = position.segment - first + delivered
-            var leaving = CallbackLine.Call.gone
-            swap(&leaving, &segments[index].calls[position.call])
-            segments[index].gone += 1
-            if let answer = segments[index].answer { answerOutOfTurn(leaving, with: answer) } else { late.append(leaving) }
+            let leaving = segments[index].takeCall(at: position.call)
+            if let answer = segments[index].answer {
+                answerOutOfTurn(leaving, with: answer)
+            } else {
+                late.append(leaving, using: &buffers.calls)
+            }
         }
-        if !late.isEmpty { outOfTurn.append(Segment(calls: late, answer: .failure(TokenServiceError(.deadlineExceeded)))) }
+        if late.count > 0 { outOfTurn.append(late) }
     }
 
     /// What a change means for the alarm; `nil`: nothing.
@@ -69,6 +71,8 @@ extension CallbackLine.State {
     }
 
     mutating func answerOutOfTurn(_ call: CallbackLine.Call, with answer: Result<AccessToken, any Error>) {
-        outOfTurn.append(Segment(calls: [call], answer: answer))
+        var segment = Segment(.answered(answer))
+        segment.append(call, using: &buffers.calls)
+        outOfTurn.append(segment)
     }
 }

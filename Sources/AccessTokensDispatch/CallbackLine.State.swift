@@ -16,11 +16,13 @@ extension CallbackLine {
         var limits = LimitHeap<Position>()
         var limitsUntilPurge = fewLimits
         var isAlarmSet = false
-        private var errands: [Errand] = []
-        /// The highest priority of the errands.
-        private var urgency = Urgency.background
-        /// The priorities of the tasks that are on their way to the actor, the highest one last.
-        private var carriers: [Urgency] = []
+        /// The number of the first segment whose errand has not left; those before it have been taken to the actor.
+        private var carried = 0
+        /// The highest priority of the errands that have not left; `nil`: there are none.
+        private var urgency: Urgency?
+        /// The highest priority of the tasks that are on their way to the actor, and those of the others, the highest one last.
+        private var carrier: Urgency?
+        private var slowerCarriers: [Urgency] = []
         /// Operations that have not yet taken effect, and how many have.
         private var operations = 0
         private(set) var epoch = 0
@@ -49,52 +51,55 @@ extension CallbackLine {
         /// The number was read before; may an operation of this line have ended that token since? Then the operation was
         /// lined up behind the segment with that number, which so is not the last one; and no call that looked at the token
         /// before the operation took effect is lined up as a hit behind it.
-        mutating func append(_ call: Call, publication: Int?, limit: Limit? = nil) -> Bool {
-            guard let last = segments.indices.last, publication != nil, segments[last].publication == publication
-            else { return false }
-            segments[last].calls.append(call)
-            if let limit { keep(limit) }
+        mutating func append(_ call: Call, publication: Int, limit: Limit? = nil) -> Bool {
+            guard segments.last?.publication == publication else { return false }
+            appendToLast(call, limit)
             return true
         }
 
         /// A hit; `false` if it is none: an operation of this line is in front of it, and took effect after the call's look
         /// at the token, or has not yet.
         ///
+        /// Call and token are consumed: the line keeps the references that were counted to hand them over.
+        ///
         /// - Parameter look: The epoch in which the call looked. Thread A looks at the token and is interrupted; meanwhile an
         ///   invalidation in front of its call takes effect, and is told. A's call must not get that token any more.
-        mutating func append(_ call: Call, token: AccessToken, publication: Int?, limit: Limit? = nil, since look: Int) -> Bool {
+        mutating func append(
+            _ call: consuming Call, token: consuming AccessToken, publication: Int, limit: Limit? = nil, since look: Int
+        ) -> Bool {
             guard operations == 0, look == epoch else { return false }
-            if append(call, publication: publication, limit: limit) { return true }
-            var calls: [Call] = []
-            swap(&calls, &buffers.calls)
-            calls.append(call)
-            segments.append(Segment(calls: calls, answer: .success(token), publication: publication))
-            if let limit { keep(limit) }
+            if segments.last?.publication != publication { segments.append(Segment(.hit(token, publication: publication))) }
+            appendToLast(call, limit)
             return true
         }
 
         /// A miss, or what may be one.
         mutating func append(_ call: Call, generation: Int, as urgency: Urgency, limit: Limit? = nil) {
             // The last segment grows as long as its errand has not left.
-            if case .retrieve(let segment, generation, let highest)? = errands.last, segment == end - 1 {
-                segments[segments.count - 1].calls.append(call)
-                errands[errands.count - 1] = .retrieve(
-                    segment: segment, generation: generation, urgency: max(highest, urgency))
+            if carried < end, case .toCarry(.retrieve(generation, let highest))? = segments.last?.stage {
+                segments[segments.count - 1].stage = .toCarry(.retrieve(generation: generation, urgency: max(highest, urgency)))
             } else {
-                errands.append(.retrieve(segment: end, generation: generation, urgency: urgency))
-                segments.append(Segment(calls: [call]))
+                segments.append(Segment(.toCarry(.retrieve(generation: generation, urgency: urgency))))
                 pending += 1
             }
-            self.urgency = max(self.urgency, urgency)
+            raise(to: urgency)
+            appendToLast(call, limit)
+        }
+
+        private mutating func appendToLast(_ call: consuming Call, _ limit: Limit?) {
+            segments[segments.count - 1].append(call, using: &buffers.calls)
             if let limit { keep(limit) }
         }
 
         mutating func append(_ operation: @escaping Operation, as urgency: Urgency) {
-            errands.append(.perform(segment: end, operation))
-            segments.append(Segment())
+            segments.append(Segment(.toCarry(.perform(operation))))
             pending += 1
-            self.urgency = max(self.urgency, urgency)
+            raise(to: urgency)
             operations += 1
+        }
+
+        private mutating func raise(to urgency: Urgency) {
+            self.urgency = max(self.urgency ?? urgency, urgency)
         }
 
         // MARK: Errands
@@ -104,32 +109,46 @@ extension CallbackLine {
         /// A call that is more urgent than those who are on their way sends one of its own, and the first to arrive takes
         /// along what is there. So no urgent call waits until the pool has time for a background task.
         mutating func beginCarrying() -> Urgency? {
-            guard !errands.isEmpty, carriers.last.map({ $0 < urgency }) ?? true else { return nil }
-            carriers.append(urgency)
+            guard let urgency else { return nil }
+            if let carrier {
+                guard carrier < urgency else { return nil }
+                slowerCarriers.append(carrier)
+            }
+            carrier = urgency
             return urgency
         }
 
-        /// A carrier has arrived.
-        mutating func takeErrands(by carrier: Urgency) -> [Errand] {
-            carriers.removeAll { $0 == carrier }
-            urgency = .background
-            defer { errands = [] }
-            return errands
+        /// A carrier has arrived: it takes along the errands of these segments.
+        mutating func takeErrands(by carrier: Urgency) -> Range<Int> {
+            if carrier == self.carrier {
+                self.carrier = slowerCarriers.popLast()
+            } else {
+                slowerCarriers.removeAll { $0 == carrier }
+            }
+            urgency = nil
+            defer { carried = end }
+            return max(carried, first)..<end
+        }
+
+        /// A segment's errand; `nil`: it is one of hits, which may have been delivered by now.
+        mutating func takeErrand(of segment: Int) -> Errand? {
+            guard segment >= first, case .toCarry(let errand) = segments[segment - first + delivered].stage else { return nil }
+            segments[segment - first + delivered].stage = .carried
+            return errand
         }
 
         /// How many calls of a segment still wait.
         func callers(of segment: Int) -> Int {
-            let segment = segments[segment - first + delivered]
-            return segment.calls.count - segment.gone
+            segments[segment - first + delivered].waiting
         }
 
         mutating func answer(_ segment: Int, with result: Result<AccessToken, any Error>) {
-            segments[segment - first + delivered].answer = result
+            segments[segment - first + delivered].stage = .answered(result)
             pending -= 1
         }
 
         mutating func finish(_ segment: Int, then block: @escaping @Sendable () -> Void) {
-            segments[segment - first + delivered].block = block
+            segments[segment - first + delivered].stage = .done(block)
             pending -= 1
         }
 

@@ -15,7 +15,7 @@ final class CallbackLine: Sendable {
             _ service: isolated TokenService, _ finish: @escaping @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
         ) -> Void
 
-    private let service: TokenService
+    let service: TokenService
     private let enqueue: Enqueue
     private let alarms = Alarms()
     private let state = Lock(State())
@@ -30,23 +30,22 @@ final class CallbackLine: Sendable {
     }
 
     func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) {
-        let call = Call(handler: handler)
         let limit = limit.map { Limit($0, from: service.now) }
         // Behind others the token is mostly the one that the last of them got: then it need not be copied.
         if isLineWaiting.load(ordering: .relaxed), let publication = service.publicationIfNothingDue(),
-            advance({ $0.append(call, publication: publication, limit: limit) })
+            advance({ $0.append(Call(handler: handler), publication: publication, limit: limit) })
         {
             return
         }
         // The epoch first: a token that an operation of this line ends from now on isn't a hit.
         let look = epoch.load(ordering: .acquiring)
-        let seen = service.lookUpWithNumber()
-        if let token = seen.token,
-            advance({ $0.append(call, token: token, publication: seen.publication, limit: limit, since: look) })
+        let (token, generation, publication) = service.lookUpWithNumber()
+        if let token, let publication,
+            advance({ $0.append(Call(handler: handler), token: token, publication: publication, limit: limit, since: look) })
         {
             return
         }
-        lineUp(handler, limit, seen: seen.generation)
+        lineUp(handler, limit, seen: generation)
     }
 
     /// The way of a call that isn't a hit.
@@ -108,21 +107,22 @@ final class CallbackLine: Sendable {
     private func carry(to service: isolated TokenService, as carrier: Urgency) {
         // Who comes with a limit after this look has time left.
         let now = state.withLock { $0.limits.count > 0 } ? service.now : nil
-        let errands = advance { state in
+        let segments = advance { state in
             if let now { state.expire(at: now) }
             return state.takeErrands(by: carrier)
         }
-        for errand in errands {
-            switch errand {
-            case .retrieve(let segment, let generation, let urgency):
+        for segment in segments {
+            switch state.withLock({ $0.takeErrand(of: segment) }) {
+            case .retrieve(let generation, let urgency)?:
                 let (callers, seen) = state.withLock { ($0.callers(of: segment), $0.seen(generation)) }
                 // The load is as urgent as the task that starts it, which others behind this one may have sent.
                 join(service, segment, callers: callers, seen: seen, urgency: max(urgency, carrier))
-            case .perform(let segment, let operation):
+            case .perform(let operation)?:
                 let before = service.generation
                 operation(service) { call in self.advance { $0.finish(segment, then: call) } }
                 let fence = service.generation == before ? nil : service.generation
                 advance { $0.tookEffect(fence: fence) }
+            case nil: continue
             }
         }
     }
@@ -160,7 +160,8 @@ final class CallbackLine: Sendable {
         }
         if let alarm { set(alarm) }
         while var segments = ready.take() {
-            for segment in segments { segment.call() }
+            // By their indices none of them is copied.
+            for index in segments.indices { segments[index].call() }
             let buffers = ReusableBuffers(emptying: &segments)
             ready = state.withLock { $0.continueDelivery(buffers) }
         }

@@ -33,7 +33,7 @@ import TokenServiceConcurrency
         for _ in 0..<4 {
             for _ in 0..<10 { hit(&state) }
             var ready = state.beginDelivery() ?? []
-            #expect(ready.map(\.calls.count) == [10])
+            #expect(ready.map(\.count) == [10])
             let buffers = CallbackLine.ReusableBuffers(emptying: &ready)
             #expect(ready.isEmpty && buffers.calls.isEmpty && buffers.segments.isEmpty)
             capacities.append(buffers.calls.capacity)
@@ -48,9 +48,42 @@ import TokenServiceConcurrency
         hit(&state)
         state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
         state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
-        #expect(state.segments.map(\.calls.count) == [1, 1, 2])
+        #expect(state.segments.map(\.count) == [1, 1, 2])
+        let errands = state.takeErrands(by: Urgency(.medium)).filter { state.takeErrand(of: $0) != nil }
+        #expect(errands == [0, 2])
+    }
+
+    @Test func `hits in front of an errand may be delivered before its carrier looks at them`() {
+        var state = CallbackLine.State()
+        hit(&state)
+        state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
         let errands = state.takeErrands(by: Urgency(.medium))
-        #expect(errands.count == 2)
+        #expect(state.beginDelivery()?.count == 1)
+        #expect(errands.map { state.takeErrand(of: $0) != nil } == [false, true])
+    }
+
+    @Test func `carriers are forgotten in whatever order they arrive`() {
+        for arrivals in [[Urgency(.background), Urgency(.high)], [Urgency(.high), Urgency(.background)]] {
+            var state = CallbackLine.State()
+            for _ in 1...2 {
+                for urgency in [Urgency(.background), Urgency(.high)] {
+                    state.append(CallbackLine.Call { _ in }, generation: 0, as: urgency)
+                    #expect(state.beginCarrying() == urgency && state.beginCarrying() == nil)
+                }
+                for carrier in arrivals { _ = state.takeErrands(by: carrier) }
+            }
+        }
+    }
+
+    @Test func `memory for calls in a row outlives a call that was alone`() {
+        var state = CallbackLine.State()
+        for calls in [10, 1, 10] {
+            for _ in 0..<calls { hit(&state) }
+            var ready = state.beginDelivery() ?? []
+            #expect(calls == 1 || ready[0].others.capacity > 0)
+            _ = state.continueDelivery(CallbackLine.ReusableBuffers(emptying: &ready))
+            #expect(state.buffers.calls.capacity >= 9)
+        }
     }
 
     @Test func `limits of calls that have been answered are forgotten, also in a line that is never empty`() {
@@ -91,9 +124,9 @@ import TokenServiceConcurrency
 
     @Test(arguments: [(64, true), (1_000, false)])
     func `the memory of a crowd is given back`(calls: Int, isKept: Bool) {
-        var hits = [CallbackLine.Segment()]
-        for _ in 0..<calls { hits[0].calls.append(CallbackLine.Call { _ in }) }
-        var misses = Array(repeating: CallbackLine.Segment(), count: calls)
+        var hits = [CallbackLine.Segment(.hit(.hour("a"), publication: 1))], memory: [CallbackLine.Call] = []
+        for _ in 0..<calls { hits[0].append(CallbackLine.Call { _ in }, using: &memory) }
+        var misses = Array(repeating: CallbackLine.Segment(.carried), count: calls)
         let ofHits = CallbackLine.ReusableBuffers(emptying: &hits), ofMisses = CallbackLine.ReusableBuffers(emptying: &misses)
         #expect((ofHits.calls.capacity > 0) == isKept)
         #expect((ofMisses.segments.capacity > 0) == isKept)
