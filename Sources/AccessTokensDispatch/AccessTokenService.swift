@@ -16,7 +16,7 @@ public final class AccessTokenService: Sendable {
     public typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
     /// The service that async callers share with this one.
-    public let service: TokenService
+    public var service: TokenService { line.service }
     let line: CallbackLine
 
     /// Creates a service of its own for a loader with a completion handler.
@@ -33,10 +33,11 @@ public final class AccessTokenService: Sendable {
         loader: some AccessTokenLoader,
         queue: DispatchQueue = .init(label: "AccessToken"),
         policy: RefreshPolicy = RefreshPolicy(),
-        store: (any TokenStore)? = nil,
-        environment: TokenService.Environment = TokenService.Environment(),
+        store: consuming (any TokenStore)? = nil,
+        environment: consuming TokenService.Environment = TokenService.Environment(),
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)? = nil
     ) {
+        // Said to be consumed, they are handed on without a copy.
         let service = TokenService(
             policy: policy, store: store, environment: environment, onDiscard: onDiscard, loader: CallbackTokenLoader(loader))
         self.init(service: service, queue: queue)
@@ -53,7 +54,6 @@ public final class AccessTokenService: Sendable {
 
     /// Creates a service whose queue is anything that runs a block later.
     package init(service: TokenService, enqueue: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void) {
-        self.service = service
         line = CallbackLine(service: service, enqueue: enqueue)
     }
 
