@@ -115,8 +115,7 @@ final class CallbackLine: Sendable {
             switch state.withLock({ $0.takeErrand(of: segment) }) {
             case .retrieve(let generation, let urgency)?:
                 let (callers, seen) = state.withLock { ($0.callers(of: segment), $0.seen(generation)) }
-                // The load is as urgent as the task that starts it, which others behind this one may have sent.
-                join(service, segment, callers: callers, seen: seen, urgency: max(urgency, carrier))
+                join(service, segment, callers: callers, seen: seen, urgency: urgency)
             case .perform(let operation)?:
                 let before = service.generation
                 operation(service) { call in self.advance { $0.finish(segment, then: call) } }

@@ -69,12 +69,9 @@ extension TokenService {
             ($0.expire(at: now), $0.nextLimit, $0.snapshot.nextDeadline)
         }
         for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
-        if deadline <= now {
-            await step { $0.elapse(to: max($1, now)) }
-        } else if deadline < .forever {
-            wake(at: deadline)
-        }
         if let next { wake(atLimit: next) }
+        // Also if the time has yet to come: set from here, the alarm of a load that has just ended would keep the service.
+        if deadline < .forever { await step { $0.elapse(to: max($1, now)) } }
     }
 }
 

@@ -94,11 +94,10 @@ extension TokenService {
     ///
     /// Its task is never cancelled: a token that has been loaded is saved, whatever has become of its callers. Only the loader's own
     /// task can be cancelled.
-    func share(by session: any GrantSession) {
+    func share(by session: any GrantSession, urgency: Urgency) {
         guard let flight = machine.state.flight else { return }
         let membership = membershipOfFlight(flight.id)
         let plan = plan(of: flight, by: session, membership)
-        let urgency = loadUrgency
         Task.detached(on: executor, priority: urgency.priority) {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
             await self.finish(flight, end)
@@ -122,7 +121,9 @@ extension TokenService {
     private func load(
         _ previous: AccessToken?, for flight: Machine.Flight, _ membership: LoadMembership
     ) async -> Result<AccessToken, any Error> {
-        let task = Task.detached(on: executor) { [loader, loadExecutor] in
+        // Callers may have come while the record was read.
+        let urgency = max(.current, lobby.withLock { $0.urgency })
+        let task = Task.detached(on: executor, priority: urgency.priority) { [loader, loadExecutor] in
             try await LoadMembership.$current.withValue(membership) {
                 try await withTaskExecutorPreference(loadExecutor) {
                     // Others may have stopped to respect the mark of a process that was stopped itself.
@@ -132,7 +133,7 @@ extension TokenService {
             }
         }
         // What can be cancelled, and made more urgent, is the loader.
-        let handle = Task.detached(on: executor) {
+        let handle = Task.detached(on: executor, priority: urgency.priority) {
             await withTaskCancellationHandler {
                 _ = await task.result
             } onCancel: {
@@ -140,7 +141,7 @@ extension TokenService {
             }
         }
         // It may be over for the callers already.
-        if flight.id == machine.state.flightID { self.load = RunningLoad(flight: flight.id, task: handle, urgency: .current) }
+        if flight.id == machine.state.flightID { self.load = RunningLoad(flight: flight.id, task: handle, urgency: urgency) }
         defer { ended(flight.id) }
         return await task.result
     }

@@ -12,9 +12,10 @@ extension TokenService {
     ///
     /// Detached: no caller's task-locals or cancellation reach it. Registered before anything suspends: a second caller
     /// finds it. Only the loader runs on its executor, so that nothing else ever waits behind it.
-    func start(_ flight: Machine.FlightStart) {
-        if let ties, let session = ties.session { return share(by: session) }
-        let urgency = loadUrgency
+    ///
+    /// - Parameter urgency: No less than the lobby's: those who are as urgent as that join without coming in.
+    func start(_ flight: Machine.FlightStart, urgency: Urgency) {
+        if let ties, let session = ties.session { return share(by: session, urgency: urgency) }
         let membership = membershipOfFlight(flight.id)
         let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
         let task = Task.detached(on: executor, priority: urgency.priority) {
@@ -38,9 +39,6 @@ extension TokenService {
         }
         load = RunningLoad(flight: id, task: task, urgency: urgency)
     }
-
-    /// That of the most urgent caller who waits; if none does, that of the task that starts the load.
-    var loadUrgency: Urgency { lobby.withLock { $0.waiters.count > 0 ? $0.urgency : nil } ?? .current }
 
     func ended(_ flight: Int) {
         if load?.flight == flight { load = nil }

@@ -95,17 +95,17 @@ public actor TokenService {
     ) -> Outcome {
         let now = clock.now()
         let (joined, isAwaited, hasListeners) = lobby.withLock { $0.close() }
-        let isObserved = hasListeners || ties?.tether != nil
+        let isObserved = hasListeners || (ties?.isTethered ?? false)
         let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
         let ending = machine.conclude()
         let answer = publicAnswer(ending.answer, at: now)
         // The snapshot first: a caller that is resumed afterwards, and asks again, must see what this event decided.
-        let (answered, late, outcome) = lobby.withLock { lobby in
+        let (answered, late, urgency, outcome) = lobby.withLock { lobby in
             let answered = lobby.open(ending.snapshot, answering: answer)
             let outcome = admission(decision, &lobby)
-            return (answered, lobby.expire(at: now), outcome)
+            return (answered, lobby.expire(at: now), lobby.urgency, outcome)
         }
-        perform(ending, answering: answered, with: answer, late: late, at: now)
+        perform(ending, answering: answered, with: answer, late: late, urgency: urgency, at: now)
         return outcome
     }
 
@@ -123,12 +123,13 @@ public actor TokenService {
 
     private func perform(
         _ ending: borrowing Machine.Ending, answering answered: borrowing WaiterQueue<Waiter>,
-        with answer: Lobby<Waiter>.Answer?, late: [Waiter], at now: Duration
+        with answer: Lobby<Waiter>.Answer?, late: [Waiter], urgency: Urgency, at now: Duration
     ) {
         endMemberships(but: ending.awaitedFlight)
         // First what ends another load.
         for effect in ending.effects { perform(effect, at: now) }
-        if let flight = ending.start { start(flight) }
+        // A caller may have become urgent on its way in.
+        if let flight = ending.start { start(flight, urgency: max(.current, urgency)) }
         if let answer { answered.forEach { $0.resume(with: answer) } }
         for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
         if ending.snapshot.nextDeadline < .forever {
@@ -137,7 +138,7 @@ public actor TokenService {
             // Nobody waits, and nobody can come to wait with a limit while the alarm is taken away.
             alarms.wakeNoMore()
         }
-        if let tether = ties?.tether { tell(tether, at: now) }
+        if let ties, let tether = ties.tether { tell(tether, at: now) }
     }
 
     private func tell(_ tether: any ServiceTether, at now: Duration) {

@@ -34,8 +34,10 @@ extension TokenService {
         private var olderAnswers: [Uncollected] = []
         /// The same for those who left, each with an answer of its own.
         private var leavers: [Place: Answer] = [:]
-        /// When callers with a limit of their own leave.
+        /// When callers with a limit of their own leave; also of some that have left before.
         private var limits = LimitHeap<Place>()
+        /// With so many limits, those of callers who have left are looked for.
+        private var limitsUntilPurge = 64
 
         /// Whether the caller is to start what is due, a refresh or a look at the shared store: the first one is.
         mutating func claimRefresh(at now: Duration) -> Bool {
@@ -61,8 +63,18 @@ extension TokenService {
             urgency = max(urgency, priority)
             let place = waiters.append()
             callers += 1
-            if let limit { limits.insert(place, at: limit) }
+            if let limit { keep(limit, of: place) }
             return place
+        }
+
+        /// At twice as many as were left the last time: each limit costs the same, and few outlast their callers.
+        private mutating func keep(_ limit: Duration, of place: Place) {
+            if limits.count >= limitsUntilPurge {
+                let waiters = waiters
+                limits.purge { !waiters.holds($0) }
+                limitsUntilPurge = max(64, 2 * limits.count)
+            }
+            limits.insert(place, at: limit)
         }
 
         /// Takes the last place for a waiter that is there already.
@@ -107,6 +119,9 @@ extension TokenService {
         var uncollectedAnswers: Int {
             olderAnswers.reduce(leavers.count + (uncollected?.callers ?? 0)) { $0 + $1.callers }
         }
+
+        /// How many limits it keeps.
+        var limitCount: Int { limits.count }
 
         /// When the next caller runs out of time; `nil`: none does.
         var nextLimit: Duration? { limits.earliest }

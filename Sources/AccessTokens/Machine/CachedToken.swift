@@ -14,19 +14,19 @@ extension TokenService {
 
         /// A token that arrives now, and whose lifetime counts from `start`.
         @inline(never)
-        init(_ token: AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
+        init(_ token: consuming AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
             self.token = token
-            let hardExpiry = token.lifetime.map { policy.hardExpiry(forLifetime: $0) }
-            expiry = hardExpiry.map { start + $0 }
-            let wish = token.lifetime.flatMap { lifetime in
-                hardExpiry.flatMap {
-                    policy.refreshStart(forLifetime: lifetime, expiringAt: $0, refreshIn: token.refreshIn, jitter: jitter)
-                }
+            guard let lifetime = token.lifetime.map(RefreshPolicy.counted) else {
+                (expiry, refreshStart, refreshFrom) = (nil, nil, nil)
+                return
             }
+            let hardExpiry = policy.hardExpiry(ofCounted: lifetime), expiry = start + hardExpiry
+            let wish = policy.refreshStart(ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
             // Slow loads and hasty servers must not make a loop: every token rests a quarter of what is left, or 30 s.
             let rest = Self.rest(until: expiry, at: now)
             refreshStart = wish.map { max(start + $0, now + rest) }
             refreshFrom = refreshStart
+            self.expiry = expiry
         }
 
         /// A token that the store had, `age` after its load began by the wall clock, which may have been moved: it is never older
@@ -96,12 +96,12 @@ extension RefreshPolicy {
     /// | 1 h    | 60 s  | 3,540 s  | 900 s  | 2,640 … 2,730 s  |
     /// | 24 h   | 60 s  | 86,340 s | 900 s  | 85,440 … 85,530 s |
     package func leeway(forLifetime lifetime: Duration) -> Duration {
-        min(maximumLeeway, max(counted(lifetime), .zero).divided(by: 10))
+        leeway(ofCounted: Self.counted(lifetime))
     }
 
     /// When a token is no longer handed out, counted from its load's start: `lifetime - leeway`.
     package func hardExpiry(forLifetime lifetime: Duration) -> Duration {
-        counted(lifetime) - leeway(forLifetime: lifetime)
+        hardExpiry(ofCounted: Self.counted(lifetime))
     }
 
     /// When callers start a refresh ahead, counted from the load's start: the window before hard expiry is
@@ -117,21 +117,32 @@ extension RefreshPolicy {
     ///   - jitter: `0 ..< 1`, drawn once per token.
     /// - Returns: `nil` when the window is empty: no refresh ahead.
     package func refreshStart(forLifetime lifetime: Duration, refreshIn: Duration?, jitter: Double) -> Duration? {
-        refreshStart(
-            forLifetime: lifetime, expiringAt: hardExpiry(forLifetime: lifetime), refreshIn: refreshIn, jitter: jitter)
+        let lifetime = Self.counted(lifetime)
+        return refreshStart(
+            ofCounted: lifetime, expiringAt: hardExpiry(ofCounted: lifetime), refreshIn: refreshIn, jitter: jitter)
+    }
+
+    // The same of a lifetime that is as long as it counts, and is compared once.
+
+    fileprivate static func counted(_ lifetime: Duration) -> Duration {
+        min(lifetime, longestLifetime)
+    }
+
+    private func leeway(ofCounted lifetime: Duration) -> Duration {
+        min(maximumLeeway, max(lifetime, .zero).divided(by: 10))
+    }
+
+    fileprivate func hardExpiry(ofCounted lifetime: Duration) -> Duration {
+        lifetime - leeway(ofCounted: lifetime)
     }
 
     fileprivate func refreshStart(
-        forLifetime lifetime: Duration, expiringAt expiry: Duration, refreshIn: Duration?, jitter: Double
+        ofCounted lifetime: Duration, expiringAt expiry: Duration, refreshIn: Duration?, jitter: Double
     ) -> Duration? {
         if let refreshIn, .zero < refreshIn, refreshIn < expiry { return refreshIn }
-        let window = min(counted(lifetime).divided(by: 4), maximumRefreshWindow)
+        let window = min(lifetime.divided(by: 4), maximumRefreshWindow)
         guard window > .zero else { return nil }
         return expiry - window.scaled(by: 1 - Self.windowJitter * Self.share(jitter))
-    }
-
-    private func counted(_ lifetime: Duration) -> Duration {
-        min(lifetime, Self.longestLifetime)
     }
 
     /// The jitter as a share, whatever was given: zero for what is not a number.

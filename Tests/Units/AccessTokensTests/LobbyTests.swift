@@ -116,6 +116,20 @@ import TokenServiceConcurrency
         #expect(lobby.uncollectedAnswers == 0)
     }
 
+    @Test func `limits of callers who left don't gather behind one who waits`() {
+        var lobby = Self.loading
+        lobby.admit("patient", urgency: Urgency(.medium))
+        for _ in 1...10_000 {
+            let place = lobby.admit(urgency: Urgency(.medium), until: .seconds(9))
+            _ = lobby.leave(place, with: .left)
+        }
+        let last = lobby.admit(urgency: Urgency(.medium), until: .seconds(9))
+        _ = lobby.suspend("late", at: last)
+        #expect(lobby.limitCount <= 64)
+        let late = lobby.expire(at: .seconds(9))
+        #expect(late == ["late"])
+    }
+
     @Test func `a caller has its place before anybody can hear of its load and join behind it`() {
         let stage = Stage(), waiting = Log<Int>(), eavesdropper = Eavesdropper(stage)
         let service = TokenService(
@@ -177,19 +191,4 @@ extension Result<AccessToken, any Error> {
     fileprivate static var left: Self { .failure(CancellationError()) }
 
     fileprivate var name: String { (try? get())?.value ?? "left" }
-}
-
-/// Hears of every job before it can run.
-private final class Eavesdropper: TaskExecutor {
-    private let stage: Stage
-    private let body = Lock<@Sendable () -> Void>({})
-
-    init(_ stage: Stage) { self.stage = stage }
-
-    func listen(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        body.withLock { $0 }()
-        stage.enqueue(job)
-    }
 }

@@ -170,4 +170,29 @@ struct SleeperTests {
         }
         #expect(ended.sorted() == Array(1...1000))
     }
+
+    @Test func `a caller's limit sets no alarm for a load that ends at that moment`() throws {
+        let eavesdropper = Eavesdropper(stage), loader = ScriptedLoader()
+        weak var released: TokenService?
+        do {
+            let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)
+            released = service
+            let patient = stage.start { try await service.retrieveToken() }
+            let hasty = Task(executorPreference: eavesdropper) { try await service.retrieveToken(within: .seconds(1)) }
+            stage.run()
+            let call = stage.start { try await loader.nextCall() }
+            // Thread A ends the wait of the hasty caller, and has seen that a load runs; meanwhile thread B ends that load.
+            eavesdropper.listen { [stage] in
+                call.value?.succeed(with: .hour("a"))
+                stage.run()
+            }
+            advance(by: 1)
+            eavesdropper.listen {}
+            #expect(patient.value?.value == "a")
+            hasty.cancel()
+            stage.run()
+        }
+        #expect(released == nil, "nothing that is to come keeps it")
+        #expect(clock.sleeperCount == 0)
+    }
 }
