@@ -14,14 +14,15 @@ extension TokenService {
 
         /// A token that arrives now, and whose lifetime counts from `start`.
         @inline(never)
-        init(_ token: consuming AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
+        init(_ token: AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
             self.token = token
             guard let lifetime = token.lifetime.map(RefreshPolicy.counted) else {
                 (expiry, refreshStart, refreshFrom) = (nil, nil, nil)
                 return
             }
             let hardExpiry = policy.hardExpiry(ofCounted: lifetime), expiry = start + hardExpiry
-            let wish = policy.refreshStart(ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
+            let wish = policy.refreshStart(
+                ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
             // Slow loads and hasty servers must not make a loop: every token rests a quarter of what is left, or 30 s.
             let rest = Self.rest(until: expiry, at: now)
             refreshStart = wish.map { max(start + $0, now + rest) }
