@@ -100,7 +100,7 @@ struct SystemEtcdTransportTests {
 
     @Test func `cancellation ends an exchange at once`() async throws {
         let server = try LoopbackServer { _ in .unfinished("") }
-        let store = try store(server)
+        let store = try store(server, timeLimit: .seconds(3_600))
         let task = Task { try await store.load() }
         _ = await server.requests.first { _ in true }
         task.cancel()

@@ -107,7 +107,9 @@ import Testing
         loader = nil
         #expect(tally.take().services == 0)
 
-        let service = TokenService { _ in throw ScriptedFailure.grantRefused }
+        // A limit that a starved pool can't reach.
+        let service = TokenService(policy: RefreshPolicy(loadTimeout: .seconds(3_600))) { _ in throw ScriptedFailure.grantRefused
+        }
         let outcome: Result<AccessToken, any Error>
         do { outcome = .success(try await service.retrieveToken()) } catch { outcome = .failure(error) }
         tally.note(outcome, of: 3)
