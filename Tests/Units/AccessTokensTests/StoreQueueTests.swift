@@ -51,6 +51,17 @@ import TokenServiceConcurrency
         #expect(queue.operations.last?.deadline == .seconds(6))
     }
 
+    @Test func `what a store that always fails really has stays known, with the last seven that it did not save`() {
+        var queue = StoreQueue()
+        queue.restored(.granted("there"))
+        for number in 1...9 {
+            queue.add(.save(.granted("\(number)"), start: .zero))
+            _ = queue.end(found: nil, failed: true)
+        }
+        #expect(queue.isKnown(.granted("there")))
+        #expect((1...9).filter { queue.isKnown(.granted("\($0)")) } == Array(3...9))
+    }
+
     @Test func `an operation is late at its deadline, once, and then nothing waits for it or behind it`() {
         var queue = StoreQueue()
         queue.add(Self.save, deadline: 5, flight: 1, fence: 1)
