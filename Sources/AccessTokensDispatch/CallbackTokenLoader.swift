@@ -38,7 +38,7 @@ public struct CallbackTokenLoader: TokenLoader {
 /// What the handler holds: if it goes before it was called, no answer will ever come.
 private final class Promise: Sendable {
     enum Outcome {
-        /// The handler has been called: a loader that had its token at once needs nobody to wait for it.
+        /// The handler was called before the loader returned, so nothing has to wait.
         case kept(Result<AccessToken, any Error>)
         case awaited(SingleResult<AccessToken>)
     }

@@ -23,7 +23,6 @@ package final class ServiceTies: Sendable {
     }
 
     var hasStore: Bool { store != nil }
-    var isTethered: Bool { tether != nil }
     var isShared: Bool { session != nil }
     /// How long after one look at the shared store a hit starts another.
     var checkEvery: Duration? { session?.checkEvery }

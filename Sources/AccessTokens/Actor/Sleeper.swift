@@ -19,7 +19,7 @@ package final class Sleeper: Sendable {
         /// Whether it has neither rung nor been called off.
         var isPending: Bool { sleeper.state.withLock { $0.holds(place) } }
 
-        /// Makes sure that somebody is awake when its time has come.
+        /// Makes sure that a task wakes at its time.
         func set() {
             if isFirst { sleeper.sleep(until: time) }
         }

@@ -95,7 +95,7 @@ public actor TokenService {
     ) -> Outcome {
         let now = clock.now()
         let (joined, isAwaited, hasListeners) = lobby.withLock { $0.close() }
-        let isObserved = hasListeners || (ties?.isTethered ?? false)
+        let isObserved = hasListeners || ties?.tether != nil
         let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
         let ending = machine.conclude()
         let answer = publicAnswer(ending.answer, at: now)
@@ -138,7 +138,7 @@ public actor TokenService {
             // Nobody waits, and nobody can come to wait with a limit while the alarm is taken away.
             alarms.wakeNoMore()
         }
-        if let ties, let tether = ties.tether { tell(tether, at: now) }
+        if let tether = ties?.tether { tell(tether, at: now) }
     }
 
     private func tell(_ tether: any ServiceTether, at now: Duration) {

@@ -20,7 +20,7 @@ extension TokenService {
         /// The highest priority of those who wait now.
         private(set) var urgency = Urgency.background
         private var isOpen = false
-        /// Who listens to the events; `nil`: nobody has asked to.
+        /// Hands events to their subscribers; `nil` until the first one asks for a stream.
         var hub: EventHub<TokenEvent>?
         /// How many have joined the load since the actor last heard of it.
         private var joined = 0

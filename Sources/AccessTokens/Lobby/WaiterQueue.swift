@@ -23,7 +23,7 @@ struct WaiterQueue<Waiter> {
     }
 
     private static var none: Int { -1 }
-    /// The waiter that came when nobody waited, if it is there yet, and its ticket, if its place is taken: it has no slot.
+    /// The first waiter of an empty queue, which has no slot, and its ticket; the waiter may be filled in after the place is taken.
     private var foremost: Waiter?
     private var foremostTicket = Self.none
     private var slots: ContiguousArray<Slot> = []

@@ -5,7 +5,7 @@ import Testing
 /// A token of 5 s has a window from 3.25 … 3.375 s to hard expiry at 4.5 s.
 ///
 /// So the shortest window is 1,125 ms long.
-@Suite("Guarantee 10: nobody waits who need not, however slow the loads are")
+@Suite("Guarantee 10: no caller waits for a refresh that is in time")
 struct BusyRefreshTests {
     private static let refreshes = 4
 
