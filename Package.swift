@@ -11,6 +11,7 @@ let package = Package(
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
         .library(name: "AccessTokensKeys", targets: ["AccessTokensKeys"]),
         .library(name: "AccessTokensOAuth", targets: ["AccessTokensOAuth"]),
+        .library(name: "AccessTokensSharedFiles", targets: ["AccessTokensSharedFiles"]),
         .library(name: "AccessTokensSharing", targets: ["AccessTokensSharing"]),
         .library(name: "DataLoading", targets: ["DataLoading"]),
         .library(name: "AccessTokensTesting", targets: ["AccessTokensTesting"]),
@@ -30,9 +31,12 @@ let package = Package(
         .target(
             name: "AccessTokensEtcd",
             dependencies: ["AccessTokens", "AccessTokensSharing", "TokenServiceConcurrency", "TokenServiceHTTP"]),
+        .target(name: "AccessTokensFiles", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
         .target(
-            name: "AccessTokensFiles",
-            dependencies: ["AccessTokens", "AccessTokensKeys", "AccessTokensSharing", "TokenServiceConcurrency"]),
+            name: "AccessTokensSharedFiles",
+            dependencies: [
+                "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharing", "TokenServiceConcurrency",
+            ]),
         .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceHTTP"]),
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(
@@ -57,8 +61,8 @@ let package = Package(
             name: "race-lab",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensKeys",
-                "AccessTokensOAuth", "AccessTokensSharing", "AccessTokensTesting", "Interleavings", "LoopbackServers",
-                "RaceGallery", "TokenServiceConcurrency",
+                "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
+                "LoopbackServers", "RaceGallery", "TokenServiceConcurrency",
             ]),
         // What the tests do every day, and what in CI.
         .target(name: "TestBudgets"),
@@ -124,13 +128,13 @@ let package = Package(
             name: "token-file-rotator", dependencies: ["AccessTokens", "AccessTokensFiles"],
             path: "Tests/System/token-file-rotator"),
         .executableTarget(
-            name: "shared-grant-worker", dependencies: ["AccessTokens", "AccessTokensFiles", "AccessTokensSharing"],
+            name: "shared-grant-worker", dependencies: ["AccessTokens", "AccessTokensSharedFiles", "AccessTokensSharing"],
             path: "Tests/System/shared-grant-worker"),
         .testTarget(
             name: "AccessTokensFilesTests",
             dependencies: [
-                "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharing", "AccessTokensTesting",
-                "TestBudgets", "TokenServiceConcurrency", "shared-grant-worker", "token-file-rotator",
+                "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharedFiles", "AccessTokensSharing",
+                "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency", "shared-grant-worker", "token-file-rotator",
             ],
             path: "Tests/Units/AccessTokensFilesTests"),
         .testTarget(
@@ -196,8 +200,8 @@ let package = Package(
             name: "DocumentationTests",
             dependencies: [
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensKeys",
-                "AccessTokensOAuth", "AccessTokensSharing", "AccessTokensTesting", "DataLoading", "Interleavings",
-                "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore",
+                "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "AccessTokensTesting", "DataLoading",
+                "Interleavings", "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore",
                 "TokenServiceConcurrency",
             ], path: "Tests/Documents/DocumentationTests"),
         .testTarget(

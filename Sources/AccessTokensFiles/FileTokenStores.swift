@@ -1,5 +1,4 @@
 public import AccessTokens
-public import AccessTokensKeys
 
 /// A file store for each key, all of them in one directory, for `TokenServices`.
 ///

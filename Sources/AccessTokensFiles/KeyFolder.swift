@@ -10,13 +10,13 @@ import Glibc
 #endif
 
 /// The directory of one key, named by the SHA-256 of the key's name, which is written into it first.
-struct KeyFolder: Sendable {
-    let path: String
+package struct KeyFolder: Sendable {
+    package let path: String
     private let parent: String
     private let text: String?
     private let name: FileTokenStore
 
-    init(of text: String, in parent: String) {
+    package init(of text: String, in parent: String) {
         self.init(named: SHA256.hexadecimal(of: text), in: parent, text: text)
     }
 
@@ -28,7 +28,7 @@ struct KeyFolder: Sendable {
     }
 
     /// The names of the keys whose directories have a file.
-    static func names(in directory: String, having file: String) async throws -> [String] {
+    package static func names(in directory: String, having file: String) async throws -> [String] {
         let folders: [String]
         do {
             folders = try FileManager.default.contentsOfDirectory(atPath: directory)
@@ -58,13 +58,13 @@ struct KeyFolder: Sendable {
     }
 
     /// Whether the key has files; throws if the directory of all keys isn't there.
-    func isThere() throws(TokenFileError) -> Bool {
+    package func isThere() throws(TokenFileError) -> Bool {
         _ = try open(parent)
         return FileManager.default.fileExists(atPath: path)
     }
 
     /// Makes the directory, with the key's name in it: a sign-out of many keys must find it before there is a token.
-    func prepare() async throws {
+    package func prepare() async throws {
         if try !isThere() { try make() }
         if let text, try await name.load()?.token.value != text {
             try await name.save(StoredToken(AccessToken(text), received: Date(timeIntervalSince1970: 0)))

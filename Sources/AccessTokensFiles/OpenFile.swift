@@ -7,16 +7,16 @@ import Glibc
 #endif
 
 /// A system call that failed.
-struct SystemFailure: Error {
-    let number: Int32
+package struct SystemFailure: Error {
+    package let number: Int32
 
     /// The system's own words.
     var text: String { unsafe String(cString: strerror(number)) }
 }
 
 /// An open file or directory, closed when its value ends; calls that a signal interrupted are made again.
-struct OpenFile: ~Copyable {
-    let descriptor: Int32
+package struct OpenFile: ~Copyable {
+    package let descriptor: Int32
 
     deinit {
         // Nothing to learn from it: what matters was synchronised before.
@@ -24,12 +24,12 @@ struct OpenFile: ~Copyable {
     }
 
     /// Opens a directory.
-    init(directory path: String) throws(SystemFailure) {
+    package init(directory path: String) throws(SystemFailure) {
         descriptor = try systemCall { unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     }
 
     /// Opens a file of a directory: never through a symbolic link, and without waiting for the other end of a pipe.
-    init(_ name: String, in directory: borrowing OpenFile, _ flags: Int32 = O_RDONLY) throws(SystemFailure) {
+    package init(_ name: String, in directory: borrowing OpenFile, _ flags: Int32 = O_RDONLY) throws(SystemFailure) {
         let parent = directory.descriptor
         descriptor = try systemCall {
             unsafe openat(parent, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
@@ -44,12 +44,12 @@ struct OpenFile: ~Copyable {
     }
 
     /// Lets the owner read and write, and permits nothing else, whatever the umask.
-    func protect() throws(SystemFailure) {
+    package func protect() throws(SystemFailure) {
         _ = try systemCall { fchmod(descriptor, 0o600) }
     }
 
     /// Locks the file, unless it is locked already; the lock ends with this value, or with the process.
-    func lock() throws(SystemFailure) -> Bool {
+    package func lock() throws(SystemFailure) -> Bool {
         do {
             _ = try systemCall { flock(descriptor, LOCK_EX | LOCK_NB) }
             return true
@@ -60,7 +60,7 @@ struct OpenFile: ~Copyable {
     }
 
     /// Whether another value has the file locked, here or in another process; several may ask at once and don't disturb each other.
-    func isLockedElsewhere() throws(SystemFailure) -> Bool {
+    package func isLockedElsewhere() throws(SystemFailure) -> Bool {
         do {
             _ = try systemCall { flock(descriptor, LOCK_SH | LOCK_NB) }
             return false
@@ -68,6 +68,19 @@ struct OpenFile: ~Copyable {
             guard error.number == EWOULDBLOCK else { throw error }
             return true
         }
+    }
+
+    /// Whether the name still leads to this file.
+    package func isStillThere(as name: String, in directory: borrowing OpenFile) throws(SystemFailure) -> Bool {
+        let own = try status(), parent = directory.descriptor
+        var other = stat()
+        do {
+            _ = try systemCall { unsafe fstatat(parent, name, &other, AT_SYMLINK_NOFOLLOW) }
+        } catch {
+            if error.number == ENOENT { return false }
+            throw error
+        }
+        return own.st_ino == other.st_ino && own.st_dev == other.st_dev
     }
 
     /// Reads from the beginning until the end or the limit.
@@ -84,7 +97,7 @@ struct OpenFile: ~Copyable {
     }
 
     /// Writes all of it.
-    func write(_ bytes: [UInt8]) throws(SystemFailure) {
+    package func write(_ bytes: [UInt8]) throws(SystemFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = try systemCall {
@@ -95,7 +108,7 @@ struct OpenFile: ~Copyable {
     }
 
     /// Waits until the disk has everything.
-    func synchronize() throws(SystemFailure) {
+    package func synchronize() throws(SystemFailure) {
         #if canImport(Darwin)
         // There `fsync` leaves the data in the drive's own memory; not every volume knows the stronger call.
         if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
@@ -110,7 +123,7 @@ struct OpenFile: ~Copyable {
 }
 
 /// Makes a system call until no signal interrupts it.
-func systemCall<Number: SignedInteger>(_ call: () -> Number) throws(SystemFailure) -> Number {
+package func systemCall<Number: SignedInteger>(_ call: () -> Number) throws(SystemFailure) -> Number {
     while true {
         let result = call()
         if result >= 0 { return result }

@@ -25,7 +25,7 @@ extension TokenFile {
         }
     }
 
-    func failure(_ code: TokenFileError.Code, _ failure: SystemFailure) -> TokenFileError {
+    package func failure(_ code: TokenFileError.Code, _ failure: SystemFailure) -> TokenFileError {
         TokenFileError(code, path: path, failure)
     }
 }

@@ -75,7 +75,7 @@ extension TokenFile {
             && rest.dropFirst(16).elementsEqual(Self.suffix.utf8)
     }
 
-    func unlink(_ name: String, in directory: borrowing OpenFile) throws(SystemFailure) {
+    package func unlink(_ name: String, in directory: borrowing OpenFile) throws(SystemFailure) {
         let parent = directory.descriptor
         do {
             _ = try systemCall { unsafe unlinkat(parent, name, 0) }

@@ -11,13 +11,13 @@ import Glibc
 /// The file at a path, and what can be done with it; the calls block.
 ///
 /// Each operation opens the directory once and works inside it, so that a directory that is moved meanwhile makes no difference.
-struct TokenFile: Sendable {
-    let path: String
-    let directory: String
-    let name: String
+package struct TokenFile: Sendable {
+    package let path: String
+    package let directory: String
+    package let name: String
 
     /// - Parameter path: A complete path to a file; any other is an error of each operation.
-    init(path: String) {
+    package init(path: String) {
         self.path = path
         let bytes = path.utf8
         let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
@@ -60,7 +60,7 @@ struct TokenFile: Sendable {
         } catch { throw failure(.removeFailed, error) }
     }
 
-    func openDirectory() throws(TokenFileError) -> OpenFile {
+    package func openDirectory() throws(TokenFileError) -> OpenFile {
         // The system would take such a path for what stands before the NUL.
         guard !path.utf8.contains(0) else {
             throw TokenFileError(.invalidPath, path: path, detail: "it contains a NUL, where the system ends a path")
@@ -75,7 +75,7 @@ struct TokenFile: Sendable {
     }
 
     /// Opens the file if it is there, whatever it is.
-    func open(in directory: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
+    package func open(in directory: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
         do {
             return try OpenFile(name, in: directory)
         } catch {
@@ -87,7 +87,7 @@ struct TokenFile: Sendable {
         }
     }
 
-    func bytes(of file: borrowing OpenFile) throws(TokenFileError) -> [UInt8] {
+    package func bytes(of file: borrowing OpenFile) throws(TokenFileError) -> [UInt8] {
         do {
             let status = try file.status()
             guard status.st_mode & S_IFMT == S_IFREG else {

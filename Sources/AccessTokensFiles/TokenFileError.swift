@@ -49,14 +49,14 @@ public struct TokenFileError: Error, Sendable {
     /// What exactly is wrong, in our own words or the system's.
     let detail: String
 
-    init(_ code: Code, path: String, detail: String) {
+    package init(_ code: Code, path: String, detail: String) {
         self.code = code
         self.path = path
         self.systemError = nil
         self.detail = detail
     }
 
-    init(_ code: Code, path: String, _ failure: SystemFailure) {
+    package init(_ code: Code, path: String, _ failure: SystemFailure) {
         self.code = code
         self.path = path
         self.systemError = failure.number

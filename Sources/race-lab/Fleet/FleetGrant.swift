@@ -1,6 +1,6 @@
 import AccessTokens
 import AccessTokensEtcd
-import AccessTokensFiles
+import AccessTokensSharedFiles
 import AccessTokensSharing
 import Foundation
 

@@ -1,5 +1,5 @@
 import AccessTokens
-import AccessTokensFiles
+import AccessTokensSharedFiles
 import AccessTokensSharing
 import Foundation
 

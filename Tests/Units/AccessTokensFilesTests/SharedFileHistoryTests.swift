@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensFiles
+import AccessTokensSharedFiles
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation

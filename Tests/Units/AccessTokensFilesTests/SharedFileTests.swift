@@ -1,5 +1,6 @@
 import AccessTokens
-@testable import AccessTokensFiles
+import AccessTokensFiles
+@testable import AccessTokensSharedFiles
 import AccessTokensSharing
 import Foundation
 import TestBudgets

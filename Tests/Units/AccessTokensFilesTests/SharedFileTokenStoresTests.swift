@@ -6,6 +6,7 @@ import TestBudgets
 import Testing
 
 @testable import AccessTokensFiles
+@testable import AccessTokensSharedFiles
 
 @Suite("Guarantees 22, 24 and 31 with a shared file for each key") struct SharedFileTokenStoresTests {
     private let directory = FileManager.default.temporaryDirectory.appending(path: "grants-\(UUID().uuidString)")

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensFiles
 import Foundation
 
 #if canImport(Darwin)

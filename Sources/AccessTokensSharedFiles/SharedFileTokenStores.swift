@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensFiles
 import AccessTokensKeys
 public import AccessTokensSharing
 import Foundation

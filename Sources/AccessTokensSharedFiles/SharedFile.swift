@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensFiles
 import AccessTokensSharing
 import Foundation
 
@@ -98,20 +99,5 @@ struct SharedFile: Sendable {
             }
         } catch { throw file.failure(.writeFailed, error) }
         throw TokenFileError(.locked, path: file.path, detail: "other processes have had it locked for \(Int(Self.patience)) s")
-    }
-}
-
-extension OpenFile {
-    /// Whether the name still leads to this file.
-    func isStillThere(as name: String, in directory: borrowing OpenFile) throws(SystemFailure) -> Bool {
-        let own = try status(), parent = directory.descriptor
-        var other = stat()
-        do {
-            _ = try systemCall { unsafe fstatat(parent, name, &other, AT_SYMLINK_NOFOLLOW) }
-        } catch {
-            if error.number == ENOENT { return false }
-            throw error
-        }
-        return own.st_ino == other.st_ino && own.st_dev == other.st_dev
     }
 }

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensFiles
 public import AccessTokensSharing
 import Dispatch
 public import Foundation
@@ -24,7 +25,7 @@ import TokenServiceConcurrency
 /// Every error is a ``TokenFileError``. All methods may be called from anywhere at any time; those of one store run one after another.
 public final class SharedFileTokenStore: SharedTokenStore {
     private let file: SharedFile
-    private let queue = DispatchQueue(label: "AccessTokensFiles.SharedFileTokenStore")
+    private let queue = DispatchQueue(label: "AccessTokensSharedFiles.SharedFileTokenStore")
     private let ownHolder = Lock<HolderFile?>(nil)
 
     /// Creates a store and touches nothing yet.

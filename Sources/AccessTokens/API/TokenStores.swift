@@ -1,0 +1,21 @@
+/// Where the services of `TokenServices` keep their tokens between two runs of the program: a store for each key.
+///
+/// A store outlives its key's service, which is let go when it has not been used for a while. So a sign-out of an account has to
+/// reach tokens whose services aren't there; that is what ``storedKeys()`` is for.
+public protocol TokenStores<Key>: Sendable {
+    /// What tells the services apart.
+    associatedtype Key: Hashable & Sendable
+
+    /// Returns the store of a key, which no other key has.
+    ///
+    /// Called whenever a service is made, on any thread, and at the same moment for several keys or twice for one. It should only
+    /// make the store, and touch nothing: the service calls the store when it needs it.
+    ///
+    /// - Parameter key: The key.
+    func store(for key: Key) -> any TokenStore
+
+    /// Returns the keys whose stores have a token, in any order.
+    ///
+    /// Called once for each `TokenServices.reset(where:)`, which waits for it 5 s at most.
+    @concurrent func storedKeys() async throws -> [Key]
+}
