@@ -48,6 +48,12 @@ struct Workload: Sendable {
                 await called { done in shim.retrieveToken { _ in done() } }
             }
         },
+        Workload("miss-stage3") { count in
+            for _ in 0..<count {
+                let stage3 = ThreadSafeTokenService(loader: Ready())
+                await called { done in stage3.retrieveToken { _ in done() } }
+            }
+        },
         Workload("joined") { count in
             let gate = Gate(callers: count), service = TokenService(loader: gate)
             try await grouped(count) {

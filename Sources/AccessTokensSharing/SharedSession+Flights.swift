@@ -33,39 +33,50 @@ extension SharedSession: GrantSession {
         var step = SharedFlight.Step.read
         var wokenAt: SharedRecord.Revision?
         while true {
+            if case .end(let ending) = step { return ending }
             let event: SharedFlight.Event
             do {
-                switch step {
-                case .read:
-                    if let unsettled { throw unsettled }
-                    event = .read(try await read())
-                case .swap(let record, let revision): event = try await swap(record, ifAt: revision)
-                case .wait(let revision, let rest):
-                    let now = moment.now
-                    let end = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
-                    // Who was woken early although nothing had changed looks once a second from now on.
-                    if revision != nil, revision == wokenAt {
-                        await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
-                    } else {
-                        await wait(from: revision, until: end)
-                        wokenAt = moment.now < end ? revision : nil
-                    }
-                    event = .waited
-                case .pause(let duration):
-                    await pause(for: duration)
-                    event = .waited
-                case .load(let previous):
-                    switch await plan.load(previous) {
-                    case .success(let token): event = .loaded(token)
-                    case .failure(let error): event = .failed(SharedFlight.Failure(error))
-                    }
-                case .end(let ending): return ending
-                }
+                if let unsettled, step == .read { throw unsettled }
+                event = try await perform(step, of: plan, wokenAt: &wokenAt)
             } catch {
                 event = .storeFailed(.store(error))
             }
             step = flight.next(event, at: moment, isAbandoned: plan.isAbandoned())
             learn(flight.knowledge, since: beginning.fences)
+        }
+    }
+
+    /// Does what a step says, and tells what came of it.
+    ///
+    /// Apart from the loop over the steps: each `await` in that would be one more copy of the loop.
+    @inline(never)
+    private func perform(
+        _ step: SharedFlight.Step, of plan: SharedFlightPlan, wokenAt: inout SharedRecord.Revision?
+    ) async throws -> SharedFlight.Event {
+        switch step {
+        case .read: return .read(try await read())
+        case .swap(let record, let revision): return try await swap(record, ifAt: revision)
+        case .wait(let revision, let rest):
+            let now = moment.now
+            let end = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
+            // Who was woken early although nothing had changed looks once a second from now on.
+            if revision != nil, revision == wokenAt {
+                await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
+            } else {
+                await wait(from: revision, until: end)
+                wokenAt = moment.now < end ? revision : nil
+            }
+            return .waited
+        case .pause(let duration):
+            await pause(for: duration)
+            return .waited
+        case .load(let previous):
+            switch await plan.load(previous) {
+            case .success(let token): return .loaded(token)
+            case .failure(let error): return .failed(SharedFlight.Failure(error))
+            }
+        // Nothing is left to do.
+        case .end: return .waited
         }
     }
 }
