@@ -22,7 +22,8 @@ import TokenServiceConcurrency
 ///
 /// **Who can read it.** All files have the mode `0600`. The contents are not encrypted unless `TokenSharing.seal` does so.
 ///
-/// Every error is a ``TokenFileError``. All methods may be called from anywhere at any time; those of one store run one after another.
+/// Every error is a `TokenFileError`, of the module `AccessTokensFiles`. All methods may be called from anywhere at any time; those of
+/// one store run one after another.
 public final class SharedFileTokenStore: SharedTokenStore {
     private let file: SharedFile
     private let queue = DispatchQueue(label: "AccessTokensSharedFiles.SharedFileTokenStore")
@@ -30,7 +31,7 @@ public final class SharedFileTokenStore: SharedTokenStore {
 
     /// Creates a store and touches nothing yet.
     ///
-    /// - Parameter path: Where the record is kept; see ``FileTokenStore/init(path:)``. The directory must exist.
+    /// - Parameter path: Where the record is kept; see `FileTokenStore.init(path:)`. The directory must exist.
     public init(path: String) {
         file = SharedFile(FileTokenStore(path: path).path)
     }

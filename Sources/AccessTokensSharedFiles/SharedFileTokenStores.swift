@@ -10,7 +10,7 @@ import Foundation
 /// let stores = SharedFileTokenStores<String>(directory: "/var/lib/reports/grants")
 /// ```
 ///
-/// Each key has a directory of its own in there, named and protected as by ``FileTokenStores``, and its record is written as by
+/// Each key has a directory of its own in there, named and protected as by `FileTokenStores`, and its record is written as by
 /// ``SharedFileTokenStore``. A record stays after a sign-out, so that no late save brings a token back. One more file says that this
 /// process is running: however many keys there are, they keep one file open.
 ///
@@ -45,7 +45,7 @@ public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores
 
     /// Returns the keys that have a record; also a sign-out leaves one.
     ///
-    /// - Throws: A ``TokenFileError`` if the directory, or one of the keys' names, can't be read.
+    /// - Throws: A `TokenFileError` if the directory, or one of the keys' names, can't be read.
     @concurrent public func storedKeys() async throws -> [Key] {
         try await KeyFolder.names(in: directory, having: KeySharedFileStore.file).compactMap(key)
     }

@@ -3,6 +3,8 @@ import AccessTokensDispatch
 import AccessTokensFiles
 import AccessTokensKeys
 import AccessTokensOAuth
+import AccessTokensSharedFiles
+import AccessTokensSharing
 import AccessTokensTesting
 import Dispatch
 import Foundation
@@ -130,5 +132,15 @@ private struct Recorder: TokenTransport {
             store: FileTokenStore(path: path), environment: .init(clock: ManualClock()), loader: ScriptedLoader())
         await patient.replace(with: AccessToken("kept", lifetime: .seconds(3600)))
         #expect(try await FileTokenStore(path: path).load()?.token.value == "kept")
+    }
+
+    @Test func `share a sign-in in a file`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "landing-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appending(path: "grant").path, loader = ScriptedLoader()
+
+        let tokens = TokenService(sharedStore: SharedFileTokenStore(path: path), loader: loader)
+        #expect(tokens.cachedToken == nil)
     }
 }

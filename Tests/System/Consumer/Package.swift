@@ -18,6 +18,7 @@ let package = Package(
                 .product(name: "AccessTokensFiles", package: "TokenService"),
                 .product(name: "AccessTokensKeys", package: "TokenService"),
                 .product(name: "AccessTokensOAuth", package: "TokenService"),
+                .product(name: "AccessTokensSharedFiles", package: "TokenService"),
                 .product(name: "AccessTokensSharing", package: "TokenService"),
                 .product(name: "AccessTokensTesting", package: "TokenService"),
                 .product(name: "DataLoading", package: "TokenService"),

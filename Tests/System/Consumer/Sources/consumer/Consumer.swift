@@ -3,6 +3,7 @@ import AccessTokensDispatch
 import AccessTokensEtcd
 import AccessTokensFiles
 import AccessTokensKeys
+import AccessTokensSharedFiles
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
@@ -17,6 +18,7 @@ import Interleavings
         print("AccessTokensFiles:", try await restart())
         print("AccessTokensKeys:", try await askForAccounts())
         print("AccessTokensOAuth:", try await askServer())
+        print("AccessTokensSharedFiles:", try await shareFile())
         print("AccessTokensSharing:", try await share())
         print("DataLoading:", try await loadData())
         print("AccessTokensTesting:", try await lookFromOtherEnd())
@@ -49,6 +51,17 @@ import Interleavings
         let token = try await second.retrieveToken()
         _ = await second.reset()
         return "\(token.value) after a restart, \(server.loadsStarted) load"
+    }
+
+    static func shareFile() async throws -> String {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "consumer-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appending(path: "grant").path, server = SimulatedAuthorizationServer()
+        let first = TokenService(sharedStore: SharedFileTokenStore(path: path), loader: server.loader)
+        let second = TokenService(sharedStore: SharedFileTokenStore(path: path), loader: server.loader)
+        let isSame = try await first.retrieveToken() == second.retrieveToken()
+        return "\(isSame ? "one token" : "two tokens") for two stores, \(server.loadsStarted) load"
     }
 
     static func askForAccounts() async throws -> String {
