@@ -130,7 +130,6 @@ package final class ServiceClock: Sendable {
         var attempts = 0
         while !Task.isCancelled {
             do { try await sleep(until: time) } catch { return !Task.isCancelled }
-            if Task.isCancelled { return false }
             if now() >= time { return true }
             await Task.yield()
             attempts += 1
