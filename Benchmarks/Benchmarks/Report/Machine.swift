@@ -35,8 +35,12 @@ struct Machine: Codable, Sendable, CustomStringConvertible {
     private static var compiler: String {
         #if compiler(>=6.4)
         "6.4 or newer"
+        #elseif compiler(>=6.3.2)
+        "6.3.2 or newer"
+        #elseif compiler(>=6.3.1)
+        "6.3.1"
         #elseif compiler(>=6.3)
-        "6.3"
+        "6.3.0"
         #else
         "6.2"
         #endif
