@@ -21,7 +21,7 @@ public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
     ///
     /// - Parameters:
     ///   - directory: A directory for nothing else. A relative path starts at the working directory of this moment.
-    ///   - name: The text by which a key is known to the next run of the program, which no other key has.
+    ///   - name: The text by which a key is known to the next run of the program. No other key has it, or one that Swift calls equal.
     ///   - key: The key of such a text; `nil`: it has none any more, and its token is left alone.
     public init(
         directory: String, name: @escaping @Sendable (Key) -> String, key: @escaping @Sendable (_ name: String) -> Key?

@@ -10,6 +10,8 @@ import Glibc
 #endif
 
 /// The directory of one key, named by the SHA-256 of the key's name, which is written into it first.
+///
+/// Texts that Swift calls equal are one key, whichever Unicode characters write them: a service, too, is found by either.
 package struct KeyFolder: Sendable {
     package let path: String
     private let parent: String
@@ -17,7 +19,11 @@ package struct KeyFolder: Sendable {
     private let name: FileTokenStore
 
     package init(of text: String, in parent: String) {
-        self.init(named: SHA256.hexadecimal(of: text), in: parent, text: text)
+        self.init(named: Self.folder(of: text), in: parent, text: text)
+    }
+
+    private static func folder(of text: String) -> String {
+        SHA256.hexadecimal(of: text.precomposedStringWithCanonicalMapping)
     }
 
     private init(named folder: String, in parent: String, text: String? = nil) {
@@ -30,6 +36,7 @@ package struct KeyFolder: Sendable {
     /// The names of the keys whose directories have a file.
     package static func names(in directory: String, having file: String) async throws -> [String] {
         let folders: [String]
+        _ = try open(directory)
         do {
             folders = try FileManager.default.contentsOfDirectory(atPath: directory)
         } catch {
@@ -38,7 +45,7 @@ package struct KeyFolder: Sendable {
         var names: [String] = []
         for folder in folders where folder.utf8.count == 64 {
             guard let name = try await KeyFolder(named: folder, in: directory).storedName(having: file) else { continue }
-            guard SHA256.hexadecimal(of: name) == folder else {
+            guard self.folder(of: name) == folder else {
                 throw TokenFileError(.damaged, path: directory + "/" + folder, detail: "it names another key")
             }
             names.append(name)
@@ -59,7 +66,7 @@ package struct KeyFolder: Sendable {
 
     /// Whether the key has files; throws if the directory of all keys isn't there.
     package func isThere() throws(TokenFileError) -> Bool {
-        _ = try open(parent)
+        _ = try Self.open(parent)
         return FileManager.default.fileExists(atPath: path)
     }
 
@@ -78,14 +85,17 @@ package struct KeyFolder: Sendable {
     }
 
     private func make() throws(TokenFileError) {
-        let directory = try open(parent)
+        let directory = try Self.open(parent)
         if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
             throw TokenFileError(.writeFailed, path: path, SystemFailure(number: errno))
         }
         do { try directory.synchronize() } catch { throw TokenFileError(.writeFailed, path: path, error) }
     }
 
-    private func open(_ directory: String) throws(TokenFileError) -> OpenFile {
+    private static func open(_ directory: String) throws(TokenFileError) -> OpenFile {
+        guard !directory.isEmpty else {
+            throw TokenFileError(.invalidPath, path: directory, detail: "it is empty, and names no directory")
+        }
         do { return try OpenFile(directory: directory) } catch {
             throw TokenFileError(.noDirectory, path: directory, error)
         }

@@ -16,6 +16,9 @@ package struct TokenFile: Sendable {
     package let directory: String
     package let name: String
 
+    /// Systems have names of 255 bytes; `.NAME.0123456789abcdef.alive` is the longest that is made of one.
+    private static let longestName = 255 - 24
+
     /// - Parameter path: A complete path to a file; any other is an error of each operation.
     package init(path: String) {
         self.path = path
@@ -67,6 +70,11 @@ package struct TokenFile: Sendable {
         }
         guard !["", ".", ".."].contains(name) else {
             throw TokenFileError(.invalidPath, path: path, detail: "it does not end in the name of a file")
+        }
+        // Else a token would be found missing, and loaded anew, at each start.
+        guard name.utf8.count <= Self.longestName else {
+            let detail = "its name has \(name.utf8.count) bytes, and \(Self.longestName) leave room for the names of temporary files"
+            throw TokenFileError(.invalidPath, path: path, detail: detail)
         }
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw TokenFileError(.invalidPath, path: path, detail: "it is relative, and the working directory was deleted")

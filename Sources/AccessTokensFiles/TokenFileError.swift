@@ -10,7 +10,8 @@ public import Foundation
 public struct TokenFileError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The path cannot be that of a file: empty, with a NUL, ending in a slash or dots, or relative to a deleted directory.
+        /// The path cannot be that of a file: empty, with a NUL, ending in a slash, in dots or in too long a name, or relative to a
+        /// deleted directory.
         public static let invalidPath = Code(description: "invalidPath")
         /// The directory is not there, or cannot be opened.
         public static let noDirectory = Code(description: "noDirectory")
@@ -84,11 +85,11 @@ extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible 
         case .foreignOwner:
             "The file at \(name) belongs to another user: \(detail). It was left as it is; remove it, or change its owner."
         case .damaged:
-            "The token file \(name) is damaged: \(detail). It was left as it is; bring it back from a backup, or remove it and "
-                + "sign in again."
+            "The token file \(name) is damaged: \(detail). Reading it and saving leave it as it is. Bring it back from a backup, or "
+                + "sign out, which removes it, and sign in again."
         case .unsupportedVersion:
-            "The token file \(name) is of a version that this program does not know: \(detail). It was left as it is; update the "
-                + "program, or remove the file and sign in again."
+            "The token file \(name) is of a version that this program does not know: \(detail). Reading it and saving leave it as "
+                + "it is. Update the program, or sign out, which removes it, and sign in again."
         case .unprotected:
             "The token file \(name) is open to other users and cannot be closed to them: \(detail). Make it its user's own, mode "
                 + "0600."

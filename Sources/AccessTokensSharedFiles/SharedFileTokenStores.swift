@@ -25,7 +25,7 @@ public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores
     ///
     /// - Parameters:
     ///   - directory: A directory for nothing else. A relative path starts at the working directory of this moment.
-    ///   - name: The text by which all processes know a key, which no other key has.
+    ///   - name: The text by which all processes know a key. No other key has it, or one that Swift calls equal.
     ///   - key: The key of such a text; `nil`: it has none any more, and its record is left alone.
     public init(
         directory: String, name: @escaping @Sendable (Key) -> String, key: @escaping @Sendable (_ name: String) -> Key?

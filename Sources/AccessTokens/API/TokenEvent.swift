@@ -18,7 +18,7 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
         public static let invalidated = Name(description: "invalidated")
         /// A new token was given to the service from outside.
         public static let replaced = Name(description: "replaced")
-        /// The store had a token of an earlier run, which callers get now.
+        /// The store had a token of an earlier run or, if the grant is shared, of another service, which callers get now.
         public static let restored = Name(description: "restored")
         /// An operation of the store failed or took too long; ``TokenEvent/error`` says why.
         public static let storeFailed = Name(description: "storeFailed")

@@ -108,7 +108,10 @@ extension TokenServiceError: CustomStringConvertible {
     /// What went wrong and what to do about it, in a sentence; never a token.
     public var description: String {
         var text = explanation
-        if let underlying { text += " Cause: \(LogText.sentence("\(underlying)"))" }
+        if let underlying {
+            let cause = LogText.sentence("\(underlying)")
+            text += " Cause: \(cause)" + (cause.last.map(".!?…".contains) ?? true ? "" : ".")
+        }
         if let retryAt { text += " Next attempt: \(retryAt)." }
         return text
     }
@@ -125,7 +128,9 @@ extension TokenServiceError: CustomStringConvertible {
         case .loadFailed where remedy == .clientRegistration:
             "The server refused the client's own credentials. Correct them. The service tries again after pauses of about a minute."
         case .loadFailed: "Loading a token failed."
-        case .loadTimedOut: "The loader took too long. Give its transport a limit below RefreshPolicy.loadTimeout."
+        case .loadTimedOut:
+            "The load took longer than RefreshPolicy.loadTimeout. Give the loader's transport a shorter limit; if the sign-in is "
+                + "shared, a wait for another process is part of that time."
         case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load goes on for other callers."
         case .reset: "The service was reset while the caller waited. Sign in, then ask again."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."

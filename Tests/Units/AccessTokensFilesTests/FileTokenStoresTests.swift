@@ -64,6 +64,27 @@ import Testing
         }
     }
 
+    @Test func `a sign-out finds an account whose name another program wrote with other Unicode characters`() async throws {
+        // Swift calls the two equal, and so does a table of services.
+        let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+        try await withDirectory { stores in
+            try await stores.store(for: decomposed).save(stored("token"))
+            #expect(try await stores.store(for: composed).load() == stored("token"))
+            try await stores.store(for: composed).save(stored("newer"))
+            #expect(try await stores.storedKeys() == [composed])
+            let services = TokenServices<String>(stores: stores) { _, _ in throw CancellationError() }
+            let change = await services.reset { $0 == composed }
+            #expect(change.changes[composed]?.discarded.map(\.value) == ["newer"])
+            #expect(try files() == [])
+        }
+    }
+
+    @Test func `an empty name of a directory is an error that says so`() async throws {
+        let stores = FileTokenStores<String>(directory: "")
+        #expect(await failure { _ = try await stores.store(for: "a").load() }?.code == .invalidPath)
+        #expect(await failure { _ = try await stores.storedKeys() }?.code == .invalidPath)
+    }
+
     @Test func `without the directory no user is signed out`() async throws {
         let stores = FileTokenStores<String>(directory: directory.path)
         let store = stores.store(for: "a")

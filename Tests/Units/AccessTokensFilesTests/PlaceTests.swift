@@ -26,6 +26,12 @@ struct PlaceTests {
         #expect(await codes(path) == [.invalidPath, .invalidPath, .invalidPath])
     }
 
+    @Test func `a name that leaves no room for a temporary file's is an error before a token could be loaded for nothing`() async {
+        let (longest, tooLong) = (String(repeating: "n", count: 231), String(repeating: "n", count: 232))
+        #expect(await codes(place.directory + "/" + longest) == [nil, nil, nil])
+        #expect(await codes(place.directory + "/" + tooLong) == [.invalidPath, .invalidPath, .invalidPath])
+    }
+
     @Test func `a NUL in a path is an error with a reason of its own`() async throws {
         let store = FileTokenStore(path: place.path + "\u{0}.json")
         let error = try #require(await failure { try await store.save(Place.stored()) })

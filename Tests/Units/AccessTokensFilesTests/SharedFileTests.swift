@@ -16,6 +16,12 @@ struct SharedFileTests {
 
     private var store: SharedFileTokenStore { SharedFileTokenStore(path: place.path) }
 
+    @Test func `the longest name that a file may have leaves room for the lock's and the holder's`() async throws {
+        let store = SharedFileTokenStore(path: place.directory + "/" + String(repeating: "n", count: 231))
+        guard case .done = try await store.swap(Data("x".utf8), ifAt: nil) else { throw CancellationError() }
+        #expect(await store.holder != nil)
+    }
+
     @Test func `a record is replaced only by one who knows it`() async throws {
         #expect(try await store.load() == nil)
         guard case .done(let first) = try await store.swap(Data("one".utf8), ifAt: nil) else { throw Unexpected() }

@@ -43,6 +43,14 @@ import Testing
         }
     }
 
+    @Test func `keys that Swift calls equal have one record, whichever Unicode characters write them`() async throws {
+        try await withDirectory {
+            _ = try await stores().store(for: "cafe\u{301}").swap(Data("x".utf8), ifAt: nil)
+            #expect(try await stores().store(for: "caf\u{E9}").load()?.bytes == Data("x".utf8))
+            #expect(try await stores().storedKeys().count == 1)
+        }
+    }
+
     @Test func `all keys of a process have one holder, which another process sees end`() async throws {
         try await withDirectory {
             var ours: SharedFileTokenStores<String>? = stores()

@@ -76,6 +76,13 @@ struct EventTextTests {
         #expect(error.localizedDescription == error.description)
     }
 
+    @Test(arguments: [("it is locked", "it is locked."), ("Unlock it!", "Unlock it!"), ("CancellationError()", "CancellationError().")])
+    func `a cause ends like a sentence`(cause: String, sentence: String) {
+        struct Foreign: Error, CustomStringConvertible { let description: String }
+        let error = TokenServiceError(.storeFailed, underlying: Foreign(description: cause))
+        #expect(error.description.hasSuffix(" Cause: \(sentence)"))
+    }
+
     @Test func `every code has a text that says more than its name, and a remedy that helps`() {
         let remedies: [(TokenServiceError.Code, TokenServiceError.Remedy)] = [
             (.loadFailed, .retry), (.loadTimedOut, .retry), (.deadlineExceeded, .retry), (.reset, .signIn),
