@@ -73,7 +73,7 @@ package struct TokenFile: Sendable {
         }
         // Else a token would be found missing, and loaded anew, at each start.
         guard name.utf8.count <= Self.longestName else {
-            let detail = "its name has \(name.utf8.count) bytes, and \(Self.longestName) leave room for the names of temporary files"
+            let detail = "its name has \(name.utf8.count) bytes, and only \(Self.longestName) leave room for temporary names"
             throw TokenFileError(.invalidPath, path: path, detail: detail)
         }
         guard path.utf8.first == UInt8(ascii: "/") else {

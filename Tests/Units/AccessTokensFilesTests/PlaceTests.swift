@@ -26,7 +26,7 @@ struct PlaceTests {
         #expect(await codes(path) == [.invalidPath, .invalidPath, .invalidPath])
     }
 
-    @Test func `a name that leaves no room for a temporary file's is an error before a token could be loaded for nothing`() async {
+    @Test func `a name that leaves no room for a temporary one is an error before a token is loaded for nothing`() async {
         let (longest, tooLong) = (String(repeating: "n", count: 231), String(repeating: "n", count: 232))
         #expect(await codes(place.directory + "/" + longest) == [nil, nil, nil])
         #expect(await codes(place.directory + "/" + tooLong) == [.invalidPath, .invalidPath, .invalidPath])

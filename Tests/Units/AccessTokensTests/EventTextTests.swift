@@ -76,7 +76,7 @@ struct EventTextTests {
         #expect(error.localizedDescription == error.description)
     }
 
-    @Test(arguments: [("it is locked", "it is locked."), ("Unlock it!", "Unlock it!"), ("CancellationError()", "CancellationError().")])
+    @Test(arguments: [("it is locked", "it is locked."), ("Unlock it!", "Unlock it!"), ("Lost()", "Lost().")])
     func `a cause ends like a sentence`(cause: String, sentence: String) {
         struct Foreign: Error, CustomStringConvertible { let description: String }
         let error = TokenServiceError(.storeFailed, underlying: Foreign(description: cause))
