@@ -14,7 +14,8 @@ public struct AccessToken: Sendable {
     /// Creates a token from the fields of a token response.
     ///
     /// - Parameters:
-    ///   - value: The access token itself, the string that requests carry.
+    ///   - value: The access token itself, the string that requests carry. A service refuses an empty one and looks no further. So check
+    ///     for line breaks, which could begin another header, if it comes from elsewhere than a token response.
     ///   - tokenType: How requests carry it; compared without case. Source: RFC 6749 §7.1.
     ///   - lifetime: How long it is valid, counted from the start of the load; `nil`: until invalidated.
     ///     Zero or less means already expired.
