@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why a ``FileTokenStore`` could not do what it was asked for.
+/// Why a store in a file, of one process or shared, could not do what it was asked for.
 ///
 /// It names the file and what the system said, and shows nothing of the file's contents.
 public struct TokenFileError: Error, Sendable {

@@ -86,14 +86,17 @@ package enum LogText {
         return text.unicodeScalars.count > limit ? line + "…" : line
     }
 
-    /// Returns the text, in any language and length, with those characters escaped that could begin another line.
+    /// Returns the text, in any language and length, as a sentence with its end, with those characters escaped that could begin
+    /// another line.
     static func sentence(_ text: String) -> String {
-        text.unicodeScalars.reduce(into: "") { sentence, scalar in
+        let sentence = text.unicodeScalars.reduce(into: "") { sentence, scalar in
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator: sentence += scalar.escaped(asASCII: true)
             default: sentence.unicodeScalars.append(scalar)
             }
         }
+        let isEnded = sentence.last.map { ".!?…".contains($0) } ?? true
+        return isEnded ? sentence : sentence + "."
     }
 
     /// The same as ``line(_:)`` without spaces, as the value of a field.

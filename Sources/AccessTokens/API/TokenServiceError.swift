@@ -108,10 +108,7 @@ extension TokenServiceError: CustomStringConvertible {
     /// What went wrong and what to do about it, in a sentence; never a token.
     public var description: String {
         var text = explanation
-        if let underlying {
-            let cause = LogText.sentence("\(underlying)")
-            text += " Cause: \(cause)" + (cause.last.map(".!?…".contains) ?? true ? "" : ".")
-        }
+        if let underlying { text += " Cause: \(LogText.sentence("\(underlying)"))" }
         if let retryAt { text += " Next attempt: \(retryAt)." }
         return text
     }

@@ -8,6 +8,8 @@ public protocol TokenStores<Key>: Sendable {
 
     /// Returns the store of a key, which no other key has.
     ///
+    /// Equal keys have the same one: two strings can be equal in Swift and have different bytes, as `"caf\u{E9}"` and `"cafe\u{301}"`.
+    ///
     /// Called whenever a service is made, on any thread, and at the same moment for several keys or twice for one. It should only
     /// make the store, and touch nothing: the service calls the store when it needs it.
     ///
