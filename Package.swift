@@ -1,6 +1,20 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// A target of tests, with what most of them use.
+func tests(_ path: String, _ dependencies: Target.Dependency...) -> Target {
+    testTarget(path, ["AccessTokens", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency"] + dependencies)
+}
+
+/// A target of tests that use nothing but the explorer.
+func explorerTests(_ path: String, _ dependencies: Target.Dependency...) -> Target {
+    testTarget(path, ["Interleavings", "TestBudgets", "TokenServiceConcurrency"] + dependencies)
+}
+
+func testTarget(_ path: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: String(path.drop { $0 != "/" }.dropFirst()), dependencies: dependencies, path: "Tests/\(path)")
+}
+
 let package = Package(
     name: "TokenService",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -64,8 +78,6 @@ let package = Package(
                 "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
                 "LoopbackServers", "RaceGallery", "TokenServiceConcurrency",
             ]),
-        // What the tests do every day, and what in CI.
-        .target(name: "TestBudgets"),
         // Raw servers on the loopback interface, right or wrong, that test targets and the sample share.
         .target(name: "LoopbackServers"),
         // The second article's example; of the package it uses what is public, and a server to talk to.
@@ -92,37 +104,15 @@ let package = Package(
                 "BenchmarkSubjects", "Interleavings", "RaceGallery", "first-token", "empty-program",
             ],
             path: "Benchmarks/Benchmarks"),
-        .testTarget(
-            name: "TokenServiceConcurrencyTests", dependencies: ["TokenServiceConcurrency"],
-            path: "Tests/Units/TokenServiceConcurrencyTests"),
-        .testTarget(
-            name: "TokenServiceHTTPTests",
-            dependencies: ["LoopbackServers", "TestBudgets", "TokenServiceConcurrency", "TokenServiceHTTP"],
-            path: "Tests/Units/TokenServiceHTTPTests"),
+        // What the tests do every day, and what in CI.
+        .target(name: "TestBudgets", path: "Tests/Support/TestBudgets"),
+        tests("Units/TokenServiceConcurrencyTests"),
+        tests("Units/TokenServiceHTTPTests", "LoopbackServers", "TokenServiceHTTP"),
         // The tests of the keys stand here, too: they use the same scene.
-        .testTarget(
-            name: "AccessTokensTests",
-            dependencies: ["AccessTokens", "AccessTokensKeys", "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency"],
-            path: "Tests/Units/AccessTokensTests"),
-        .testTarget(
-            name: "AccessTokensDispatchTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensTesting", "RaceGallery",
-                "TestBudgets", "TokenServiceConcurrency",
-            ], path: "Tests/Units/AccessTokensDispatchTests"),
-        .testTarget(
-            name: "AccessTokensEtcdTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensEtcd", "AccessTokensSharing", "AccessTokensTesting", "LoopbackServers",
-                "TokenServiceConcurrency",
-            ], path: "Tests/Units/AccessTokensEtcdTests"),
-        .testTarget(
-            name: "AccessTokensSharingTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensKeys", "AccessTokensSharing", "AccessTokensTesting", "TestBudgets",
-                "TokenServiceConcurrency",
-            ],
-            path: "Tests/Units/AccessTokensSharingTests"),
+        tests("Units/AccessTokensTests", "AccessTokensKeys"),
+        tests("Units/AccessTokensDispatchTests", "AccessTokensDispatch", "AccessTokensKeys", "RaceGallery"),
+        tests("Units/AccessTokensEtcdTests", "AccessTokensEtcd", "AccessTokensSharing", "LoopbackServers"),
+        tests("Units/AccessTokensSharingTests", "AccessTokensKeys", "AccessTokensSharing"),
         // The processes that AccessTokensFilesTests kill.
         .executableTarget(
             name: "token-file-rotator", dependencies: ["AccessTokens", "AccessTokensFiles"],
@@ -130,94 +120,41 @@ let package = Package(
         .executableTarget(
             name: "shared-grant-worker", dependencies: ["AccessTokens", "AccessTokensSharedFiles", "AccessTokensSharing"],
             path: "Tests/System/shared-grant-worker"),
-        .testTarget(
-            name: "AccessTokensFilesTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharedFiles", "AccessTokensSharing",
-                "AccessTokensTesting", "TestBudgets", "TokenServiceConcurrency", "shared-grant-worker", "token-file-rotator",
-            ],
-            path: "Tests/Units/AccessTokensFilesTests"),
-        .testTarget(
-            name: "AccessTokensOAuthTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensOAuth", "AccessTokensTesting", "LoopbackServers", "TestBudgets",
-                "TokenServiceConcurrency",
-            ], path: "Tests/Units/AccessTokensOAuthTests"),
-        .testTarget(
-            name: "DataLoadingTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensOAuth",
-                "AccessTokensTesting", "DataLoading", "LoopbackServers", "TestBudgets", "TokenServiceConcurrency",
-                "TokenServiceHTTP",
-            ], path: "Tests/Units/DataLoadingTests"),
-        .testTarget(
-            name: "MovieScreensTests", dependencies: ["AccessTokens", "AccessTokensOAuth", "movie-screens"],
-            path: "Tests/Units/MovieScreensTests"),
-        .testTarget(
-            name: "AccessTokensTestingTests",
-            dependencies: ["AccessTokens", "AccessTokensSharing", "AccessTokensTesting", "Interleavings"],
-            path: "Tests/Units/AccessTokensTestingTests"),
-        .testTarget(
-            name: "InterleavingsTests", dependencies: ["Interleavings", "TokenServiceConcurrency"],
-            path: "Tests/Units/InterleavingsTests"),
+        tests(
+            "Units/AccessTokensFilesTests", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharedFiles",
+            "AccessTokensSharing", "shared-grant-worker", "token-file-rotator"),
+        tests("Units/AccessTokensOAuthTests", "AccessTokensOAuth", "LoopbackServers"),
+        tests(
+            "Units/DataLoadingTests", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensOAuth",
+            "DataLoading", "LoopbackServers", "TokenServiceHTTP"),
+        tests("Units/MovieScreensTests", "AccessTokensOAuth", "movie-screens"),
+        tests("Units/AccessTokensTestingTests", "AccessTokensSharing", "Interleavings"),
+        explorerTests("Units/InterleavingsTests"),
         // Code that knows nothing of the explorer.
         .target(name: "UntouchedCode", path: "Tests/Units/UntouchedCode"),
-        .testTarget(
-            name: "InterleavingsEverythingTests",
-            dependencies: ["Interleavings", "InterleavingsEverything", "TokenServiceConcurrency", "UntouchedCode"],
-            path: "Tests/Units/InterleavingsEverythingTests"),
-        .testTarget(
-            name: "InterleavingsTestingTests",
-            dependencies: ["Interleavings", "InterleavingsTesting", "TokenServiceConcurrency"],
-            path: "Tests/Units/InterleavingsTestingTests"),
-        .testTarget(
-            name: "ExplorationTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensSharing",
-                "AccessTokensTesting", "Interleavings", "InterleavingsEverything", "InterleavingsTesting",
-                "RaceGallery", "TestBudgets", "TokenServiceConcurrency",
-            ], path: "Tests/Exploration/ExplorationTests"),
-        .testTarget(
-            name: "RaceGalleryTests",
-            dependencies: [
-                "RaceGallery", "AccessTokensTesting", "Interleavings", "InterleavingsEverything",
-                "InterleavingsTesting", "TestBudgets", "TokenServiceConcurrency",
-            ], path: "Tests/Exploration/RaceGalleryTests"),
-        .testTarget(
-            name: "RaceLabTests",
-            dependencies: [
-                "race-lab", "movie-screens", "AccessTokens", "AccessTokensSharing", "AccessTokensTesting",
-                "Interleavings", "InterleavingsTesting", "RaceGallery", "TestBudgets",
-            ],
-            path: "Tests/Units/RaceLabTests"),
+        explorerTests("Units/InterleavingsEverythingTests", "InterleavingsEverything", "UntouchedCode"),
+        explorerTests("Units/InterleavingsTestingTests", "InterleavingsTesting"),
+        tests(
+            "Exploration/ExplorationTests", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensSharing", "Interleavings",
+            "InterleavingsEverything", "InterleavingsTesting", "RaceGallery"),
+        tests(
+            "Exploration/RaceGalleryTests", "Interleavings", "InterleavingsEverything", "InterleavingsTesting", "RaceGallery"),
+        tests(
+            "Units/RaceLabTests", "AccessTokensSharing", "Interleavings", "InterleavingsTesting", "RaceGallery", "movie-screens",
+            "race-lab"),
         // The migration guide's app, before and after, with the settings that an app has.
         .target(
             name: "MigrationBefore", path: "Tests/Documents/Migration/Before", swiftSettings: [.swiftLanguageMode(.v5)]),
         .target(
             name: "MigrationAfter", dependencies: ["AccessTokens", "AccessTokensDispatch"],
             path: "Tests/Documents/Migration/After"),
-        .testTarget(
-            name: "DocumentationTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensKeys",
-                "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "AccessTokensTesting", "DataLoading",
-                "Interleavings", "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore",
-                "TokenServiceConcurrency",
-            ], path: "Tests/Documents/DocumentationTests"),
-        .testTarget(
-            name: "RealServerTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensOAuth", "AccessTokensTesting",
-                "DataLoading", "TokenServiceConcurrency",
-            ], path: "Tests/System/RealServerTests",
-            exclude: ["start-glewlwyd"]),
-        .testTarget(
-            name: "EtcdTests",
-            dependencies: [
-                "AccessTokens", "AccessTokensEtcd", "AccessTokensSharing", "AccessTokensTesting",
-                "TokenServiceConcurrency",
-            ],
-            path: "Tests/System/EtcdTests", exclude: ["start-etcd"]),
+        tests(
+            "Documents/DocumentationTests", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensKeys",
+            "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "DataLoading", "Interleavings",
+            "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore"),
+        tests(
+            "System/RealServerTests", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensOAuth", "DataLoading"),
+        tests("System/EtcdTests", "AccessTokensEtcd", "AccessTokensSharing"),
     ],
     swiftLanguageModes: [.v6]
 )

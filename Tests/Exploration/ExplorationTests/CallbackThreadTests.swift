@@ -27,7 +27,7 @@ import Testing
 
     @Test(arguments: [TimeModel.whenIdle, .anytime])
     func `callbacks from several threads keep order, limits and fences, and each is called once`(time: TimeModel) async throws {
-        try await explore(.mixed(schedules: .everyday(200, thorough: 1_000)), time: time, granularity: .accesses) { simulation in
+        try await explore(.mixed(schedules: .everyday(40, thorough: 1_000)), time: time, granularity: .accesses) { simulation in
             let program = CallbackProgram(simulation, isConcurrent: simulation.choose("concurrent queue", 2) == 1)
             let threads = (1...(1 + simulation.choose("threads", 3))).map { number in
                 CallbackProgram.Thread(name: "thread \(number)", program: program)

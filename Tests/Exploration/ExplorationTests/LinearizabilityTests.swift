@@ -2,6 +2,7 @@ import AccessTokens
 import Interleavings
 import InterleavingsTesting
 import RaceGallery
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
@@ -129,7 +130,7 @@ private final class Crowd: Sendable {
     }
 
     @Test func `what TokenService's callers see could have happened one after another`() async throws {
-        try await Interleavings.explore(.mixed(schedules: 2_000)) { simulation in
+        try await Interleavings.explore(.mixed(schedules: .everyday(400, thorough: 2_000))) { simulation in
             try await Self.explore(simulation) { crowd in
                 Ours(
                     service: TokenService(

@@ -2,6 +2,7 @@ import Foundation
 import Interleavings
 import InterleavingsEverything
 import RaceGallery
+import TestBudgets
 import Testing
 
 /// The articles' designs once more, as a program has them: each takes nothing from the simulation.
@@ -38,7 +39,8 @@ import Testing
     @Test(arguments: rows) func `each design fails in the trials that concern its flaws`(_ row: Row) async throws {
         var failing: [String] = []
         for trial in Trial.all {
-            let summary = try await trial.explore(row.design, callers: 3, .exhaustive(delays: 2), driving: row.driving)
+            let delays = Int.everyday(1, thorough: 2)
+            let summary = try await trial.explore(row.design, callers: 3, .exhaustive(delays: delays), driving: row.driving)
             #expect(summary.coverage.gaps.isEmpty, "\(trial.name): \(summary)")
             if summary.failures > 0 { failing.append(trial.name) }
         }

@@ -34,7 +34,8 @@ import Testing
     @Test(arguments: exhibits)
     func `a TokenService with its default environment keeps an exhibit's promise`(_ exhibit: Exhibit) async throws {
         let driving = try #require(Untouched(exhibit).driving)
-        for strategy in [Strategy.mixed(schedules: .everyday(50, thorough: 400)), .exhaustive(preemptions: 1, limit: 100)] {
+        let (sampled, searched) = (Int.everyday(15, thorough: 400), Int.everyday(15, thorough: 100))
+        for strategy in [Strategy.mixed(schedules: sampled), .exhaustive(preemptions: 1, limit: searched)] {
             try await explore(
                 strategy, time: exhibit.time, granularity: exhibit.granularity, driving: driving, exhibit.mended)
         }

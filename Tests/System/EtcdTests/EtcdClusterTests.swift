@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// Three real nodes, one or two of which fail.
-@Suite(.enabled(if: Cluster.hasThreeNodes, "start them with Tests/System/EtcdTests/start-etcd start DIR 3"), .serialized)
+@Suite(.enabled(if: Cluster.hasThreeNodes, "start them with .ci/start-etcd start DIR 3"), .serialized)
 struct EtcdClusterTests {
     let cluster: Cluster
 

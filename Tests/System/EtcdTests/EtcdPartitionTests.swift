@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 
 /// Three real nodes, each with a network of its own, whose connections break.
 @Suite(
-    .enabled(if: Cluster.hasHosts, "start the nodes with Tests/System/EtcdTests/start-etcd start DIR 3 hosts, as root"),
+    .enabled(if: Cluster.hasHosts, "start the nodes with .ci/start-etcd start DIR 3 hosts, as root"),
     .serialized)
 struct EtcdPartitionTests {
     let cluster: Cluster

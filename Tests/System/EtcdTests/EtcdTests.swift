@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// A real etcd of any size, with authentication or without.
-@Suite(.enabled(if: Cluster.isThere, "start one with Tests/System/EtcdTests/start-etcd"), .serialized)
+@Suite(.enabled(if: Cluster.isThere, "start one with .ci/start-etcd"), .serialized)
 struct EtcdTests {
     let cluster: Cluster
 
@@ -69,7 +69,7 @@ struct EtcdTests {
 }
 
 /// A real etcd that asks for a name and a password.
-@Suite(.enabled(if: Cluster.hasAuthentication, "start one with Tests/System/EtcdTests/start-etcd … auth"))
+@Suite(.enabled(if: Cluster.hasAuthentication, "start one with .ci/start-etcd … auth"))
 struct EtcdAuthenticationTests {
     let cluster: Cluster
 

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension Tag {
-    /// Needs the authorization server that `Tests/System/RealServerTests/start-glewlwyd` starts.
+    /// Needs the authorization server that `.ci/start-glewlwyd` starts.
     @Tag static var realServer: Self
 }
 
@@ -13,8 +13,8 @@ extension Tag {
 ///
 /// It is enabled by the environment variables that the script prints:
 ///
-///     env $(Tests/System/RealServerTests/start-glewlwyd start /tmp/token-server) swift test --filter RealServerTests
-///     Tests/System/RealServerTests/start-glewlwyd stop /tmp/token-server
+///     env $(.ci/start-glewlwyd start /tmp/token-server) swift test --filter RealServerTests
+///     .ci/start-glewlwyd stop /tmp/token-server
 ///
 /// One test at a time: there is one server, and the tests count its tokens. Time passes on a manual clock in the service,
 /// but for `RealExpiryTests.swift`, `ResourceTests.swift` and `AccountTests.swift`, where tokens really expire; with tokens that

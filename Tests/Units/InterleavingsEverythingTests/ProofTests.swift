@@ -2,19 +2,11 @@ import Dispatch
 import Foundation
 import Interleavings
 import Synchronization
+import TestBudgets
 import Testing
 import UntouchedCode
 
 @testable import InterleavingsEverything
-
-/// Whether the tests do all they can, as `TestBudgets` decides for the others; these use nothing but the explorer.
-let isThorough: Bool = {
-    #if DEBUG
-    ProcessInfo.processInfo.environment["THOROUGH"] != nil
-    #else
-    true
-    #endif
-}()
 
 @Suite struct `An exploration with everything driven` {
     @Test func `leaves 15,000 ordinary tasks beside it alone: their clocks, sleeps, actors and main actor are real`() async throws
@@ -97,8 +89,8 @@ let isThorough: Bool = {
 
     /// A hash of what happened in each schedule, in which order and when.
     private static func digest(seed: UInt64) async throws -> UInt64 {
-        let hash = Mutex(UInt64(0xcbf2_9ce4_8422_2325))
-        let summary = try await explore(.mixed(schedules: 100, seed: seed), driving: .everything) { simulation in
+        let hash = Mutex(UInt64(0xcbf2_9ce4_8422_2325)), schedules = Int.everyday(20, thorough: 100)
+        let summary = try await explore(.mixed(schedules: schedules, seed: seed), driving: .everything) { simulation in
             let run = ProgramRun()
             var generator = ProgramGenerator(seed: 3)
             async let program: Void = run.run(generator.program())
@@ -120,9 +112,9 @@ let isThorough: Bool = {
         hash = (hash ^ UInt64(truncatingIfNeeded: value)) &* 0x100_0000_01b3
     }
 
-    @Test func `takes no more memory after very many schedules than after a few`() async throws {
+    @Test(.thorough) func `takes no more memory after very many schedules than after a few`() async throws {
         await #expect(processExitsWith: .success) {
-            let schedules = isThorough ? 100_000 : 5_000
+            let schedules = 100_000
             let atTenth = Mutex(0), count = Mutex(0)
             try await explore(.random(schedules: schedules), driving: .everything) { _ in
                 let number = count.withLock { count in

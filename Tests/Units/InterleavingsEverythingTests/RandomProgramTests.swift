@@ -1,6 +1,7 @@
 import Interleavings
 import InterleavingsEverything
 import Synchronization
+import TestBudgets
 import Testing
 
 @Suite struct `Programs of random shape` {

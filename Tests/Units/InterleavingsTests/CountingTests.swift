@@ -1,11 +1,12 @@
 import Foundation
 import TokenServiceConcurrency
 @testable import Interleavings
+import TestBudgets
 import Testing
 
 /// Thousands of failing executions in a process of their own, whose threads and memory are measured.
 @Suite struct `Counting failures` {
-    @Test func `needs no more memory for thousands than for hundreds, and no more threads`() async {
+    @Test(.thorough) func `needs no more memory for thousands than for hundreds, and no more threads`() async {
         await #expect(processExitsWith: .success) {
             let kinds: [(Granularity, Scenario)] = [
                 (
@@ -46,7 +47,7 @@ import Testing
     }
 
     /// The explored program leaks its tasks that wait forever; the engine is freed.
-    @Test func `with lost continuations keeps little more than the explored program leaks`() async {
+    @Test(.thorough) func `with lost continuations keeps little more than the explored program leaks`() async {
         await #expect(processExitsWith: .success) {
             _ = try await count(1_000, .jobs) { _ in await waitForEver() }
             let before = Usage.current

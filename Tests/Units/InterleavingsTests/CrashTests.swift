@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 @testable import Interleavings
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Interleavings
+import TestBudgets
 import Testing
 
 @Suite struct `Escapes` {
@@ -76,8 +77,8 @@ import Testing
     }
 
     @Test func `are counted, and late work ends`() async throws {
-        let ends = Tally()
-        let summary = try await explore(.random(schedules: 40), countsFailures: true) { simulation in
+        let ends = Tally(), schedules = Int.everyday(10, thorough: 40)
+        let summary = try await explore(.random(schedules: schedules), countsFailures: true) { simulation in
             simulation.spawn("caller") {
                 // On a busy machine the caller's thread may rest longer than usual before it suspends.
                 await Task.detached { await Escapes.pause(.milliseconds(50)) }.value
@@ -86,9 +87,9 @@ import Testing
                 ends.next()
             }
         }
-        #expect(summary.failures == 40)
+        #expect(summary.failures == schedules)
         // Each execution ends its own, if not while it lasts, then soon after.
-        while ends.value < 41 { await Task.yield() }
+        while ends.value <= schedules { await Task.yield() }
     }
 
     /// Long enough for the awaiting task to suspend; work that ends before is not seen.

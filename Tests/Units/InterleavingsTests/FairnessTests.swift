@@ -1,10 +1,14 @@
 import Interleavings
+import TestBudgets
 import Testing
 
 @Suite struct `Fairness` {
+    /// Each schedule of an exhaustive search may pass over a task for thousands of steps.
+    private static let most = Int.everyday(20, thorough: 200)
+
     private static let strategies = [
         Strategy.replay(""), .random(schedules: 30), .pct(schedules: 60), .mixed(schedules: 60),
-        .exhaustive(preemptions: 0, limit: 200), .exhaustive(preemptions: 1, limit: 200), .exhaustive(limit: 200),
+        .exhaustive(preemptions: 0, limit: most), .exhaustive(preemptions: 1, limit: most), .exhaustive(limit: most),
     ]
 
     @Test(arguments: strategies)

@@ -1,4 +1,5 @@
 @testable import Interleavings
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
@@ -11,8 +12,9 @@ import TokenServiceConcurrency
             + (isThorough ? [["a1", "c1", "a2", "c2"], ["b2", "c1", "b3", "c2"]] : []))
     func `finds a bug at least as often as its bound says`(order: [String]) async throws {
         let depth = order.count - 1
-        let summary = try await explore(.pct(schedules: isThorough ? 20_000 : 5_000, depth: depth, seed: 1), countsFailures: true)
-        { simulation in
+        let summary = try await explore(
+            .pct(schedules: .everyday(1_000, thorough: 20_000), depth: depth, seed: 1), countsFailures: true
+        ) { simulation in
             let seen = Journal()
             for name in ["a", "b", "c"] {
                 simulation.spawn(name) {
@@ -32,7 +34,7 @@ import TokenServiceConcurrency
     }
 
     /// Both tasks are lowered in the middle; which goes on first is up to their ranks.
-    @Test(arguments: ["abcba", "abcab"])
+    @Test(.thorough, arguments: ["abcba", "abcab"])
     func `finds the orders of two lowered tasks`(order: String) async throws {
         let summary = try await explore(.pct(schedules: 5_000, depth: 3), countsFailures: true) { simulation in
             let seen = Journal()

@@ -1,4 +1,5 @@
 @testable import Interleavings
+import TestBudgets
 import Testing
 
 @Suite struct `A simulated process` {
@@ -28,7 +29,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["k", "ft", "fk", "ftft", "ftk"], [Granularity.jobs, .accesses])
+    @Test(arguments: isThorough ? ["k", "ft", "fk", "ftft", "ftk"] : ["k", "ft", "fk"], [Granularity.jobs, .accesses])
     func `is frozen, thawed and killed between any two steps, and takes none meanwhile`(
         controls: String, granularity: Granularity
     ) async throws {
@@ -90,7 +91,7 @@ import Testing
 
     @Test(arguments: [Granularity.jobs, .accesses])
     func `owns the tasks that its tasks create, their sleeps and their queues`(granularity: Granularity) async throws {
-        try await explore(.random(schedules: 300), granularity: granularity) { simulation in
+        try await explore(.random(schedules: .everyday(60, thorough: 300)), granularity: granularity) { simulation in
             let app = simulation.process("app"), steps = Tally()
             let executor = simulation.taskExecutor
             app.spawn("parent") {

@@ -1,4 +1,5 @@
 @testable import Interleavings
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 

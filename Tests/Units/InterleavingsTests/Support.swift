@@ -3,15 +3,6 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// Whether the tests do all they can, as `TestBudgets` decides for the others; these use nothing but the explorer.
-let isThorough: Bool = {
-    #if DEBUG
-    ProcessInfo.processInfo.environment["THOROUGH"] != nil
-    #else
-    true
-    #endif
-}()
-
 /// What is explored.
 typealias Scenario = @Sendable (Simulation) async throws -> Void
 

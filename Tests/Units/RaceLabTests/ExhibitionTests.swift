@@ -57,7 +57,7 @@ import Testing
     @Test func `the README draws the naive actor as --show does`() async throws {
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
         let drawing = try #require(readme.firstMatch(of: /(?s)```\n(step  .*?\n)```/)).1
-        let text = try await Exhibition(of: .reentrant).description
+        let text = try await exhibition(of: Design.reentrant.name)
         #expect(text.contains("\n\(drawing)\n"), "\(text)")
     }
     #endif

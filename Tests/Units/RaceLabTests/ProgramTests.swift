@@ -1,4 +1,5 @@
 import Foundation
+import TestBudgets
 import Testing
 
 @testable import race_lab
@@ -53,14 +54,15 @@ import Testing
         #expect(stray.notes.tooLong == [])
     }
 
-    @Test func `race-lab writes no control characters into a pipe, and no line that 80 columns break`() async throws {
+    // CI runs the lab in full besides.
+    @Test(.thorough) func `race-lab writes no control characters into a pipe, and no line that 80 columns break`() async throws {
         let (status, text) = try await run(#""$0" --callers 2 >&2"#, "race-lab")
         #expect(status == 0 && text.hasPrefix("2 callers need an access token at once."))
         #expect(text.tooLong == [])
         #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control })
     }
 
-    @Test func `several processes of race-lab share a grant, and no session is lost`() async throws {
+    @Test(.thorough) func `several processes of race-lab share a grant, and no session is lost`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "race-lab \(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }

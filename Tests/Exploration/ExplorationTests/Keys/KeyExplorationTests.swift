@@ -12,7 +12,7 @@ import Testing
     func `no grant is lost, no sign-out undone, and no key gets another's token`(
         time: TimeModel, sharesGrants: Bool
     ) async throws {
-        try await explore(.mixed(schedules: .everyday(300, thorough: 5_000)), time: time) { simulation in
+        try await explore(.mixed(schedules: .everyday(60, thorough: 5_000)), time: time) { simulation in
             let limit = simulation.choose("idle services kept", 3)
             let accounts = KeyAccounts(simulation, sharesGrants: sharesGrants)
             let stores = simulation.choose("stores", 2) == 0 ? InMemoryTokenStores<AccountKey>() : nil

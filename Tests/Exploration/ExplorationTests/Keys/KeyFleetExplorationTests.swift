@@ -13,7 +13,7 @@ import TokenServiceConcurrency
     func `no key gets another's token, no session is lost without a reason, and a sign-out holds in every process`(
         checkEvery: Duration?
     ) async throws {
-        try await explore(.mixed(schedules: .everyday(100, thorough: 3_000)), time: .whenIdle, stepLimit: 50_000) { simulation in
+        try await explore(.mixed(schedules: .everyday(20, thorough: 3_000)), time: .whenIdle, stepLimit: 50_000) { simulation in
             let fleet = KeyFleet(simulation)
             let limit = simulation.choose("idle services kept", 3)
             // A process that has begun before, and one that begins when all is over.
