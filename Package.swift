@@ -159,6 +159,11 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// To build and run only some of the tests: TEST_TARGETS=AccessTokensTests,DataLoadingTests swift test
+if let named = Context.environment["TEST_TARGETS"]?.split(separator: ",").map(String.init) {
+    package.targets.removeAll { $0.type == .test && !named.contains($0.name) }
+}
+
 // One set of rules for every target of ours. Warnings are errors in CI only, so that a newer compiler's warning breaks no clone.
 for target in package.targets where !target.name.hasPrefix("Migration") {
     target.swiftSettings = [

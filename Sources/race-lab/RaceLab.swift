@@ -93,7 +93,7 @@ import RaceGallery
     }
 
     private static func contrastSharing(_ options: Options) async throws {
-        let contrast = try await SharingContrast(report: Console.progress)
+        let contrast = try await SharingContrast(report: Console.step)
         Console.progress("")
         if options.isJSON { try Console.print(json: contrast.rows) } else { Console.print("\(contrast)") }
     }

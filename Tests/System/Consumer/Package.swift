@@ -1,7 +1,7 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// A program as its author would begin it: the plainest settings, and every product of the package. `run` builds and runs it.
+// A program as its author would begin it: the plainest settings, and every product of the package. `.ci/consumer` builds and runs it.
 let package = Package(
     name: "Consumer",
     platforms: [.macOS(.v15)],
