@@ -159,9 +159,16 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// To build and run only some of the tests: TEST_TARGETS=AccessTokensTests,DataLoadingTests swift test
-if let named = Context.environment["TEST_TARGETS"]?.split(separator: ",").map(String.init) {
-    package.targets.removeAll { $0.type == .test && !named.contains($0.name) }
+// Builds only some test targets, and what they need: TEST_TARGETS=AccessTokensTests,DataLoadingTests swift test
+if let named = Context.environment["TEST_TARGETS"] {
+    var kept: Set<String> = []
+    func keep(_ name: String) {
+        guard kept.insert(name).inserted, let target = package.targets.first(where: { $0.name == name }) else { return }
+        for case .byNameItem(let dependency, _) in target.dependencies { keep(dependency) }
+    }
+    for name in named.split(separator: ",") { keep(String(name)) }
+    package.targets.removeAll { !kept.contains($0.name) }
+    package.products.removeAll { !kept.contains($0.name) }
 }
 
 // One set of rules for every target of ours. Warnings are errors in CI only, so that a newer compiler's warning breaks no clone.
