@@ -16,6 +16,17 @@ extension AccessTokenService {
         }
     }
 
+    /// Hands `handler` a token to send a refused request again with, of the same session; else the error `reset`.
+    ///
+    /// See `TokenService.retrieveToken(insteadOf:within:)`. Calls of this object that follow see the refused token dropped.
+    ///
+    /// - Parameters:
+    ///   - refused: The token that the refused request carried.
+    ///   - handler: Called once, on the queue, in the order of the calls.
+    public func retrieveToken(insteadOf refused: AccessToken, then handler: @escaping Handler) {
+        line.retrieve(insteadOf: refused, handler)
+    }
+
     /// Puts a new token for the same principal in place; see `TokenService.replace(with:)`.
     ///
     /// Calls of this object that follow see it done.

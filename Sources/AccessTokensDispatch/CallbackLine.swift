@@ -48,6 +48,21 @@ final class CallbackLine: Sendable {
         lineUp(handler, limit, seen: generation)
     }
 
+    /// The refusal is an operation, and what its call waits for belongs to it.
+    func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) {
+        do {
+            let endWait = try service.beginWaitingForCallback()
+            perform { service, finish in
+                service.join(insteadOf: refused) { result in
+                    endWait?()
+                    finish { handler(result) }
+                }
+            }
+        } catch {
+            answerOutOfTurn(handler, error)
+        }
+    }
+
     /// The way of a call that isn't a hit.
     private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int) {
         // A call without time starts nothing.

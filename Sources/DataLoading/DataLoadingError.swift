@@ -60,14 +60,18 @@ public struct DataLoadingError: Error, Sendable {
     /// What exactly is wrong, in our own words.
     private let detail: String?
 
+    /// Whether a new token was refused as well.
+    private let isSecondRefusal: Bool
+
     init(
         _ code: Code, detail: String? = nil, response: Response? = nil, underlying: (any Error)? = nil,
-        challenge: Challenge? = nil, hiding token: AccessToken? = nil
+        challenge: Challenge? = nil, isSecondRefusal: Bool = false, hiding token: AccessToken? = nil
     ) {
         self.code = code
         self.detail = detail
         self.response = response
         self.underlying = underlying
+        self.isSecondRefusal = isSecondRefusal
         let secrets = token.map { [$0.value] } ?? []
         error = challenge?["error"].map { ServerText.safe($0, hiding: secrets) }
         scope = challenge?["scope"].map { ServerText.safe($0, hiding: secrets) }
@@ -95,6 +99,8 @@ extension DataLoadingError: CustomStringConvertible, CustomDebugStringConvertibl
         case .timedOut: "The server did not answer within the session's time limit"
         case .responseTooLong: "The answer is longer than the request's responseLimit"
         case .redirectRefused: "The server's redirect was not followed"
+        case .unauthorized where isSecondRefusal:
+            "The server refused a new token as well (\(serversWords)): check the audience and the scope that it expects"
         case .unauthorized: "The server requires a different authentication (\(serversWords))"
         case .bodyNotReplayable:
             "The server refused the token (\(serversWords)), and the body can't be sent again: make it replayable, or try again"

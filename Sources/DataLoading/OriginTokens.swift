@@ -78,7 +78,11 @@ public struct OriginTokens: Sendable {
         {
             throw DataLoadingError(.invalidConfiguration, detail: objection)
         }
-        let token = try await service.retrieveToken()
+        return (try Self.sendable(await service.retrieveToken()), service)
+    }
+
+    /// The token, if a header can carry it.
+    static func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {
         guard token.tokenType.lowercased() == "bearer" else {
             throw DataLoadingError(.unusableToken, detail: "it is not a Bearer token")
         }
@@ -87,6 +91,6 @@ public struct OriginTokens: Sendable {
         guard isSendable else {
             throw DataLoadingError(.unusableToken, detail: "it contains characters that a header can't carry")
         }
-        return (token, service)
+        return token
     }
 }

@@ -13,10 +13,11 @@ struct RequestRunner: Sendable {
     ) async throws -> Response {
         var message = try Message(request)
         var redirects = 0
+        // Asked for once: a request keeps its user on redirects, too.
+        var found = try await tokens?.token(for: message)
         var isSecondAttempt = false
         while true {
-            let found = try await tokens?.token(for: message), token = found?.token
-            let response = try await session.send(message, with: token, limit: request.responseLimit, reporting: report)
+            let response = try await session.send(message, with: found?.token, limit: request.responseLimit, reporting: report)
             if let next = try message.redirected(by: response) {
                 redirects += 1
                 guard redirects <= Message.maximumRedirects else {
@@ -25,16 +26,20 @@ struct RequestRunner: Sendable {
                     )
                 }
                 message = next
+                if next.hasLeftOrigin { found = nil }
                 continue
             }
-            guard let token, let service = found?.service, response.refusesToken else {
-                try response.validate(hiding: token)
+            guard let (token, service) = found, response.refusesToken else {
+                try response.validate(hiding: found?.token)
                 return response
             }
+            guard !isSecondAttempt, message.body?.isReplayable != false else {
+                await service.invalidate(token)
+                throw response.failure(
+                    isSecondAttempt ? nil : .bodyNotReplayable, isSecondRefusal: isSecondAttempt, hiding: token)
+            }
             // However many requests were refused with this token, the service drops it once and loads once.
-            await service.invalidate(token)
-            guard !isSecondAttempt else { throw response.failure(hiding: token) }
-            guard message.body?.isReplayable != false else { throw response.failure(.bodyNotReplayable, hiding: token) }
+            found = (try OriginTokens.sendable(await service.retrieveToken(insteadOf: token)), service)
             isSecondAttempt = true
         }
     }

@@ -28,7 +28,11 @@ extension Response {
     }
 
     /// The error to throw for the answer.
-    func failure(_ code: DataLoadingError.Code? = nil, hiding token: AccessToken?) -> DataLoadingError {
+    ///
+    /// - Parameter isSecondRefusal: Whether the token that it refuses replaced one that was refused, too.
+    func failure(
+        _ code: DataLoadingError.Code? = nil, isSecondRefusal: Bool = false, hiding token: AccessToken?
+    ) -> DataLoadingError {
         let challenge = [401, 403].contains(status) ? bearerChallenge : nil
         let usual: DataLoadingError.Code =
             switch status {
@@ -36,6 +40,7 @@ extension Response {
             case 403 where challenge?["error"] == "insufficient_scope": .insufficientScope
             default: .unacceptableStatus
             }
-        return DataLoadingError(code ?? usual, response: self, challenge: challenge, hiding: token)
+        return DataLoadingError(
+            code ?? usual, response: self, challenge: challenge, isSecondRefusal: isSecondRefusal, hiding: token)
     }
 }

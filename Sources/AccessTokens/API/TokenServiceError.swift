@@ -16,7 +16,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let loadTimedOut = Code(description: "loadTimedOut")
         /// The caller's own limit, given with `within:`, passed first; the load goes on for the others.
         public static let deadlineExceeded = Code(description: "deadlineExceeded")
-        /// The service was reset (signed out) while the caller waited.
+        /// The service was reset (signed out) while the caller waited, or since its request was sent that has been refused.
         public static let reset = Code(description: "reset")
         /// The loader returned a token whose lifetime had passed when it arrived.
         public static let tokenExpiredOnArrival = Code(description: "tokenExpiredOnArrival")
@@ -116,7 +116,7 @@ extension TokenServiceError: CustomStringConvertible {
     private var explanation: String {
         switch code {
         case .loadFailed where remedy == .signIn:
-            "The authorization server refused the grant. Sign in again, and call replace(with:)."
+            "The service has no grant that the authorization server accepts. Sign in, and call replace(with:)."
         case .loadFailed where remedy == .signInOrRegistration:
             "The server refused the grant or the client's own credentials, and does not say which. Sign in again, or correct "
                 + "the credentials. The service tries again after pauses of about a minute."
@@ -129,7 +129,7 @@ extension TokenServiceError: CustomStringConvertible {
             "The load took longer than RefreshPolicy.loadTimeout. Give the loader's transport a shorter limit; if the sign-in is "
                 + "shared, a wait for another process is part of that time."
         case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load goes on for other callers."
-        case .reset: "The service was reset while the caller waited. Sign in, then ask again."
+        case .reset: "The service was reset, and this call belongs to the session before. Don't repeat it for the next user."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
         case .tokenRejectedBefore: "The authorization server returned a token that was refused before."
         case .tooManyInvalidations:

@@ -29,6 +29,37 @@ extension TokenService {
         return try await join(seen: generation, within: limit)
     }
 
+    /// Returns a token to send a refused request again with: one of the same session, or an error.
+    ///
+    /// Call it with the token that the refused request carried. It does in one step what ``invalidate(_:)`` and
+    /// ``retrieveToken(within:)`` do, and looks first whose request it is. Suppose that Anna's request is under way when she signs out
+    /// and Ben signs in. Then the server's 401 says nothing of Ben's token, and Anna's request must not be sent with it: the call throws
+    /// ``TokenServiceError/Code/reset``. A new token of the same user, from a refresh or from ``replace(with:)``, is returned.
+    ///
+    /// The session is the one in which this service handed out `refused`. The service knows its last 64 tokens by their strings, so a
+    /// token that is made from a header's text will do. One that it doesn't know is of no session that goes on. So ask the service that
+    /// the token came from: with `TokenServices`, hold on to the key's service for as long as the request lasts.
+    ///
+    /// **Concurrent calls.** Any number of calls with one token cause one load. A reset that comes while a call waits ends it.
+    ///
+    /// - Parameters:
+    ///   - refused: The token that the refused request carried.
+    ///   - limit: How long this caller waits at most, as in ``retrieveToken(within:)``.
+    /// - Throws: ``TokenServiceError``, with the code `reset` if the session is over; `CancellationError` if the caller is cancelled and
+    ///   no token is there. The refused token is dropped all the same.
+    ///
+    /// Source: RFC 6750 §3.1 (`invalid_token`).
+    public nonisolated(nonsending) func retrieveToken(
+        insteadOf refused: AccessToken, within limit: Duration? = nil
+    ) async throws -> AccessToken {
+        let seen = await visit { service in service.step { $0.retrieve(insteadOf: refused, at: $1) } }
+        guard let (token, generation) = seen else { throw TokenServiceError(.reset) }
+        if let token { return token }
+        // A reset from here on is one that this call waits through: it began in the generation before.
+        guard let limit else { return try await join(seen: generation) }
+        return try await join(seen: generation, within: limit)
+    }
+
     /// A valid token, or `nil` with the generation to join with.
     ///
     /// The first caller in the soft window starts a refresh.

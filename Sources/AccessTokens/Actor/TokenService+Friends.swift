@@ -38,6 +38,16 @@ extension TokenService {
         answer(result.mapError { dated($0, at: clock.now()) as any Error })
     }
 
+    /// The same for a callback whose request was refused.
+    package func join(
+        insteadOf refused: AccessToken, then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
+    ) {
+        guard let seen = step({ $0.retrieve(insteadOf: refused, at: $1) }) else {
+            return answer(.failure(TokenServiceError(.reset)))
+        }
+        join(callers: 1, seen: seen.generation, then: answer)
+    }
+
     /// The same for a callback; returns what to call when it is answered, or `nil` if the current task is part of no load.
     package nonisolated func beginWaitingForCallback() throws -> (@Sendable () -> Void)? {
         guard let membership = try beginWaiting() else { return nil }

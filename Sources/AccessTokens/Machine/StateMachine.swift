@@ -19,6 +19,8 @@ extension TokenService {
         private(set) var abandoned: [Flight] = []
         private(set) var backOff = BackOff()
         private(set) var rejections = Rejections()
+        /// What tells a refused request of this session from one of an earlier user.
+        private(set) var handedOut = HandedOut()
         /// What the store does and has yet to do.
         private(set) var storage = StoreQueue()
         /// Whether the store has yet to say what an earlier run left.
@@ -359,6 +361,7 @@ extension TokenService.StateMachine {
             return fail(flaw, of: flight, at: now)
         }
         publications += 1
+        handedOut.note(token)
         backOff = BackOff()
         if isObserved, !isGiven {
             var event = flight
@@ -412,6 +415,15 @@ extension TokenService.StateMachine {
         announce(.invalidated)
     }
 
+    /// A resource server refused a request, which is to be sent again; `nil`: its session is over.
+    ///
+    /// - Returns: The token to send it with, if there is one, and the generation to wait for one with.
+    mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> (token: AccessToken?, generation: Int)? {
+        guard handedOut.contains(refused) else { return nil }
+        invalidate(refused, at: now)
+        return (state.token, generation)
+    }
+
     /// Signed out: nothing from before is seen by calls that start after this; returns what was given up.
     @discardableResult
     mutating func reset(at now: Duration) -> AccessToken? {
@@ -425,6 +437,7 @@ extension TokenService.StateMachine {
     private mutating func endSession() -> (fenced: Flight?, dropped: AccessToken?) {
         let fenced = fence()
         lastReset = generation
+        handedOut = HandedOut()
         let dropped = discard(grant.put(nil, .signedOut))
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
@@ -457,6 +470,7 @@ extension TokenService.StateMachine {
             state = .loading(flight)
         } else if !isExpired {
             state = .fresh(CachedToken(token, from: now, at: now, policy: policy, jitter: random.jitter()))
+            handedOut.note(token)
             answerWaiters(.success(token))
         } else if abandoned.count > RefreshPolicy.abandonedFlights {
             answerWaiters(.failure(TokenServiceError(.loadTimedOut)))
@@ -550,6 +564,7 @@ extension TokenService.StateMachine {
             let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
             if cached.isValid(at: now), !token.isUnusable, !rejections.contains(token, at: now) {
                 publications += 1
+                handedOut.note(token)
                 // After failed attempts the pause is over, since there is a token.
                 backOff = BackOff()
                 state.install(cached)

@@ -74,6 +74,13 @@ struct RefreshTokenLoaderTests {
         #expect(transport.requests.isEmpty)
     }
 
+    @Test func `a caller without a signed-in user is told of no refusal`() async throws {
+        let tokens = TokenService(loader: try RefreshTokenLoader(answer: .token(), transport: transport))
+        let error = try #require(await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() })
+        #expect(error.remedy == .signIn && transport.requests.isEmpty)
+        #expect(!"\(error)".contains("refused") && "\(error)".contains("There is no refresh token"))
+    }
+
     // RFC 9700 §4.14.2 (museum 19): whatever happened, nothing is sent again.
     @Test(arguments: [200, 400, 401, 403, 500, 503])
     func `a load is one request, however it ends`(status: Int) async throws {

@@ -22,7 +22,7 @@ struct UnclearRefusalTests {
         }
         let third = try refuse(scene)
         #expect(third?.remedy == .signIn && third?.retryAt == nil && third?.underlying as? ScriptedFailure == Self.unclear)
-        #expect(third?.description.contains("Sign in again") == true)
+        #expect(third?.description.contains("Sign in, and call replace(with:)") == true)
         scene.advance(by: .seconds(1_000_000))
         #expect((scene.call().error as? TokenServiceError)?.remedy == .signIn && scene.loader.loadCount == 3)
     }

@@ -54,6 +54,10 @@ struct AuthenticationTests {
             try await factory.makeLoader().perform(Request(url: server.url))
         }
         #expect(error?.code == .unauthorized && error?.error == "invalid_token")
+        #expect(
+            error?.description
+                == "The server refused a new token as well (status 401, invalid_token): check the audience and the scope that it expects."
+        )
         #expect(server.arrivals.all.count == 2)
         let shown = "\(String(describing: error)) \(String(reflecting: error))"
         #expect(!shown.contains("made-up"))

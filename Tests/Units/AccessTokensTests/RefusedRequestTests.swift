@@ -1,0 +1,101 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import Testing
+
+@Suite("Guarantee 43: a refused request keeps its user")
+struct RefusedRequestTests {
+    private let scene: Scene
+
+    init() throws {
+        scene = try Scene.holding(.granted("anna"))
+    }
+
+    private func retry(_ refused: AccessToken, within limit: Duration? = nil) -> Scene.Caller {
+        scene.stage.start { [service = scene.service] in
+            try await service.retrieveToken(insteadOf: refused, within: limit)
+        }
+    }
+
+    @Test func `43: a refused request of an earlier user gets the reset error, and the next user keeps the token`() throws {
+        scene.reset()
+        scene.replace(with: .hour("ben"))
+        #expect(retry(.hour("anna")).code == .reset)
+        #expect(scene.service.cachedToken?.value == "ben" && scene.loader.loadCount == 1)
+    }
+
+    @Test func `43: after a sign-out alone the request starts no load either`() throws {
+        scene.reset()
+        #expect(retry(.hour("anna")).code == .reset)
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test(arguments: [1, 20])
+    func `43: requests refused with one token cause one load, with its grant, and get the new token`(requests: Int) throws {
+        // The text of a header is enough.
+        let callers = (0..<requests).map { _ in retry(AccessToken("anna")) }
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "anna's grant")
+        scene.succeed(load, with: .hour("anna 2"))
+        #expect(callers.allSatisfy { $0.value?.value == "anna 2" })
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test func `43: a late refusal of an older token of the session gets the current one at once`() throws {
+        _ = retry(.hour("anna"))
+        try scene.deliver(.hour("anna 2"))
+        #expect(retry(.hour("anna"), within: .zero).value?.value == "anna 2")
+        scene.replace(with: .hour("anna 3"))
+        #expect(retry(.hour("anna 2")).value?.value == "anna 3", "more consent is the same user")
+        #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test func `43: a reset ends the wait of a refused request, whatever token comes after it`() throws {
+        let caller = retry(.hour("anna"))
+        scene.reset()
+        scene.replace(with: .hour("ben"))
+        #expect(caller.code == .reset)
+    }
+
+    @Test func `43: a token that the service never handed out drops nothing`() throws {
+        #expect(retry(.hour("somebody's")).code == .reset)
+        #expect(scene.service.cachedToken?.value == "anna")
+    }
+
+    @Test func `43: a token that a store had, or that was given, is the session's`() throws {
+        let store = InMemoryTokenStore(StoredToken(.hour("stored"), received: .distantFuture))
+        let scene = Scene(store: store)
+        #expect(scene.call().value?.value == "stored")
+        let caller = scene.stage.start { [service = scene.service] in
+            try await service.retrieveToken(insteadOf: AccessToken("stored"))
+        }
+        try scene.deliver(.hour("next"))
+        #expect(caller.value?.value == "next")
+        scene.reset()
+        scene.replace(with: .hour("given"))
+        _ = scene.stage.start { [service = scene.service] in try await service.retrieveToken(insteadOf: AccessToken("given")) }
+        #expect(try scene.load().previous?.value == "given")
+    }
+
+    @Test func `43: the service remembers the session's last 64 tokens`() throws {
+        for number in 1...63 { scene.replace(with: .hour("\(number)")) }
+        #expect(retry(.hour("anna")).value?.value == "63")
+        scene.replace(with: .hour("64"))
+        #expect(retry(.hour("anna")).code == .reset)
+        #expect(retry(.hour("1")).value?.value == "64")
+    }
+
+    @Test func `a refused request's own limit and cancellation are its own, and its token is dropped`() throws {
+        #expect(retry(.hour("anna"), within: .zero).code == .deadlineExceeded)
+        #expect(scene.service.cachedToken == nil && scene.loader.loadCount == 1)
+        let caller = retry(.hour("anna"), within: .seconds(5))
+        scene.advance(by: .seconds(5))
+        #expect(caller.code == .deadlineExceeded)
+        let cancelled = retry(.hour("anna"))
+        cancelled.cancel()
+        scene.stage.run()
+        #expect(cancelled.error is CancellationError)
+        try scene.deliver(.hour("anna 2"))
+        #expect(scene.service.cachedToken?.value == "anna 2")
+    }
+}

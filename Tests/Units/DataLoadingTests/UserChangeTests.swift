@@ -1,0 +1,74 @@
+import AccessTokens
+import DataLoading
+import Foundation
+import LoopbackServers
+import Testing
+
+/// Guarantee 43: a request that is under way while its user signs out and another signs in carries no token of the other.
+@Suite(.timeLimit(.minutes(10)))
+struct UserChangeTests {
+    static let anna = AccessToken("anna", lifetime: .seconds(3600)), ben = AccessToken("ben", lifetime: .seconds(3600))
+
+    /// Starts Anna's request, changes the user while the server thinks about it, and lets the server answer.
+    private func changeUser(
+        during path: String, answering answer: @escaping @Sendable (ResourceServer.Arrival) -> LoopbackServer.Reply,
+        _ change: @Sendable (TokenService) async -> Void
+    ) async throws -> (result: Result<Response, any Error>, arrivals: [ResourceServer.Arrival], tokens: TokenService) {
+        let gate = Gate(), arrivals = ResourceServer.Arrivals()
+        let server = try LoopbackServer { text in
+            let arrival = ResourceServer.Arrival(text: text)
+            arrivals.append(arrival)
+            if arrival.path == path { gate.wait() }
+            return answer(arrival)
+        }
+        let tokens = TokenService { _ in AccessToken("anna again", lifetime: .seconds(3600)) }
+        await tokens.replace(with: Self.anna)
+        let loader = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [server.url])).makeLoader()
+        let url = server.url.deletingLastPathComponent().appending(path: String(path.dropFirst()))
+        let request = loader.start(Request(url: url, method: .post, body: .data(Data("Anna's".utf8))))
+        _ = await server.requests.first { _ in true }
+        await change(tokens)
+        gate.open()
+        do {
+            return (.success(try await request.response()), arrivals.all, tokens)
+        } catch {
+            return (.failure(error), arrivals.all, tokens)
+        }
+    }
+
+    @Test func `43: a refused request is not sent again as the next user`() async throws {
+        let (result, arrivals, tokens) = try await changeUser(during: "/a") { _ in
+            .bytes(ResourceServer.invalidToken)
+        } _: { tokens in
+            _ = await tokens.reset()
+            await tokens.replace(with: Self.ben)
+        }
+        let error = #expect(throws: TokenServiceError.self) { try result.get() }
+        #expect(error?.code == .reset)
+        #expect(arrivals.map(\.token) == ["anna"])
+        #expect(tokens.cachedToken == Self.ben)
+    }
+
+    @Test func `43: a redirected request keeps its user`() async throws {
+        let (result, arrivals, _) = try await changeUser(during: "/a") { arrival in
+            arrival.path == "/a" ? ResourceServer.status(307, "Location: /b\r\n") : ResourceServer.ok("done")
+        } _: { tokens in
+            _ = await tokens.reset()
+            await tokens.replace(with: Self.ben)
+        }
+        #expect(try result.get().status == 200)
+        #expect(arrivals.map(\.token) == ["anna", "anna"])
+    }
+
+    @Test func `a request that was refused meanwhile goes on with its own user's next token`() async throws {
+        let next = AccessToken("annas-next", lifetime: .seconds(3600))
+        let (result, arrivals, _) = try await changeUser(during: "/a") { arrival in
+            arrival.token == "anna" ? .bytes(ResourceServer.invalidToken) : ResourceServer.ok("done")
+        } _: { tokens in
+            await tokens.replace(with: next)
+        }
+        #expect(try result.get().status == 200)
+        #expect(arrivals.map(\.token) == ["anna", "annas-next"])
+        #expect(arrivals.map(\.body) == ["Anna's", "Anna's"])
+    }
+}
