@@ -64,6 +64,21 @@ final class SharedGrant: GrantLender {
         perform(.reset)
     }
 
+    /// Waits until all has been saved; no key loads any more.
+    func drain(within limit: Duration) async -> Bool {
+        let deadline = vault.now + limit, settled = SingleResult<Void>()
+        // What users have done, and the grants that loads have brought, come to the vault first.
+        let steps = perform(.settle)
+        Task.detached(on: executor) {
+            _ = try? await steps?.value()
+            settled.complete(with: .success(()))
+        }
+        guard await vault.wait(for: settled, until: deadline) else { return false }
+        return await vault.drain(within: deadline - vault.now)
+    }
+
+    func resume() async { await vault.resume() }
+
     var wasFenced: Bool { state.withLock { $0.generation > 0 } }
 
     /// Decides on a step, which is done after all that were decided on before.

@@ -37,6 +37,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// How each key shares its grant with other processes; then there are no ``stores``.
     let sharing: KeySharing?
     let environment: TokenService.Environment
+    /// Whether services that are made from now on start nothing; see ``drain(within:)``.
+    let isDrained = Lock(false)
     private let policy: @Sendable (Key) -> RefreshPolicy
     let grant: (@Sendable (Key) -> Key)?
     private let onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?
@@ -169,10 +171,12 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
                 store: stores?.store(for: key), session: sharing?.session(key)(clock, environment), onDiscard: discard(key),
                 tether: tether)
         }
-        return TokenService(policy: policy(key), environment: environment, clock: clock, loader: loader, ties: ties)
+        return TokenService(
+            policy: policy(key), environment: environment, clock: clock, loader: loader, ties: ties,
+            isDrained: isDrained.withLock { $0 })
     }
 
-    private func sharedGrant(_ key: Key) -> SharedGrant {
+    func sharedGrant(_ key: Key) -> SharedGrant {
         grants.find(key)
             ?? grants.insert(key) { tether, stamp in
                 SharedGrant(

@@ -78,6 +78,9 @@ final class SharedSession: Sendable {
     /// While its mark stands it may go on at once. A service in its place would be another owner, and wait as the others do.
     var restsFrom: Duration? { state.withLock { $0.fence == nil ? $0.respected : nil } }
 
+    /// Whether it takes a mark back; its service hears of the end.
+    var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
+
     /// The record has been read, or has been written as far as is known.
     private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
         let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }

@@ -21,6 +21,8 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// The longest time before hard expiry at which callers start a refresh ahead; 15 min, zero for none.
     ///
+    /// With zero a server's own wish (`refresh_in`) starts none either.
+    ///
     /// 15 min is what AWS's clients use for an hour: time for several attempts, and few tokens wasted. Short tokens get a
     /// quarter of their lifetime instead.
     public var maximumRefreshWindow: Duration {
@@ -37,6 +39,11 @@ public struct RefreshPolicy: Sendable, Hashable {
         self.maximumLeeway = max(maximumLeeway, .zero)
         self.maximumRefreshWindow = max(maximumRefreshWindow, .zero)
     }
+
+    /// The defaults, without refreshes ahead: for programs that end soon after their last call, such as command-line tools.
+    ///
+    /// Every load is then one that a caller waits for, so a program that awaits its callers ends in the middle of none.
+    public static let withoutRefreshAhead = RefreshPolicy(maximumRefreshWindow: .zero)
 
     private static func inRange(_ timeout: Duration) -> Duration {
         min(max(timeout, .milliseconds(1)), longestLifetime)
@@ -66,6 +73,12 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// The shortest pause between refreshes ahead; 30 s, for long tokens: see `CachedToken.swift`.
     static let shortestRefreshPause = Duration.seconds(30)
+
+    /// From when on, on the service's clock, a refresh ahead may spend a refresh token; 60 s.
+    ///
+    /// The default clock starts with the program's first service: a tool that lives for less, and awaits its calls, never ends in
+    /// the middle of such a load.
+    static let earliestSpending = Duration.seconds(60)
 
     /// How many invalidated tokens a service remembers; 8: more than a server hands out before the limit below.
     static let rememberedRejections = 8

@@ -26,6 +26,8 @@ public struct TokenServiceError: Error, Sendable {
         public static let tooManyInvalidations = Code(description: "tooManyInvalidations")
         /// The store failed or took too long; ``TokenServiceError/underlying`` is its error.
         public static let storeFailed = Code(description: "storeFailed")
+        /// There is no valid token, and a service that was drained loads none; see ``TokenService/drain(within:)``.
+        public static let drained = Code(description: "drained")
         /// A loader asked the service that it loads for: it would wait for itself.
         public static let loaderWaitsForItself = Code(description: "loaderWaitsForItself")
 
@@ -135,6 +137,8 @@ extension TokenServiceError: CustomStringConvertible {
         case .tooManyInvalidations:
             "Fresh tokens were refused one after the other. Check the audience and the scope that the resource server expects."
         case .storeFailed: "The token store failed or took too long. Check that it is unlocked and can be written."
+        case .drained:
+            "The service was drained because the program is about to end, so it loads no token. Call resume() to go on."
         case .loaderWaitsForItself:
             "A loader asked its own service for a token, and would wait for itself. Send its request without a token."
         default: code.description

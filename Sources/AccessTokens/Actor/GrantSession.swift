@@ -11,6 +11,9 @@ package protocol GrantSession: TokenStore {
     /// From when on nothing is lost with the service; `nil`: not before the store has heard of the last sign-in or sign-out.
     var restsFrom: Duration? { get }
 
+    /// Whether it does something in the record that no flight waits for.
+    var isAtWork: Bool { get }
+
     /// A sign-in or, without a token, a sign-out takes effect: the record has to hear of it before any load that begins after it.
     func noteFence(_ token: StoredToken?, number: Int)
 

@@ -45,6 +45,8 @@ public actor TokenService {
     private var restsFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
     var fences: [(number: Int, end: SingleResult<SessionChange>)] = []
+    /// Who waits until no load and no operation of the store is under way.
+    var drains: [SingleResult<Void>] = []
 
     /// Creates a service that has no token yet; the first caller starts a load.
     ///
@@ -72,7 +74,7 @@ public actor TokenService {
     /// The same for a service that is one of many, or that shares its grant.
     package init(
         policy: RefreshPolicy, environment: borrowing Environment, clock: ServiceClock, loader: any TokenLoader,
-        ties: ServiceTies?
+        ties: ServiceTies?, isDrained: Bool = false
     ) {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
@@ -82,7 +84,9 @@ public actor TokenService {
         wallClock = environment.wallClock
         machine = Machine(
             policy: policy, isRepeatable: loader.isRepeatable, hasStore: ties?.hasStore ?? false,
-            isShared: ties?.isShared ?? false, checkEvery: ties?.checkEvery, seed: environment.seed)
+            isShared: ties?.isShared ?? false, checkEvery: ties?.checkEvery, borrowsGrant: ties?.lender != nil,
+            seed: environment.seed)
+        if isDrained { machine.drain() }
     }
 
     /// The one door to the state: an event goes in, its effects are performed.
@@ -139,6 +143,7 @@ public actor TokenService {
             alarms.wakeNoMore()
         }
         if let tether = ties?.tether { tell(tether, at: now) }
+        if !drains.isEmpty { endDrains() }
     }
 
     private func tell(_ tether: any ServiceTether, at now: Duration) {

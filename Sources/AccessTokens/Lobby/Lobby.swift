@@ -226,7 +226,8 @@ extension TokenService.StateMachine {
     var snapshot: TokenService.Snapshot {
         let refreshFrom: Duration?
         if case .fresh(let cached) = state {
-            refreshFrom = nextCheck.map { min(cached.refreshFrom ?? $0, $0) } ?? cached.refreshFrom
+            let refreshStart = refreshStart(of: cached), check = isDrained ? nil : nextCheck
+            refreshFrom = check.map { min(refreshStart ?? $0, $0) } ?? refreshStart
         } else {
             refreshFrom = nil
         }

@@ -77,11 +77,6 @@ extension TokenService {
         func isValid(at now: Duration) -> Bool {
             expiry.map { now < $0 } ?? true
         }
-
-        /// Whether a caller should start a refresh now.
-        func isRefreshDue(at now: Duration) -> Bool {
-            refreshFrom.map { $0 <= now } ?? false
-        }
     }
 }
 
@@ -140,6 +135,7 @@ extension RefreshPolicy {
     fileprivate func refreshStart(
         ofCounted lifetime: Duration, expiringAt expiry: Duration, refreshIn: Duration?, jitter: Double
     ) -> Duration? {
+        guard maximumRefreshWindow > .zero else { return nil }
         if let refreshIn, .zero < refreshIn, refreshIn < expiry { return refreshIn }
         let window = min(lifetime.divided(by: 4), maximumRefreshWindow)
         guard window > .zero else { return nil }

@@ -8,8 +8,25 @@ extension TokenService.StateMachine {
 
     /// Why no load may start now.
     func obstacle(at now: Duration) -> TokenServiceError? {
+        if isDrained { return TokenServiceError(.drained) }
         if let error = backOff.obstacle(at: now) ?? rejections.obstacle(at: now) { return error }
         return abandoned.count > RefreshPolicy.abandonedFlights ? TokenServiceError(.loadTimedOut) : nil
+    }
+
+    /// From when on a caller that gets this token starts a refresh; `nil`: none does.
+    ///
+    /// Nothing keeps a program alive for a load that no caller waits for. If the program ends in the middle of one that spends a
+    /// refresh token, the server has rotated it, and the new one is lost. A program that has just begun may be a tool that ends in a
+    /// moment, so for a while such a load starts only where a caller waits for it.
+    func refreshStart(of cached: CachedToken) -> Duration? {
+        guard !isDrained else { return nil }
+        let spends = !isRepeatable && (borrowsGrant || grant.token?.refreshToken != nil)
+        return spends ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
+    }
+
+    /// Whether a load or an operation of the store is under way, also one that nothing waits for any longer.
+    var isAtWork: Bool {
+        state.flight != nil || !abandoned.isEmpty || !storage.operations.isEmpty
     }
 
     /// From when on the service could be let go, and be made again for its next caller, without a loss, if nothing happens to it

@@ -13,6 +13,8 @@ extension TokenService {
         let isShared: Bool
         /// How long after one look at the shared store a hit starts another; `nil`: hits start none.
         let checkEvery: Duration?
+        /// Whether its loads spend a refresh token that another service keeps.
+        let borrowsGrant: Bool
         private(set) var state = State.empty
         private(set) var grant = Grant()
         /// Loads given up (fenced or timed out) that have not ended.
@@ -25,6 +27,8 @@ extension TokenService {
         private(set) var storage = StoreQueue()
         /// Whether the store has yet to say what an earlier run left.
         private(set) var isRestorePending: Bool
+        /// Whether the program is about to end: then nothing starts that it would have to wait for.
+        private(set) var isDrained = false
         // “Is this out of date?” Of an event: its `generation`. Of a caller: whether it saw one from before the last reset. Of a
         // flight: whether something was published or fenced off since; then a late token or failure means nothing.
 
@@ -51,13 +55,14 @@ extension TokenService {
 
         init(
             policy: RefreshPolicy, isRepeatable: Bool, hasStore: Bool = false, isShared: Bool = false,
-            checkEvery: Duration? = nil, seed: UInt64
+            checkEvery: Duration? = nil, borrowsGrant: Bool = false, seed: UInt64
         ) {
             self.policy = policy
             self.isRepeatable = isRepeatable
             self.hasStore = hasStore
             self.isShared = isShared
             self.checkEvery = checkEvery
+            self.borrowsGrant = borrowsGrant
             isRestorePending = hasStore && !isShared
             random = SplitMix64(seed: seed)
         }
@@ -178,8 +183,8 @@ extension TokenService.StateMachine {
     /// A caller noticed that the current token is in its soft window, or that the shared store was looked at too long ago.
     mutating func refreshAhead(at now: Duration) {
         elapse(to: now)
-        guard case .fresh(var cached) = state else { return }
-        guard cached.isRefreshDue(at: now) else { return check(beside: cached, at: now) }
+        guard !isDrained, case .fresh(var cached) = state else { return }
+        guard refreshStart(of: cached).map({ $0 <= now }) ?? false else { return check(beside: cached, at: now) }
         if abandoned.count > RefreshPolicy.abandonedFlights {
             cached.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: random.jitter())
             state = .fresh(cached)
@@ -205,7 +210,7 @@ extension TokenService.StateMachine {
 
     /// No load may start, but another service may have brought a token; looks at the shared store for it, once a second at most.
     private mutating func look(_ callers: Int, at now: Duration) -> Bool {
-        guard isShared, nextLook <= now else { return false }
+        guard isShared, !isDrained, nextLook <= now else { return false }
         nextLook = now + RefreshPolicy.lookPause
         let flight = newFlight(.restoring, callers: callers, at: now)
         state = .loading(flight)
@@ -472,8 +477,8 @@ extension TokenService.StateMachine {
             state = .fresh(CachedToken(token, from: now, at: now, policy: policy, jitter: random.jitter()))
             handedOut.note(token)
             answerWaiters(.success(token))
-        } else if abandoned.count > RefreshPolicy.abandonedFlights {
-            answerWaiters(.failure(TokenServiceError(.loadTimedOut)))
+        } else if let error = obstacle(at: now) {
+            answerWaiters(.failure(error))
         } else {
             begin(&flight, .loadStarted, at: now)
             state = .loading(flight)
@@ -489,6 +494,11 @@ extension TokenService.StateMachine {
         guard var cached = state.cached else { return }
         cached.endPause()
         state.install(cached)
+    }
+
+    /// The program is about to end, or goes on after all: no load, refresh or look at the store starts, or again they do.
+    mutating func drain(_ isDrained: Bool = true) {
+        self.isDrained = isDrained
     }
 
     /// Cuts off everything that began before; returns the flight that this ended.
@@ -573,6 +583,7 @@ extension TokenService.StateMachine {
             }
         }
         guard isCurrent, isAwaited else { return }
+        guard !isDrained else { return answerWaiters(.failure(TokenServiceError(.drained))) }
         // The computer slept meanwhile: a load would be late before it began.
         guard now < flight.limit else { return fail(.storeIsLate, of: flight, at: now) }
         // Nothing has come into a load's way since the restore began: what does, ends it.

@@ -6,7 +6,8 @@ import Foundation
 ///
 /// Arguments: the token file and the server's ledger. It writes `issued N` once the server has answered and `saved N` once
 /// the store has the answer, a line each. With a third and a fourth argument, a number of bytes beyond which no file may
-/// grow and an octal umask, it saves once, and writes the error or `saved`.
+/// grow and an octal umask, it saves once, and writes the error or `saved`. With one further argument, `ends` or `drains`, it is a
+/// ``Tool``.
 @main
 struct Rotator {
     static func main() async throws {
@@ -15,6 +16,9 @@ struct Rotator {
         if arguments.count > 4, let limit = rlim_t(arguments[3]), let mask = mode_t(arguments[4], radix: 8) {
             umask(mask)
             try await saveOnce(to: store, limit: limit)
+        } else if arguments.count > 3 {
+            let tool = Tool(store: store, ledgerPath: arguments[2], isRepeatable: arguments[3] == "drains")
+            try await tool.run()
         } else {
             try await rotate(store, ledger: try Ledger(path: arguments[2]))
         }

@@ -14,6 +14,7 @@ struct Rotation: Sendable {
 
     /// The ledger's lines: the grant presented and the one issued for it.
     func exchanges() throws -> [(presented: Int, issued: Int)] {
+        guard FileManager.default.fileExists(atPath: ledger) else { return [] }
         let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: ledger)), as: UTF8.self)
         #expect(text.isEmpty || text.hasSuffix("\n"))
         return try text.split(separator: "\n").map { line in
@@ -26,6 +27,13 @@ struct Rotation: Sendable {
     /// Lets a process save once, with a limit on the size of files, and returns what it says.
     func saveOnce(limit: Int, umask: String) async throws -> String {
         try await run(Self.program, [place.path, ledger, "\(limit)", umask]) { output, _ in
+            String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
+        }
+    }
+
+    /// Lets a process be a tool, and returns what it says.
+    func visit(_ kind: String) async throws -> String {
+        try await run(Self.program, [place.path, ledger, kind]) { output, _ in
             String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
         }
     }

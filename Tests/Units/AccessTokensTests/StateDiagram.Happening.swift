@@ -74,6 +74,7 @@ extension World {
         case .replaceExpired: .expiredReplacement
         case .reset: .reset
         case .retryNow: .retry
+        case .drain, .resume: nil
         case .failSalvaging(let id): load(id, .failure, late: .lateFailure)
         case .storeFinds: store(.restored)
         case .storeEnds: store(.nothingStored)

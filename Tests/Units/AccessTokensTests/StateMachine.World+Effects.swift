@@ -15,6 +15,7 @@ extension World {
             case .perform(let operation):
                 check(machine.hasStore && running == nil, "the store does one thing at a time")
                 if case .load = operation.kind {
+                    check(!machine.isDrained, "a drained service asks no store")
                     check(operation.generation == 0 && loads.isEmpty, "only the first miss asks the store")
                 }
                 running = operation
@@ -40,6 +41,7 @@ extension World {
     }
 
     private mutating func start(_ flight: TokenService.StateMachine.Flight) {
+        check(!machine.isDrained, "a drained service starts no load")
         check(loads.count <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
         check(
             machine.isRepeatable || !loads.contains { $0.generation == machine.generation },
@@ -85,6 +87,7 @@ extension World {
             check(fences.isEmpty, "nothing waits for a store that is late")
             if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
         }
+        check(machine.isAtWork || running == nil && loads.isEmpty, "a service that is done has no load or save under way")
         check(lobby.snapshot.hit.token == machine.state.cached?.token, "the snapshot shows the state's token")
         check(lobby.snapshot.hit.generation == machine.generation, "and its generation")
     }

@@ -86,6 +86,8 @@ extension World {
             refused = nil
             machine.reset(at: now)
         case .retryNow: machine.retryNow(at: now)
+        case .drain: machine.drain()
+        case .resume: machine.drain(false)
         case .storeFinds: endStore(finding: newToken(lifetime: Self.lifetime, from: now - Self.step), error: nil)
         case .storeEnds: endStore(finding: nil, error: nil)
         case .storeFails: endStore(finding: nil, error: TokenServiceError(.storeFailed))

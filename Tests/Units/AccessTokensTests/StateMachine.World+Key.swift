@@ -57,7 +57,7 @@ extension World {
         key += machine.abandoned.map { $0.publications == machine.publications ? age($0.start) : -1 }.sorted()
         key += machine.abandoned.map(\.phase.key)
         key += machine.storage.operations.flatMap(storeKey)
-        key.append(machine.isRestorePending ? 1 : 0)
+        key.append((machine.isRestorePending ? 1 : 0) + (machine.isDrained ? 2 : 0))
         key.append(-3)
         key.append(machine.grant.token == nil ? 0 : 1)
         key += machine.backOff.key(at: now, steps: steps)

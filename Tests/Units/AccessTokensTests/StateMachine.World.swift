@@ -17,6 +17,7 @@ struct World: Sendable {
         case refreshAhead, invalidateCurrent, invalidateOlder, replace, replaceExpired, reset, retryNow
         case tick
         case storeFinds, storeEnds, storeFails
+        case drain, resume
     }
 
     enum Caller: Hashable, Sendable {
@@ -53,8 +54,11 @@ struct World: Sendable {
     /// The token refused last, until it has certainly expired.
     var refused: (token: AccessToken, until: Duration)?
     var violation: String?
+    /// Whether the program may drain the service at any moment, and go on.
+    private let drains: Bool
 
-    init(callers: Int, isRepeatable: Bool, hasStore: Bool = false) {
+    init(callers: Int, isRepeatable: Bool, hasStore: Bool = false, drains: Bool = false) {
+        self.drains = drains
         let policy = RefreshPolicy(loadTimeout: .seconds(200))
         machine = Machine(policy: policy, isRepeatable: isRepeatable, hasStore: hasStore, seed: 1)
         self.callers = Array(repeating: .idle, count: callers)
@@ -76,6 +80,7 @@ struct World: Sendable {
         var events: [Event] = [.tick, .refreshAhead, .reset, .replace, .replaceExpired, .retryNow]
         if machine.state.cached != nil { events.append(.invalidateCurrent) }
         if refused != nil { events.append(.invalidateOlder) }
+        if drains { events.append(machine.isDrained ? .resume : .drain) }
         if let idle = callers.firstIndex(of: .idle) { events.append(.call(idle)) }
         for (index, caller) in callers.enumerated() {
             switch caller {

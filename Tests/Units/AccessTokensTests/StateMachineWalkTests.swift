@@ -3,12 +3,24 @@ import Testing
 
 @testable import AccessTokens
 
-/// Guarantees 1, 2, 4–6, 8–11 on the pure machine, without concurrency: every state that can be reached is visited, every
+/// Guarantees 1, 2, 4–6, 8–11 and 45 on the pure machine, without concurrency: every state that can be reached is visited, every
 /// event tried in it, every promise of ``World`` checked.
 @Suite(.serialized) struct StateMachineWalkTests {
     @Test(.thorough, arguments: [true, false])
     func `every reachable state of a caller and a store keeps every promise`(isRepeatable: Bool) async {
         await walk(from: World(callers: 1, isRepeatable: isRepeatable, hasStore: true))
+    }
+
+    @Test(arguments: [true, false])
+    func `45: in every reachable state of a caller, a program that drains starts nothing and misses nothing`(
+        isRepeatable: Bool
+    ) async {
+        await walk(from: World(callers: 1, isRepeatable: isRepeatable, drains: true))
+    }
+
+    @Test(.thorough, arguments: [true, false])
+    func `45: the same with a store`(isRepeatable: Bool) async {
+        await walk(from: World(callers: 1, isRepeatable: isRepeatable, hasStore: true, drains: true))
     }
 
     /// A second caller of a load that may be repeated makes the walk ten times as long.

@@ -1,0 +1,65 @@
+import AccessTokensTesting
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("Guarantees 43 and 45, where services share a grant")
+struct FleetSessionTests {
+    private func retry(_ fleet: Fleet, _ index: Int, _ refused: AccessToken) -> Stage.Player<AccessToken> {
+        fleet.stage.start { [service = fleet.services[index]] in try await service.retrieveToken(insteadOf: refused) }
+    }
+
+    @Test func `43: a refused request of an earlier user gets the reset error, also in the other service`() throws {
+        let fleet = Fleet()
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(1).value?.value == "anna")
+        _ = fleet.signOut(0)
+        // The other service has yet to hear of it.
+        let caller = retry(fleet, 1, .granted("anna"))
+        #expect(caller.code == .reset)
+        _ = fleet.signIn(0, with: .granted("ben"))
+        #expect(retry(fleet, 1, .granted("anna")).code == .reset)
+        #expect(retry(fleet, 0, .granted("anna")).code == .reset)
+        #expect(fleet.loaders.allSatisfy { $0.loadCount == 0 })
+    }
+
+    @Test func `43: a refused request gets the token that another service has loaded in the same session`() throws {
+        let fleet = Fleet()
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(1).value?.value == "anna")
+        let first = retry(fleet, 0, .granted("anna"))
+        fleet.succeed(try fleet.load(0), with: .granted("anna 2"))
+        #expect(first.value?.value == "anna 2")
+        #expect(retry(fleet, 1, .granted("anna")).value?.value == "anna 2")
+        #expect(fleet.loaders[1].loadCount == 0)
+    }
+
+    @Test func `45: it waits until the record has what a load brought`() throws {
+        let fleet = Fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3_000))
+        #expect(fleet.call(0).value?.value == "first")
+        let refresh = try fleet.load(0)
+        let end = fleet.stage.start { [service = fleet.services[0]] in await service.drain(within: .seconds(10)) }
+        #expect(!end.isDone)
+        fleet.succeed(refresh, with: .granted("second"))
+        #expect(end.value == true && fleet.record?.token?.value == "second" && fleet.record?.mark == nil)
+    }
+
+    @Test func `45: it waits until a mark without a purpose is taken back`() throws {
+        let store = OddSharedStore()
+        let fleet = Fleet(store: { store.over($0) })
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3_550))
+        store.next(.isLate, .fails, .fails)
+        #expect(fleet.call(0).code == .storeFailed)
+        fleet.stage.start { await store.land() }
+        fleet.stage.run()
+        let end = fleet.stage.start { [service = fleet.services[0]] in await service.drain(within: .seconds(10)) }
+        #expect(!end.isDone && fleet.record?.mark != nil)
+        fleet.advance(by: .seconds(1))
+        fleet.advance(by: .seconds(2))
+        #expect(end.value == true && fleet.record?.mark == nil)
+    }
+}
