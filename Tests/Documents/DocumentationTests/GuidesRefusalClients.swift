@@ -13,21 +13,26 @@ enum RefusalClients {
         let tokens: TokenService
 
         func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
-            var isSecondAttempt = false
-            while true {
-                let token = try await tokens.retrieveToken()
-                var message = request
-                message.setValue(
-                    "Bearer \(token.value)", forHTTPHeaderField: "Authorization")
-                let (body, response) = try await session.data(for: message)
-                guard let response = response as? HTTPURLResponse else {
-                    throw URLError(.badServerResponse)
-                }
-                guard refusesToken(response) else { return (body, response) }
-                await tokens.invalidate(token)
-                if isSecondAttempt { return (body, response) }
-                isSecondAttempt = true
+            let token = try await tokens.retrieveToken()
+            let (body, response) = try await send(request, with: token)
+            guard refusesToken(response) else { return (body, response) }
+            let next = try await tokens.retrieveToken(insteadOf: token)
+            let (secondBody, second) = try await send(request, with: next)
+            if refusesToken(second) { await tokens.invalidate(next) }
+            return (secondBody, second)
+        }
+
+        func send(
+            _ request: URLRequest, with token: AccessToken
+        ) async throws -> (Data, HTTPURLResponse) {
+            var message = request
+            message.setValue(
+                "Bearer \(token.value)", forHTTPHeaderField: "Authorization")
+            let (body, response) = try await session.data(for: message)
+            guard let response = response as? HTTPURLResponse else {
+                throw URLError(.badServerResponse)
             }
+            return (body, response)
         }
 
         func refusesToken(_ response: HTTPURLResponse) -> Bool {

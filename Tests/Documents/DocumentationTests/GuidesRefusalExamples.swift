@@ -40,6 +40,21 @@ import FoundationNetworking
         #expect(server.loadsStarted == 2)
     }
 
+    @Test func `a request that is refused after its user has changed is not sent again`() async throws {
+        let tokens = TokenService(loader: server.loader)
+        let host = try StubbedHost { [server] arrival in
+            server.accepts(AccessToken(arrival.token ?? "")) ? StubbedHost.Answer(body: "movies") : .invalidToken
+        }
+        let client = RefusalClients.APIClient(session: host.session, tokens: tokens)
+        let annas = try await tokens.retrieveToken()
+        server.revoke(annas)
+        _ = await tokens.reset()
+        await tokens.replace(with: server.signIn())
+        #expect(client.refusesToken(try await client.send(URLRequest(url: host.url), with: annas).1))
+        let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken(insteadOf: annas) }
+        #expect(error?.code == .reset && host.arrivals.count == 1)
+    }
+
     @Test func `a refusal that arrives late throws no fresh token away; invalidating the current one would`() async throws {
         let tokens = TokenService(loader: server.loader)
         let old = try await tokens.retrieveToken()
