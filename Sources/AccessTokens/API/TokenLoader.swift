@@ -22,6 +22,9 @@ public protocol TokenLoader: Sendable {
     /// and the next caller starts afresh; an unrepeatable one is left to end, and no other starts meanwhile, unless
     /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between.
     ///
+    /// In a program's first minute, an unrepeatable load that would spend a refresh token doesn't start ahead of expiry either, but
+    /// only where a caller waits for it: see ``TokenService/drain(within:)``.
+    ///
     /// It says nothing of a load that has *failed*: the next one gets the same `previous`, and with it the same refresh
     /// token. If only the answer was lost, a server that rotates has used that up, and may end the session. A loader that
     /// prefers a sign-in to this throws a ``TokenLoadFailure`` with the remedy ``TokenServiceError/Remedy/signIn``.

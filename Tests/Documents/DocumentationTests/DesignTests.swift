@@ -76,9 +76,9 @@ struct DesignTests {
         #expect(Set(named) == Set(folders))
     }
 
-    @Test func `each of the 42 guarantees names tests that are there`() throws {
+    @Test func `the guarantees are numbered, and each names tests that are there`() throws {
         let rows = try text("Docs/Design.md").matches(of: /(?m)^\| (\d+) \| (.*)$/)
-        #expect(rows.map { String($0.1) } == (1...42).map(String.init))
+        #expect(rows.count >= 42 && rows.map { String($0.1) } == (1...rows.count).map(String.init))
         for row in rows {
             let links = row.2.matches(of: /\[“([^”]+)”\]\(\.\.\/(Tests\/[^)]+\.swift)\)/)
             #expect(!links.isEmpty, "guarantee \(row.1) names no test")
