@@ -79,7 +79,7 @@ import TokenServiceConcurrency
 
     @Test(arguments: [TimeModel.whenIdle, .anytime])
     func `45: it has saved every refresh token that the server has issued, and starts no load`(time: TimeModel) async throws {
-        try await explore(.mixed(schedules: .everyday(300, thorough: 2_000)), time: time) { simulation in
+        try await explore(.mixed(schedules: .everyday(60, thorough: 2_000)), time: time) { simulation in
             let outside = Outside(simulation), clock = simulation.clock
             let tokens = TokenService(
                 store: outside, environment: .driven(by: simulation.taskExecutor, clock: clock), loader: outside)
