@@ -78,7 +78,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     ///
     /// The default clock starts with the program's first service: a tool that lives for less, and awaits its calls, never ends in
     /// the middle of such a load.
-    static let earliestSpending = Duration.seconds(60)
+    package static let earliestSpending = Duration.seconds(60)
 
     /// How many invalidated tokens a service remembers; 8: more than a server hands out before the limit below.
     static let rememberedRejections = 8

@@ -37,7 +37,8 @@ final class Follower: Sendable {
                 if !isForecast, [.loadSucceeded, .restored].contains(event.name), let token = service?.cachedToken {
                     isForecast = true
                     let forecast = Watch.forecast(
-                        lifetime: token.lifetime, refreshIn: token.refreshIn, expiries: expiries, seconds: seconds)
+                        lifetime: token.lifetime, refreshIn: token.refreshIn, spends: token.refreshToken != nil,
+                        expiries: expiries, seconds: seconds)
                     print(Self.line(forecast))
                 }
                 if isOver { enough.complete(with: .success(())) }

@@ -74,12 +74,17 @@ struct Watch: Sendable {
     }
 
     /// How long the run will take, told when the first token is there.
-    static func forecast(lifetime: Duration?, refreshIn: Duration?, expiries: Int, seconds: Int) -> String {
+    ///
+    /// - Parameter spends: Whether each load spends a refresh token: in the program's first minute none of these starts ahead of expiry.
+    static func forecast(
+        lifetime: Duration?, refreshIn: Duration?, spends: Bool = false, expiries: Int, seconds: Int
+    ) -> String {
         guard let lifetime else {
             return "The server names no lifetime, so no token expires: the run ends after \(seconds) s (--seconds)."
         }
         let policy = RefreshPolicy()
-        let start = policy.refreshStart(forLifetime: lifetime, refreshIn: refreshIn, jitter: 0)
+        let opening = policy.refreshStart(forLifetime: lifetime, refreshIn: refreshIn, jitter: 0)
+        let start = opening.flatMap { spends && $0 < RefreshPolicy.earliestSpending ? nil : $0 }
         let renewal = start ?? policy.hardExpiry(forLifetime: lifetime)
         let life = "Tokens live \(lifetime.short) and are replaced after about \(renewal.short)"
         let total = renewal * expiries
