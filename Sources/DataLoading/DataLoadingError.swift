@@ -9,7 +9,8 @@ public import Foundation
 
 /// Why a request brought nothing that its caller can use.
 ///
-/// A request may end with two other errors: the `TokenServiceError` if there is no token, and `CancellationError`.
+/// A request may end with two other errors: the `TokenServiceError` if there is no token, or if its user has signed out since it was
+/// sent, and `CancellationError`.
 public struct DataLoadingError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
