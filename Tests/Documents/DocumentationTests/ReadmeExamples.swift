@@ -28,7 +28,8 @@ func ownClient(_ tokens: TokenService, _ url: URL) async throws -> URLRequest {
     let token = try await tokens.retrieveToken()
     request.setValue("Bearer \(token.value)", forHTTPHeaderField: "Authorization")
 
-    await tokens.invalidate(token)
+    let next = try await tokens.retrieveToken(insteadOf: token)
+    request.setValue("Bearer \(next.value)", forHTTPHeaderField: "Authorization")
     return request
 }
 
