@@ -28,6 +28,7 @@ public import Foundation
 public struct RefreshTokenLoader: TokenLoader {
     private let endpoint: TokenEndpoint
     private let scope: String?
+    private let scopeMayShrink: Bool
     private let additionalParameters: [(name: String, value: String)]
 
     /// Creates a loader for a client that has a secret, after checking everything that can be checked without the server.
@@ -37,7 +38,9 @@ public struct RefreshTokenLoader: TokenLoader {
     ///   - clientID: The client's id.
     ///   - clientSecret: The client's secret, which only the requests themselves carry; empty for a public client.
     ///   - scope: The scopes to ask for, separated by spaces, to have fewer than were granted; `nil` or empty: all of them.
-    ///     Never more: those that the last token is known not to have are left out. Source: RFC 6749 §6.
+    ///     Sent as given, whatever the last answer granted: many servers spell scopes in their own way. Source: RFC 6749 §6.
+    ///   - scopeMayShrink: Whether scopes that the last token does not have are left out, for a server that refuses to grant
+    ///     them (`invalid_scope`). Only if it spells scopes as you do: what it spells otherwise is left out, too.
     ///   - authentication: How the client proves who it is. Source: RFC 6749 §2.3.1.
     ///   - additionalParameters: What else the server wants to know, such as `resource` (RFC 8707). They may be quoted in
     ///     errors, so none may be a secret, or a parameter that belongs to a grant or to the authentication.
@@ -51,6 +54,7 @@ public struct RefreshTokenLoader: TokenLoader {
         clientID: String,
         clientSecret: String,
         scope: String? = nil,
+        scopeMayShrink: Bool = false,
         authentication: ClientAuthentication = .clientSecretBasic,
         additionalParameters: [String: String] = [:],
         lifetimeWhenMissing: Duration? = .seconds(300),
@@ -58,6 +62,7 @@ public struct RefreshTokenLoader: TokenLoader {
         wallClock: @escaping @Sendable () -> Date = { Date() }
     ) throws(OAuthError) {
         self.scope = scope
+        self.scopeMayShrink = scopeMayShrink
         self.additionalParameters = additionalParameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         endpoint = try TokenEndpoint(
             url: tokenURL, client: Client(id: clientID, secret: clientSecret, authentication: authentication),
@@ -86,14 +91,17 @@ public struct RefreshTokenLoader: TokenLoader {
     /// No: a refresh token that two loads present at once may look stolen, and the server may revoke the session.
     public var isRepeatable: Bool { false }
 
-    /// Returns the scopes to ask for, none that the last token is known not to have.
+    /// Returns the scopes to ask for; if they may shrink, none that the last token is known not to have.
     private func scope(within previous: AccessToken) throws(OAuthError) -> String? {
         guard let wanted = scope?.split(separator: " "), !wanted.isEmpty else { return nil }
-        let granted = previous.scope.map { Set($0.split(separator: " ")) }
+        let granted = scopeMayShrink ? previous.scope.map { Set($0.split(separator: " ")) } : nil
         let scope = wanted.filter { granted?.contains($0) ?? true }.joined(separator: " ")
         // Asking for none would mean all.
         guard !scope.isEmpty else {
-            throw OAuthError(.invalidConfiguration, detail: "none of the scopes to ask for was granted")
+            throw OAuthError(
+                .invalidConfiguration,
+                detail: "the last token has none of the scopes to ask for; if it only spells them otherwise, don't let them shrink"
+            )
         }
         return scope
     }

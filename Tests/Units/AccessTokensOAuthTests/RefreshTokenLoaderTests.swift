@@ -8,12 +8,13 @@ struct RefreshTokenLoaderTests {
     let previous = AccessToken("old", scope: "read write", refreshToken: "r+/=")
 
     func form(
-        secret: String = "secret", scope: String? = nil, authentication: ClientAuthentication = .clientSecretBasic,
-        adding parameters: [String: String] = [:], replacing previous: AccessToken? = nil
+        secret: String = "secret", scope: String? = nil, scopeMayShrink: Bool = false,
+        authentication: ClientAuthentication = .clientSecretBasic, adding parameters: [String: String] = [:], replacing previous: AccessToken? = nil
     ) async throws -> String {
         let loader = try RefreshTokenLoader(
             tokenURL: #require(URL(string: "https://as.example/token?policy=1")), clientID: "me", clientSecret: secret,
-            scope: scope, authentication: authentication, additionalParameters: parameters, transport: transport)
+            scope: scope, scopeMayShrink: scopeMayShrink, authentication: authentication, additionalParameters: parameters,
+            transport: transport)
         _ = try await loader.loadToken(replacing: previous ?? self.previous)
         return try String(decoding: #require(transport.requests.last).body, as: UTF8.self)
     }
@@ -45,6 +46,13 @@ struct RefreshTokenLoaderTests {
         #expect(request.headers["Authorization"] == nil)
     }
 
+    // RFC 6749 §6, §3.3: a server may spell what it granted in its own way, so the answer's scope is no filter by itself.
+    @Test(arguments: ["read write", "api://x/read", "READ", "", nil])
+    func `the scope is sent as it was configured, whatever the last answer granted`(granted: String?) async throws {
+        let form = try await form(scope: " read  admin", replacing: AccessToken("old", scope: granted, refreshToken: "r"))
+        #expect(form == "grant_type=refresh_token&refresh_token=r&scope=read+admin")
+    }
+
     // RFC 6749 §6: the scope must not include any that was not granted; none means all that were.
     @Test(
         arguments: [
@@ -52,13 +60,14 @@ struct RefreshTokenLoaderTests {
             ("write read", "read write", "write+read"),
             ("read admin", "read write", "read"), ("read", nil, "read"),
         ] as [(String?, String?, String?)])
-    func `the scope is never widened`(wanted: String?, granted: String?, sent: String?) async throws {
-        let form = try await form(scope: wanted, replacing: AccessToken("old", scope: granted, refreshToken: "r"))
+    func `a scope that may shrink is never widened`(wanted: String?, granted: String?, sent: String?) async throws {
+        let previous = AccessToken("old", scope: granted, refreshToken: "r")
+        let form = try await form(scope: wanted, scopeMayShrink: true, replacing: previous)
         #expect(form == "grant_type=refresh_token&refresh_token=r" + (sent.map { "&scope=\($0)" } ?? ""))
     }
 
-    @Test func `scopes of which none was granted are an error, not a request for all`() async throws {
-        let error = await #expect(throws: OAuthError.self) { try await form(scope: "admin") }
+    @Test func `a scope that has shrunk to nothing is an error, not a request for all`() async throws {
+        let error = await #expect(throws: OAuthError.self) { try await form(scope: "admin", scopeMayShrink: true) }
         #expect(error?.code == .invalidConfiguration)
         #expect(transport.requests.isEmpty)
     }
