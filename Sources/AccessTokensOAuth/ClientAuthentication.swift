@@ -10,9 +10,9 @@ import Foundation
 public struct ClientAuthentication: Sendable, Hashable, CustomStringConvertible {
     /// In the `Authorization` header, the method that every server with client passwords must support.
     ///
-    /// Client id and secret are form-encoded separately, then joined and encoded in Base64. Some servers forget to undo
-    /// the inner encoding and refuse secrets with other characters than letters, digits and `*-._`: use
-    /// ``clientSecretPost`` with those.
+    /// Client id and secret are form-encoded separately, then joined and encoded in Base64. A space becomes `%20`, which all
+    /// servers read that undo the inner encoding; some read a plus as a plus. Some servers forget to undo it, and refuse
+    /// secrets with other characters than letters, digits and `*-._`: use ``clientSecretPost`` with those.
     public static let clientSecretBasic = ClientAuthentication(description: "client_secret_basic")
 
     /// In the form, beside the other parameters.
@@ -43,11 +43,14 @@ struct Client: Sendable {
         }
     }
 
-    /// What no text may show: the secret in each form in which a request carries it.
-    var secrets: [String] { secret.isEmpty ? [] : [secret, FormEncoding.encode(secret), basicCredentials] }
+    /// What no text may show: the secret, and what is joined for the header, as we encode it and as others may.
+    var secrets: [String] { secret.isEmpty ? [] : [secret, "\(id):\(secret)", formEncoded, userPass] }
 
     /// Source: RFC 6749 §2.3.1, RFC 7617 §2.
-    private var basicCredentials: String {
-        Data("\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))".utf8).base64EncodedString()
-    }
+    private var basicCredentials: String { Data(userPass.utf8).base64EncodedString() }
+
+    // Each plus is a space: a plus itself is encoded.
+    private var userPass: String { formEncoded.replacing("+", with: "%20") }
+
+    private var formEncoded: String { "\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))" }
 }

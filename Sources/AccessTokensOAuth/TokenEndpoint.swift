@@ -27,9 +27,7 @@ struct TokenEndpoint: Sendable {
     @concurrent func send(
         _ form: [(name: String, value: String)], about token: AccessToken?
     ) async throws -> ResponseReader {
-        // As they are and as the form carries them, which a server may quote.
-        let tokens = [token?.value, token?.refreshToken].compactMap { $0 }
-        let secrets = client.secrets + tokens + tokens.map(FormEncoding.encode)
+        let secrets = client.secrets + [token?.value, token?.refreshToken].compactMap { $0 }
         let response: TokenResponse
         do {
             response = try await transport.send(request(with: form))

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What a server wrote, made safe to print.
 package enum ServerText {
     /// Long enough for an explanation, short enough for a line of a log.
@@ -5,41 +11,64 @@ package enum ServerText {
 
     /// Returns the text in one line without control or invisible characters, without the secrets, and cut if it is long.
     ///
+    /// A secret is hidden as it is, in Base64, and escaped in whatever way and however often: see ``Unescaped``.
+    ///
     /// The order matters. Secrets are hidden after invisible characters were replaced, which could disguise one, and before
     /// the text is cut, which could leave the first part of one.
     package static func safe(_ text: String, hiding secrets: [String]) -> String {
-        // Bytes, not characters: a combining accent behind a secret would change its last character. The longest
-        // secret first, for one may contain another.
-        var bytes = visible(text)
-        for secret in secrets.map(visible).sorted(by: { $0.count > $1.count }) { bytes = hide(secret, in: bytes) }
-        let line = String(decoding: bytes, as: UTF8.self).split(separator: " ").joined(separator: " ")
+        // Bytes, not characters: a combining accent behind a secret would change its last character.
+        let bytes = visible(text)
+        let unescaped = Unescaped(bytes)
+        var found: [Range<Int>] = []
+        // As it is, too: what stands before a secret may look like the beginning of an escape.
+        for secret in Set(secrets.map(visible)) { found += ranges(of: secret, in: bytes) }
+        for secret in Set(secrets.flatMap(spellings)) {
+            found += ranges(of: secret, in: unescaped.bytes).map(unescaped.source)
+        }
+        let line = String(decoding: hide(found, in: bytes), as: UTF8.self).split(separator: " ").joined(separator: " ")
         return line.unicodeScalars.count <= maximumLength
             ? line : String(String.UnicodeScalarView(line.unicodeScalars.prefix(maximumLength))) + "…"
     }
 
-    /// Returns the bytes with `[hidden]` for each occurrence of the secret, in linear time: a server can choose
-    /// a text of a megabyte, and tokens too.
+    /// Returns what a secret looks like in an unescaped text.
+    private static func spellings(_ secret: String) -> [[UInt8]] {
+        let base64 = Data(secret.utf8).base64EncodedString().prefix { $0 != "=" }
+        return [Array(secret.utf8), visible(secret), Array(base64.utf8)].map { Unescaped($0).bytes }
+    }
+
+    /// Returns the bytes with `[hidden]` for each range; ranges that overlap are one.
+    private static func hide(_ ranges: [Range<Int>], in bytes: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        var end = 0
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if range.lowerBound >= end {
+                result += bytes[end..<range.lowerBound]
+                result += Array("[hidden]".utf8)
+            }
+            end = max(end, range.upperBound)
+        }
+        return result + bytes[end...]
+    }
+
+    /// Returns where a secret occurs, in linear time: a server can choose a text of a megabyte, and tokens too.
     ///
     /// Source: Knuth, Morris, Pratt, "Fast pattern matching in strings" (1977).
-    private static func hide(_ secret: [UInt8], in bytes: [UInt8]) -> [UInt8] {
-        guard !secret.isEmpty, secret.count <= bytes.count else { return bytes }
+    private static func ranges(of secret: [UInt8], in bytes: [UInt8]) -> [Range<Int>] {
+        guard !secret.isEmpty, secret.count <= bytes.count else { return [] }
         // For each beginning of the secret: how much of its end is a beginning of the secret too.
         var overlaps = [0]
         for index in secret.indices.dropFirst() {
             overlaps.append(extended(overlaps[index - 1], by: secret[index], of: secret, overlaps))
         }
-        var result: [UInt8] = []
+        var ranges: [Range<Int>] = []
         var matched = 0
-        for byte in bytes {
+        for (index, byte) in bytes.enumerated() {
             matched = extended(matched, by: byte, of: secret, overlaps)
-            result.append(byte)
-            if matched == secret.count {
-                result.removeLast(secret.count)
-                result += Array("[hidden]".utf8)
-                matched = 0
-            }
+            guard matched == secret.count else { continue }
+            ranges.append(index + 1 - matched..<index + 1)
+            matched = 0
         }
-        return result
+        return ranges
     }
 
     /// Returns how much of the secret's beginning ends at a byte, if so much of it ended before that byte.

@@ -26,6 +26,33 @@ struct SecretsTests {
         }
     }
 
+    /// The secret `s3cr3t+/: ü` of the client `me`, as servers, frameworks and proxies may write it.
+    static let spellings = [
+        "s3cr3t%2b%2f%3a%20%c3%bc", "s3cr3t%2B/:%20%C3%BC", "%733cr3t+/: ü", "s3cr3t%252B%252F%253A%2520%25C3%25BC",
+        "s3cr3t&#43;&#x2F;&#58; &#252;", "s3cr3t%2B&#x2F;%3A+ü", "s3cr3t&amp;#43;/: ü",
+        #"s3cr3t+\\/: \\u00fc"#, "me:s3cr3t+/: ü", "me:s3cr3t%2B%2F%3A%20%C3%BC",
+        Data("me:s3cr3t+/: ü".utf8).base64EncodedString(), Data("s3cr3t+/: ü".utf8).base64EncodedString(),
+        Data("me:s3cr3t%2B%2F%3A%20%C3%BC".utf8).base64EncodedString(),
+        Data("me:s3cr3t+/: ü".utf8).base64EncodedString().replacing("=", with: "%3D"),
+        Data("me:s3cr3t+/: ü".utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+            .replacing("=", with: ""),
+    ]
+
+    @Test(arguments: spellings)
+    func `18: a secret is hidden in every spelling`(echo: String) async throws {
+        let answer = TokenResponse(400, #"{"error":"e","error_description":"wrong: '\#(echo)', id me"}"#)
+        let failure = try await ClientCredentialsLoader(answer: answer).failure()
+        let shown = try #require(failure.serverDescription)
+        #expect(shown.contains("[hidden]") && shown.hasPrefix("wrong: '") && shown.hasSuffix("', id me"), "\(shown)")
+        #expect(!shown.contains("3cr3t") && !shown.contains(echo.prefix(10)), "\(shown)")
+    }
+
+    @Test func `what is no secret is shown as the server wrote it`() async throws {
+        let text = #"50%25 of 100% &amp; a+b %zz &#0; &nosuch; \u12"#
+        let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(text.replacing(#"\"#, with: #"\\"#))"}"#)
+        #expect(try await ClientCredentialsLoader(answer: answer).failure().serverDescription == text)
+    }
+
     @Test func `a secret at the end of a long text is not cut in two`() async throws {
         for length in 280...310 {
             let padding = String(repeating: "x", count: length)
