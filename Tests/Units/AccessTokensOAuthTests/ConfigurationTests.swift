@@ -23,6 +23,7 @@ struct ConfigurationTests {
     // RFC 6749 §3.2: TLS but for the loopback interface; no fragment. RFC 9700 §4.9: no credentials in the URL.
     @Test(arguments: [
         ("http://as.example/token", "https"), ("http://127.0.0.1.example/token", "https"), ("http://127.1/token", "https"),
+        ("http://0127.0.0.1/token", "https"), ("http://127.0.0.01/token", "https"), ("http://+127.0.0.1/token", "https"),
         ("http://localhost.example/token", "https"), ("http://128.0.0.1/token", "https"), ("http://[::2]/token", "https"),
         ("ftp://as.example/token", "https"), ("file:///token", "host"), ("token", "host"), ("https:///token", "host"),
         ("https://as.example/token#part", "fragment"), ("https://as.example/token#", "fragment"),

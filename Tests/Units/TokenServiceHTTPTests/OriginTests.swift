@@ -19,7 +19,8 @@ import TokenServiceHTTP
     @Test(arguments: [
         ("https://example.com", true), ("http://localhost", true), ("http://127.255.0.1", true), ("http://[::1]", true),
         ("http://example.com", false), ("http://localhost.example.com", false), ("http://127.0.0.1.example.com", false),
-        ("http://127.1", false), ("http://128.0.0.1", false), ("http://0.0.0.0", false),
+        ("http://127.1", false), ("http://0127.0.0.1", false), ("http://127.0.0.01", false), ("http://+127.0.0.1", false),
+        ("http://128.0.0.1", false), ("http://0.0.0.0", false),
     ])
     func `is private with TLS, or on this machine`(text: String, isPrivate: Bool) throws {
         #expect(try Origin(#require(URL(string: text)))?.isPrivate == isPrivate)
