@@ -10,6 +10,8 @@ extension Message {
     /// We follow redirects ourselves: the session of Linux would take the token along to any server, and would send a
     /// redirected `POST` without its body.
     ///
+    /// Another origin gets neither the body nor a header that may be a secret: where a redirect leads is the server's wish.
+    ///
     /// - Throws: ``DataLoadingError`` with the code `redirectRefused`.
     ///
     /// Source: RFC 9110 §15.4; RFC 9700 §4.12.
@@ -33,11 +35,19 @@ extension Message {
         }
         guard next.body?.isReplayable != false else { throw refuse("the body can't be sent again") }
         if origin != self.origin {
+            guard next.body == nil else {
+                throw refuse("the body would go to another origin, \(origin): send it there yourself if it may have it")
+            }
             next.hasLeftOrigin = true
-            next.removeHeaders { ["authorization", "proxy-authorization", "cookie", "host"].contains($0) }
+            next.removeHeaders { !Self.harmlessHeaders.contains($0) }
         }
         return next
     }
+
+    /// The headers that follow to another origin, in lower case: any other one may be a secret of the first, such as `X-Api-Key`.
+    private static let harmlessHeaders: Set<String> = [
+        "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "range", "user-agent",
+    ]
 
     /// Removes headers by their names in lower case.
     private mutating func removeHeaders(where condition: (String) -> Bool) {
