@@ -10,7 +10,7 @@ public import Foundation
 ///
 /// Its body carries tokens: no description, dump or mirror shows it.
 public struct TokenResponse: Sendable, Hashable {
-    /// The largest body that is read, in bytes (1 MiB): a token response has a few kilobytes.
+    /// The largest body that is read, in bytes after decompression (1 MiB): a token response has a few kilobytes.
     public static let maximumBodySize = 1 << 20
 
     /// The HTTP status code.

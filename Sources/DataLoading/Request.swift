@@ -54,7 +54,10 @@ public struct Request: Sendable {
     /// What is sent; its type belongs into the header `Content-Type`.
     public var body: Body?
 
-    /// The longest response body that is read, in bytes: no server can fill the memory.
+    /// The longest response body that is read, in bytes after decompression: a longer one ends with `responseTooLong`.
+    ///
+    /// It is given up before it fills the memory. On Linux what arrives until `URLSession` stops takes some tens of MiB more, and the body of
+    /// a redirect has no limit but the session's time limits.
     public var responseLimit: Int
 
     /// Creates a request from its parts.

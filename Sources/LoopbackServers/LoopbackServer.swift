@@ -15,8 +15,10 @@ package final class LoopbackServer: Sendable {
         case raw([UInt8])
         /// Send this text, then say nothing until the client closes the connection.
         case unfinished(String)
-        /// Send this text, then the other byte by byte, one each second.
+        /// Send this text, then the other byte by byte, ten each second.
         case dripping(String, String)
+        /// Send this text, then these bytes again and again, until the client closes the connection.
+        case endless(String, [UInt8])
         /// Send this text, then reset the connection.
         case reset(String)
     }
@@ -77,8 +79,11 @@ package final class LoopbackServer: Sendable {
             Socket.write(Array(text.utf8), to: connection)
             for byte in rest.utf8 {
                 Socket.write([byte], to: connection)
-                guard !Socket.isEnded(connection, afterSeconds: 1) else { return false }
+                guard !Socket.isEnded(connection, afterMilliseconds: 100) else { return false }
             }
+        case .endless(let text, let part):
+            Socket.write(Array(text.utf8), to: connection)
+            while Socket.write(part, to: connection) {}
         case .reset(let text):
             Socket.write(Array(text.utf8), to: connection)
             Socket.resetAtClose(connection)

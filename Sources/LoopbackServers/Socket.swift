@@ -47,20 +47,20 @@ enum Socket {
         #endif
         guard connection >= 0 else { return nil }
         // A second line behind the clients' own limits, far behind: a half answer that ends would end a client's process.
-        setLimit(connection, seconds: 600)
+        setLimit(connection, milliseconds: 600_000)
         return connection
     }
 
-    private static func setLimit(_ connection: Int32, seconds: Int) {
-        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    private static func setLimit(_ connection: Int32, milliseconds: Int) {
+        var limit = timeval(tv_sec: milliseconds / 1_000, tv_usec: .init(milliseconds % 1_000 * 1_000))
         let size = socklen_t(MemoryLayout<timeval>.size)
         _ = unsafe setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
         _ = unsafe setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
     }
 
     /// Waits until the client has closed the connection or the time is over; returns whether it has.
-    static func isEnded(_ connection: Int32, afterSeconds seconds: Int) -> Bool {
-        setLimit(connection, seconds: seconds)
+    static func isEnded(_ connection: Int32, afterMilliseconds milliseconds: Int) -> Bool {
+        setLimit(connection, milliseconds: milliseconds)
         var byte: UInt8 = 0
         let count = unsafe recv(connection, &byte, 1, 0)
         return count == 0 || (count < 0 && errno != EAGAIN)
@@ -98,7 +98,9 @@ enum Socket {
         return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
     }
 
-    static func write(_ bytes: [UInt8], to connection: Int32) {
+    /// Sends bytes; returns whether all of them were taken.
+    @discardableResult
+    static func write(_ bytes: [UInt8], to connection: Int32) -> Bool {
         #if canImport(Glibc)
         let flags = Int32(MSG_NOSIGNAL)
         #else
@@ -109,8 +111,9 @@ enum Socket {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe send(connection, $0.baseAddress, $0.count, flags) }
-            guard count > 0 else { return }
+            guard count > 0 else { return false }
             rest = rest.dropFirst(count)
         }
+        return true
     }
 }

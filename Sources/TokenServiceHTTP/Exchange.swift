@@ -64,7 +64,11 @@ extension Exchange {
             received.progress.bytesToReceive = Self.known(expected)
             return received.progress
         }
-        if let progress { report(progress) } else { result.complete(with: .failure(ExchangeFailure.tooLong)) }
+        guard let progress else {
+            result.complete(with: .failure(ExchangeFailure.tooLong))
+            return transfer.endInCallback()
+        }
+        report(progress)
     }
 
     func sent(_ count: Int64, of expected: Int64) {
@@ -84,10 +88,12 @@ extension Exchange {
         result.complete(with: .success(answer))
     }
 
-    /// Ends with the session's error, whose own text names hosts and causes, no secret.
+    /// Ends with the session's error, whose own text names hosts and causes, no secret; without the URL that it carries.
     func fail(with error: any Error) {
+        let detail = error.localizedDescription
+        let error = (error as? URLError).map { URLError($0.code, userInfo: [NSLocalizedDescriptionKey: detail]) } ?? error
         let isTimeOut = (error as? URLError)?.code == .timedOut
-        fail(isTimeOut ? .timedOut(underlying: error) : .connection(detail: error.localizedDescription, underlying: error))
+        fail(isTimeOut ? .timedOut(underlying: error) : .connection(detail: detail, underlying: error))
     }
 
     private func fail(_ failure: ExchangeFailure) { result.complete(with: .failure(failure)) }

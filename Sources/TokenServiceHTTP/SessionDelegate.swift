@@ -22,7 +22,9 @@ final class SessionDelegate: NSObject, Sendable {
         exchanges.withLock { $0[task.taskIdentifier] = exchange }
     }
 
-    private func remove(_ task: URLSessionTask) { _ = exchanges.withLock { $0.removeValue(forKey: task.taskIdentifier) } }
+    private func remove(_ task: URLSessionTask) -> Exchange? {
+        exchanges.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+    }
 
     /// The exchange of a task, unless it is over.
     private func exchange(of task: URLSessionTask) -> Exchange? {
@@ -56,7 +58,7 @@ extension SessionDelegate: URLSessionDataDelegate {
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let exchange = exchange(of: task)
-        remove(task)
+        remove(task)?.transfer.complete()
         if let error { exchange?.fail(with: error) } else { exchange?.finish(with: task.response) }
     }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import TokenServiceConcurrency
 
@@ -9,11 +10,16 @@ import FoundationNetworking
 final class Transfer: Sendable {
     private struct State {
         var isOver = false
+        var isCompleted = false
         var session: URLSession?
         var task: URLSessionTask?
     }
 
+    /// Where all transfers are halted, one after another: however many wait for Foundation, they keep one thread waiting.
+    private static let halts = DispatchQueue(label: "TokenServiceHTTP.Transfer")
+
     private let state = Lock(State())
+    private let halt = DispatchGroup()
 
     /// Whether it was ended: on Linux its delegate must not answer the session's questions any more.
     ///
@@ -37,13 +43,41 @@ final class Transfer: Sendable {
 
     /// Ends the transfer and its connection, without waiting for either.
     func end() {
-        let session = state.withLock { state in
-            state.isOver = true
-            return state.session
+        let session = state.withLock { state -> URLSession? in
+            defer { state.isOver = true }
+            return state.isOver ? nil : state.session
         }
-        // Between two callbacks of the delegate: none of them meets a task that is half cancelled.
-        session?.delegateQueue.addOperation { [self] in
-            guard let task = state.withLock({ $0.task }), task.state != .completed else { return }
+        // After a callback that is under way: none of them answers for a task that is half cancelled.
+        session?.delegateQueue.addOperation { [self] in haltSoon() }
+    }
+
+    /// Ends the same from a callback of the delegate, ahead of what has arrived since and waits for its turn.
+    func endInCallback() {
+        state.withLock { $0.isOver = true }
+        haltSoon()
+    }
+
+    /// Notes that the task completes, in the delegate's last callback; waits for a halt that is under way.
+    ///
+    /// Its task may be neither suspended nor cancelled after that: it would complete twice.
+    func complete() {
+        state.withLock { $0.isCompleted = true }
+        halt.wait()
+    }
+
+    /// Halts the task apart from the delegate's queue, since a halt waits while Foundation reads.
+    ///
+    /// What arrives meanwhile must not pile up before that queue, which goes on and drops it. Half a megabyte of gzip took 560 MiB
+    /// otherwise.
+    private func haltSoon() {
+        Self.halts.async { [self] in
+            let task = state.withLock { state -> URLSessionTask? in
+                guard !state.isCompleted, let task = state.task else { return nil }
+                halt.enter()
+                return task
+            }
+            guard let task else { return }
+            defer { halt.leave() }
             #if canImport(FoundationNetworking)
             // On Linux a task that is cancelled while its transfer ends completes twice, which ends the process (“not in the
             // registry”). So its transfer is halted first, which takes two steps of the task's own queue; each call waits

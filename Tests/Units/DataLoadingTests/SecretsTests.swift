@@ -60,6 +60,17 @@ struct SecretsTests {
         }
     }
 
+    // A query may hold a signature or a key, and Foundation's error carries the URL whole.
+    @Test func `the session's own error shows neither query nor path`() async throws {
+        let url = try #require(URL(string: "http://127.0.0.1:1/SECRET-path?key=SECRET-query"))
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await DataLoaderFactory().makeLoader().perform(Request(url: url))
+        }
+        let underlying = try #require(error?.underlying as? URLError)
+        #expect(underlying.code == .cannotConnectToHost && !underlying.localizedDescription.isEmpty)
+        #expect(!everything(in: underlying).contains("SECRET") && !"\((underlying as NSError).userInfo)".contains("SECRET"))
+    }
+
     @Test func `nothing that a load in flight goes through shows its secrets`() async throws {
         let server = try LoopbackServer { _ in .unfinished(Self.never) }
         let transport = URLSessionTransport()

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 import TokenServiceHTTP
 
 /// Something that tells when it is released.
-private final class Belonging: Sendable {
+final class Belonging: Sendable {
     private let released: AsyncStream<Void>.Continuation
 
     init(_ released: AsyncStream<Void>.Continuation) { self.released = released }
