@@ -9,7 +9,8 @@ import FoundationNetworking
 ///
 /// A value without state: any number of sends run independently. Each has a session of its own that ends with it, so
 /// that nothing outlives an exchange; tokens are too rare for connections to be worth keeping. A connection that is never
-/// used twice is also what keeps libcurl from sending a request again.
+/// used twice is also what keeps libcurl from sending a request again. Its price on Linux: Foundation keeps a processor busy while
+/// it waits on a fresh connection, 2.7 s of its time for a token that takes 3 s.
 ///
 /// A request without TLS, which only this machine itself gets, is refused where the environment of a Linux process names a proxy
 /// for it (`http_proxy`, `all_proxy`) and `no_proxy` does not name the host: the proxy would read the secrets.
@@ -23,7 +24,8 @@ import FoundationNetworking
 ///
 /// Two things make all sessions of the process wait: while Foundation reads an answer with tens of thousands of header lines,
 /// which takes it seconds; and when an exchange is given up while the host's name is looked up, until the lookup has ended. Time
-/// limits and cancellations hold all the same. A program that must bear such a server brings a ``TokenTransport`` over an HTTP
+/// limits and cancellations hold all the same. The body of a redirect is kept in memory until it ends or the time limit passes.
+/// A program that must bear such a server brings a ``TokenTransport`` over an HTTP
 /// client of its own.
 public struct URLSessionTransport: TokenTransport {
     /// How long one exchange may take altogether, from the connection to the last byte.

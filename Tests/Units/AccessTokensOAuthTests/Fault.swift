@@ -48,7 +48,7 @@ extension Fault {
         Fault("never answers", .unfinished(""), .error(.timedOut)),
         Fault("never ends the header", .unfinished("HTTP/1.1 200 OK\r\nContent-"), .error(.timedOut)),
         Fault("never ends the body", .unfinished(headers + beginning), .error(.timedOut)),
-        Fault("drips one byte a second", .dripping(headers, beginning), .error(.timedOut)),
+        Fault("drips byte by byte", .dripping(headers, beginning), .error(.timedOut)),
         Fault("closes without an answer", .bytes(""), .error(.connectionFailed)),
         Fault("closes mid-body", .bytes(headers + beginning), .error(.connectionFailed)),
         Fault(

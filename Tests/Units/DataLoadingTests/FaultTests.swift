@@ -52,12 +52,17 @@ struct Fault: Sendable, CustomTestStringConvertible {
 
 @Suite(.timeLimit(.minutes(10)))
 struct FaultTests {
-    /// A loader whose session has these limits, in seconds.
-    static func loader(_ server: ResourceServer, silence: TimeInterval, whole: TimeInterval = 600) throws -> DataLoader {
+    /// A session that has these limits, in seconds.
+    static func session(silence: TimeInterval, whole: TimeInterval = 600) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = silence
         configuration.timeoutIntervalForResource = whole
-        return try server.factory(session: URLSession(configuration: configuration)).makeLoader()
+        return URLSession(configuration: configuration)
+    }
+
+    /// A loader whose session has these limits, in seconds.
+    static func loader(_ server: ResourceServer, silence: TimeInterval, whole: TimeInterval = 600) throws -> DataLoader {
+        try server.factory(session: session(silence: silence, whole: whole)).makeLoader()
     }
 
     @Test(arguments: Fault.all)
@@ -99,8 +104,8 @@ struct FaultTests {
 
     // While a body drips, Foundation keeps a processor busy on Linux.
     @Test(.thorough) func `the limit for silence begins anew with each byte`() async throws {
-        // A byte a second, for longer than the limit; which is long, since another test's answer may hold up all sessions.
-        let text = String(repeating: "drip", count: 6)
+        // Ten bytes a second, for longer than the limit; which is long, since another test's answer may hold up all sessions.
+        let text = String(repeating: "drip", count: 60)
         let server = try ResourceServer { _ in .dripping("HTTP/1.1 200 OK\r\n\r\n", text) }
         let response = try await Self.loader(server, silence: 20).perform(Request(url: server.url))
         #expect(String(decoding: response.body, as: UTF8.self) == text)

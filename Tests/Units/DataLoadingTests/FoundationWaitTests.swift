@@ -1,0 +1,45 @@
+#if canImport(FoundationNetworking)
+import DataLoading
+import Foundation
+import FoundationNetworking
+import LoopbackServers
+import TestBudgets
+import Testing
+import TokenServiceConcurrency
+
+/// What the table for Linux says a wait costs, in a process of its own, whose processor time is counted.
+///
+/// If this fails, Foundation waits on a fresh connection as it does on others now: correct the documents.
+@Suite(.thorough, .timeLimit(.minutes(10)))
+struct FoundationWaitTests {
+    static var processorSeconds: Double {
+        var usage = rusage()
+        _ = unsafe getrusage(.init(0), &usage)
+        return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+    }
+
+    @Test func `a wait on a fresh connection keeps a processor busy, and on one that was used before it costs nothing`() async {
+        await #expect(processExitsWith: .success) {
+            let arrivals = Lock(0)
+            let server = try LoopbackServer { _ in
+                let isFirst = arrivals.withLock { arrivals in
+                    arrivals += 1
+                    return arrivals == 1
+                }
+                return isFirst ? .kept("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") : .unfinished("")
+            }
+            let used = DataLoaderFactory(session: FaultTests.session(silence: 1)).makeLoader()
+            _ = try await used.perform(Request(url: server.url))
+            let fresh = DataLoaderFactory(session: FaultTests.session(silence: 1)).makeLoader()
+            for (loader, isFresh) in [(used, false), (fresh, true)] {
+                let before = Self.processorSeconds
+                let error = await #expect(throws: DataLoadingError.self) { try await loader.perform(Request(url: server.url)) }
+                #expect(error?.code == .timedOut)
+                let taken = Self.processorSeconds - before
+                // On a busy machine it gets less than a whole processor.
+                #expect(isFresh ? taken > 0.2 : taken < 0.1, "1 s on a \(isFresh ? "fresh" : "used") connection took \(taken) s")
+            }
+        }
+    }
+}
+#endif
