@@ -100,8 +100,7 @@ public struct RefreshTokenLoader: TokenLoader {
         guard !scope.isEmpty else {
             throw OAuthError(
                 .invalidConfiguration,
-                detail: "the last token has none of the scopes to ask for; if it only spells them otherwise, don't let them shrink"
-            )
+                detail: "the last token has none of the scopes to ask for; if they are only spelled otherwise, let none shrink")
         }
         return scope
     }

@@ -9,7 +9,8 @@ struct RefreshTokenLoaderTests {
 
     func form(
         secret: String = "secret", scope: String? = nil, scopeMayShrink: Bool = false,
-        authentication: ClientAuthentication = .clientSecretBasic, adding parameters: [String: String] = [:], replacing previous: AccessToken? = nil
+        authentication: ClientAuthentication = .clientSecretBasic, adding parameters: [String: String] = [:],
+        replacing previous: AccessToken? = nil
     ) async throws -> String {
         let loader = try RefreshTokenLoader(
             tokenURL: #require(URL(string: "https://as.example/token?policy=1")), clientID: "me", clientSecret: secret,
