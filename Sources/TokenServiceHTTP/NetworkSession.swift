@@ -7,7 +7,7 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// A `URLSession` that no task ever waits for: every call into it is made on its delegate's queue.
+/// A `URLSession` that no task ever waits for: calls into it are made on its delegate's queue, halts on another one.
 ///
 /// On Linux `dataTask(with:)`, `resume()`, `suspend()`, `cancel()` and `invalidateAndCancel()` wait for one serial queue, on
 /// which all sessions of the process also read what arrives (swift-corelibs-foundation#5016). For an answer with 20,000 header
