@@ -8,7 +8,8 @@ public struct SessionChanges<Key: Hashable & Sendable>: Sendable {
 
     /// Why stored tokens may be left of keys that had no service; `nil`: there are none.
     ///
-    /// The stores did not say in time which keys they have. Call ``TokenServices/reset(where:)`` again.
+    /// The stores did not name all their keys, or did nothing for 5 s. What they had named by then is in ``changes``, unless so much of
+    /// it was in line that its turn did not come. Call ``TokenServices/reset(where:)`` again.
     public let storeFailure: TokenServiceError?
 }
 
@@ -20,8 +21,9 @@ extension TokenServices {
     /// A call that starts after this has returned sees nothing of these keys from before. One that runs at the same time may find one
     /// key signed out and another not yet.
     ///
-    /// A store that hangs delays this call by 5 s, a slow list of the stored keys by 5 s more, and neither any other key's fence. A
-    /// sign-in that begins after that step, for a key that had no service, stays. The caller's cancellation cuts nothing short.
+    /// A store that hangs delays this call by 5 s, and no other key's fence. Stored keys without services are signed out while the stores
+    /// name them, 16 at a time, however long that takes. This ends early only if for 5 s no key is named and no store does its part.
+    /// A sign-in that begins after that step, for a key that had no service, stays. The caller's cancellation cuts nothing short.
     ///
     /// For keys that share a refresh token, mean the key that keeps it, too.
     ///
@@ -33,10 +35,8 @@ extension TokenServices {
             let keys = hold().filter(isMeant)
             defer { release() }
             async let first = signOut(keys) { await $0.reset() }
-            let stored = await storedKeys()
-            let others = Set((try? stored.get()) ?? []).subtracting(keys).filter(isMeant)
-            let second = await signOut(others) { await $0.resetUnlessFenced() }
-            var changes = await first.merging(second) { first, _ in first }
+            let stored = await signOutStored(except: keys, where: isMeant)
+            var changes = await first.merging(stored.changes) { first, _ in first }
             // Service A was made after the first step, and its load had its turn before the grant was fenced off.
             let late: Set = grant == nil ? [] : registry.withTable { $0.current }.keys.subtracting(changes.keys).filter(isMeant)
             changes.merge(await signOut(late) { await $0.dropUnlessFenced() }) { first, _ in first }
@@ -64,28 +64,97 @@ extension TokenServices {
         }
     }
 
-    /// The keys that the stores have, if they say so in time.
-    private func storedKeys() async -> Result<[Key], TokenServiceError> {
-        let (stores, sharing) = (stores, sharing)
-        guard stores != nil || sharing != nil else { return .success([]) }
-        let answer = SingleResult<[Key]>()
-        let clock = registry.clock, alarms = Alarms()
-        alarms.wake(at: clock.now() + RefreshPolicy.storeTimeout, on: clock, executor: executor) { _ in
-            answer.complete(with: .failure(TokenServiceError.storeIsLate))
+    // MARK: Stored keys
+
+    /// Signs out the keys that the stores name, while they do, a few at a time.
+    private func signOutStored(
+        except known: Set<Key>, where isMeant: @escaping @Sendable (Key) -> Bool
+    ) async -> (changes: [Key: SessionChange], failure: TokenServiceError?) {
+        guard stores != nil || sharing != nil else { return ([:], nil) }
+        let progress = Progress(registry.clock)
+        let (named, line) = AsyncThrowingStream<Key, any Error>.makeStream()
+        nameStoredKeys(to: line, progress, where: isMeant)
+        let watch = Task.detached(on: executor) {
+            if await progress.hasStopped() { line.finish(throwing: TokenServiceError.storeIsLate) }
         }
-        defer { alarms.wakeNoMore() }
-        Task.detached(on: executor) { [loadExecutor = environment.loadExecutor] in
-            answer.complete(
-                with: await Result {
-                    try await withTaskExecutorPreference(loadExecutor) {
-                        try await (stores?.storedKeys() ?? []) + (sharing?.storedKeys() ?? [])
+        defer { watch.cancel() }
+        return await withTaskGroup(of: (Key, SessionChange?).self) { group in
+            var known = known, running = 0, changes: [Key: SessionChange] = [:], failure: TokenServiceError?
+            do {
+                for try await key in named where known.insert(key).inserted {
+                    // A disk that is asked for thousands of removals at once has none of them done in time.
+                    if running == Self.signOutsAtOnce, let (key, change) = await group.next() {
+                        changes[key] = change
+                        if change?.storeFailure != nil, progress.isOver { throw TokenServiceError.storeIsLate }
+                        running -= 1
                     }
-                })
+                    group.addTask {
+                        let change = await self[key].resetUnlessFenced()
+                        if change?.storeFailure == nil { progress.note() }
+                        return (key, change)
+                    }
+                    running += 1
+                }
+            } catch {
+                failure = error as? TokenServiceError ?? TokenServiceError(.storeFailed, underlying: error)
+            }
+            for await (key, change) in group { changes[key] = change }
+            return (changes, failure)
         }
-        do {
-            return .success(try await answer.value())
-        } catch {
-            return .failure(error as? TokenServiceError ?? TokenServiceError(.storeFailed, underlying: error))
+    }
+
+    /// Asks the stores for their keys, and puts those that are meant in line.
+    private func nameStoredKeys(
+        to line: AsyncThrowingStream<Key, any Error>.Continuation, _ progress: Progress,
+        where isMeant: @escaping @Sendable (Key) -> Bool
+    ) {
+        let (stores, sharing, loadExecutor) = (stores, sharing, environment.loadExecutor)
+        let name: @Sendable (Key) -> Void = { key in
+            progress.note()
+            if isMeant(key) { line.yield(key) }
         }
+        Task.detached(on: executor) {
+            do {
+                try await withTaskExecutorPreference(loadExecutor) {
+                    try await stores?.forEachStoredKey(name)
+                    try await sharing?.forEachStoredKey(name)
+                }
+                line.finish()
+            } catch {
+                line.finish(throwing: error)
+            }
+        }
+    }
+
+    /// How many keys without services are signed out at a time.
+    private static var signOutsAtOnce: Int { 16 }
+}
+
+/// When the stores have named a key, or done their part of a sign-out, the last time.
+private final class Progress: Sendable {
+    private let clock: ServiceClock
+    private let last: Lock<Duration>
+
+    init(_ clock: ServiceClock) {
+        self.clock = clock
+        last = Lock(clock.now())
+    }
+
+    func note() {
+        let now = clock.now()
+        last.withLock { $0 = max($0, now) }
+    }
+
+    private var end: Duration { last.withLock { $0 } + RefreshPolicy.storeTimeout }
+
+    /// Whether too long nothing was done.
+    var isOver: Bool { clock.now() >= end }
+
+    /// Waits until too long nothing was done; `false` when the task is cancelled.
+    func hasStopped() async -> Bool {
+        while await clock.hasPassed(end) {
+            if isOver { return true }
+        }
+        return false
     }
 }

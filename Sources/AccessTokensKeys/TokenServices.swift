@@ -74,14 +74,15 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// What keys that share their grants with other processes have in place of stores.
     package struct KeySharing: Sendable {
         let session: @Sendable (Key) -> GrantSessionMaker
-        let storedKeys: @Sendable @concurrent () async throws -> [Key]
+        let forEachStoredKey: @Sendable @concurrent (_ body: @escaping @Sendable (Key) -> Void) async throws -> Void
 
         package init(
             session: @escaping @Sendable (Key) -> GrantSessionMaker,
-            storedKeys: @escaping @Sendable @concurrent () async throws -> [Key]
+            forEachStoredKey:
+                @escaping @Sendable @concurrent (_ body: @escaping @Sendable (Key) -> Void) async throws -> Void
         ) {
             self.session = session
-            self.storedKeys = storedKeys
+            self.forEachStoredKey = forEachStoredKey
         }
     }
 

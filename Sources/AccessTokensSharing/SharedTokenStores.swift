@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 /// Where the services of `TokenServices` share their grants with other processes: a record for each key.
 ///
 /// A record outlives its key's service, which is let go when it has not been used for a while. So a sign-out of an account has to
-/// reach records whose services aren't there; that is what ``storedKeys()`` is for.
+/// reach records whose services aren't there; ``forEachStoredKey(_:)`` is for that.
 public protocol SharedTokenStores<Key>: Sendable {
     /// What tells the services apart.
     associatedtype Key: Hashable & Sendable
@@ -19,9 +19,24 @@ public protocol SharedTokenStores<Key>: Sendable {
     func store(for key: Key) -> any SharedTokenStore
 
     /// Returns the keys that have a record, in any order; also a sign-out leaves one.
-    ///
-    /// Called once for each `TokenServices.reset(where:)`, which waits for it 5 s at most.
     @concurrent func storedKeys() async throws -> [Key]
+
+    /// Tells the keys that have a record, in any order, each as soon as it is found.
+    ///
+    /// Called once for each `TokenServices.reset(where:)`, which waits for each key 5 s at most, and signs it out meanwhile. Without an
+    /// implementation, they are those of ``storedKeys()``, which then has 5 s.
+    ///
+    /// - Parameter body: Called with each key; returns at once.
+    @concurrent func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws
+}
+
+extension SharedTokenStores {
+    /// Tells the keys of ``storedKeys()``, all at once.
+    ///
+    /// - Parameter body: Called with each key.
+    @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
+        for key in try await storedKeys() { body(key) }
+    }
 }
 
 /// Shared stores that last as long as the program: for tests.

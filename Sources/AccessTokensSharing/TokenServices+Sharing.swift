@@ -33,8 +33,8 @@ extension TokenServices {
             sharing: KeySharing { key in
                 let store = sharedStores.store(for: key)
                 return { SharedSession(store, sharing, clock: $0, environment: $1) }
-            } storedKeys: {
-                try await sharedStores.storedKeys()
+            } forEachStoredKey: {
+                try await sharedStores.forEachStoredKey($0)
             }, environment: environment, onDiscard: onDiscard, loader: loader)
     }
 

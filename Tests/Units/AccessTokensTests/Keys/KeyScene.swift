@@ -121,6 +121,8 @@ final class ScriptedStores: TokenStores {
     private let stores = Lock<[String: ScriptedStore]>([:])
     /// Held and failed like a store's `load`.
     let list = ScriptedStore()
+    /// What comes before each key of the list.
+    let pace = Lock<(@Sendable () async throws -> Void)?>(nil)
 
     subscript(key: String) -> ScriptedStore {
         stores.withLock { stores in
@@ -133,7 +135,16 @@ final class ScriptedStores: TokenStores {
     func store(for key: String) -> any TokenStore { self[key] }
 
     @concurrent func storedKeys() async throws -> [String] {
+        let keys = Log<String>()
+        try await forEachStoredKey { keys.append($0) }
+        return keys.entries
+    }
+
+    @concurrent func forEachStoredKey(_ body: @escaping @Sendable (String) -> Void) async throws {
         _ = try await list.load()
-        return stores.withLock { $0 }.filter { $0.value.contents != nil }.keys.sorted()
+        for key in stores.withLock({ $0 }).filter({ $0.value.contents != nil }).keys.sorted() {
+            try await pace.withLock { $0 }?()
+            body(key)
+        }
     }
 }
