@@ -18,8 +18,9 @@ import Foundation
 /// could have given: then no swap was lost, none was undone, and no load was stale. An operation that throws is allowed, as long as
 /// the history explains it: a load that failed says nothing, a swap that threw may have been done, or may be done later.
 ///
-/// Run it in a test, on a record that nothing else uses: it is left with a content that no service can read. A pass shows no
-/// more than these operations; run it while you kill what the store depends on.
+/// Run it in a test, on a record that nothing else uses. At its end it puts back what stood there, or an empty record, which services
+/// take for none; if it is killed, a content stays that no service can read. A pass shows no more than these operations; run it while
+/// you kill what the store depends on.
 ///
 /// - Parameters:
 ///   - stores: Stores of one record, as different processes or hosts would have them; at least one. The callers use them in turn.
@@ -31,9 +32,16 @@ import Foundation
 @concurrent public func checkSharedTokenStore(
     _ stores: [any SharedTokenStore], callers: Int = 6, rounds: Int = 25
 ) async throws -> SharedStoreReport {
-    let trial = try await SharedStoreTrial(stores)
-    try await trial.runOneAtATime()
-    return try await trial.run(callers: callers) { $0 < rounds }
+    let trial = try await SharedStoreTrial(stores), before = try await stores[0].load()
+    do {
+        try await trial.runOneAtATime()
+        let report = try await trial.run(callers: callers) { $0 < rounds }
+        await trial.putBack(before)
+        return report
+    } catch {
+        await trial.putBack(before)
+        throw error
+    }
 }
 
 /// How much a check of a shared store has done.

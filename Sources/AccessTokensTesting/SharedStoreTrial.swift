@@ -32,6 +32,16 @@ package final class SharedStoreTrial: Sendable {
         guard !stores.isEmpty else { throw SharedStoreViolation(description: "There is no store to check.") }
     }
 
+    /// Puts back what stood in the record, as far as the store lets it; services take an empty one for none.
+    @concurrent package func putBack(_ record: SharedRecord?) async {
+        var current = try? await stores[0].load()
+        for _ in 0..<10 {
+            let outcome = try? await stores[0].swap(record?.bytes ?? Data(), ifAt: current?.revision)
+            guard case .conflict(let other)? = outcome else { return }
+            current = other
+        }
+    }
+
     /// Checks single operations.
     @concurrent package func runOneAtATime() async throws {
         let before = try await stores[0].load()

@@ -24,6 +24,9 @@ private actor MistakenStore: SharedTokenStore {
 
     struct Lost: Error {}
 
+    /// What it has, without a mistake.
+    var bytes: Data? { record?.bytes }
+
     private func answer<Value>(_ value: Value) throws -> Value {
         calls += 1
         if failsEvery > 0, count > 3, calls % failsEvery == 0 { throw Lost() }
@@ -99,6 +102,27 @@ private actor MistakenStore: SharedTokenStore {
             let report = try await checkSharedTokenStore([store, store], callers: 4, rounds: 20)
             #expect(report.failures == 0)
         }
+    }
+
+    @Test func `leaves a record that a fleet can begin with, or goes on with`() async throws {
+        let empty = InMemorySharedTokenStore(), used = InMemorySharedTokenStore()
+        let before = TokenService(sharedStore: used) { _ in AccessToken("loaded anew") }
+        _ = await before.replace(with: AccessToken("signed in", lifetime: .seconds(3600)))
+        for (store, expected) in [(empty, "loaded"), (used, "signed in")] {
+            try await checkSharedTokenStore([store, store], callers: 2, rounds: 5)
+            let service = TokenService(sharedStore: store) { _ in AccessToken("loaded") }
+            #expect(try await service.retrieveToken().value == expected)
+        }
+        #expect(try await before.retrieveToken().value == "signed in")
+    }
+
+    @Test(arguments: [MistakenStore.Mistake.staleLoads, .oneRevision])
+    private func `puts the record back after a violation, if the store lets it`(mistake: MistakenStore.Mistake) async throws {
+        let store = MistakenStore(mistake)
+        await #expect(throws: SharedStoreViolation.self) {
+            try await checkSharedTokenStore([store, store], callers: 8, rounds: 200)
+        }
+        #expect(await store.bytes == Data())
     }
 
     @Test func `needs a store`() async throws {
