@@ -1,7 +1,5 @@
 public import AccessTokens
-import Dispatch
 import Foundation
-import TokenServiceConcurrency
 
 /// A token store in one file that only its owner can read and that a crash at any moment leaves whole.
 ///
@@ -12,11 +10,17 @@ import TokenServiceConcurrency
 /// since a disk may take its time. Two stores at one path, in one process or several, never mix their tokens: the last
 /// save wins. This is not a lock: two processes that refresh with the same one-time refresh token still both spend it.
 ///
-/// **What is not ours stays.** All three throw for another user's file, which that user may have put there.
-/// ``load()`` and ``save(_:)`` throw for a file that is not a whole token file of this version, and leave it as it is.
-/// ``save(_:)`` reads what it is about to replace, a few hundred bytes beside two waits for the disk. ``remove()`` needs only
-/// the first bytes: a damaged or newer token file is removed, as it may hold a refresh token. Between that look and the
-/// change another program can still put a file of its own there.
+/// **What is not ours stays.** All three throw for another user's file, which that user may have put there, and for another
+/// program's. ``load()`` and ``save(_:)`` also throw for a token file of a later version. ``save(_:)`` reads what it is about to
+/// replace, a few hundred bytes beside two waits for the disk. ``remove()`` needs only the first bytes: a newer token file is
+/// removed, as it may hold a refresh token. Between that look and the change another program can still put a file of its own there.
+///
+/// **A damaged file**, cut off or empty, is an error of ``load()``, which changes nothing. ``save(_:)`` replaces it, so that the user
+/// can sign in again, and keeps its bytes as `.NAME.damaged` beside `NAME`, the last ones if that happens twice. They may hold a
+/// refresh token, so ``remove()`` removes both.
+///
+/// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a save that is under way, or was when its process was killed. If it is
+/// removed, that save fails and the earlier token stays.
 ///
 /// **One name.** What else leads to the same file (a hard link) is a copy: it keeps the token that it has when ``save(_:)``
 /// replaces or ``remove()`` removes the file at ``path``. A token that was copied is only gone when the server revokes it.
@@ -28,7 +32,7 @@ import TokenServiceConcurrency
 /// signed-out user; give it few other files, as each save looks through it for what a killed process left.
 public final class FileTokenStore: TokenStore {
     private let file: TokenFile
-    private let queue = DispatchQueue(label: "AccessTokensFiles.FileTokenStore")
+    private let calls = BlockingCalls("AccessTokensFiles.FileTokenStore")
 
     /// Creates a store and touches nothing yet.
     ///
@@ -49,7 +53,7 @@ public final class FileTokenStore: TokenStore {
     ///
     /// - Returns: `nil` only if the directory is there and the file is not.
     @concurrent public func load() async throws -> StoredToken? {
-        try await onQueue { try $0.load() }
+        try await calls.perform { [file] in try file.load() }
     }
 
     /// Replaces the token file as a whole and waits until the disk has it; removes what killed processes left.
@@ -59,7 +63,7 @@ public final class FileTokenStore: TokenStore {
     ///
     /// - Parameter token: The token to keep.
     @concurrent public func save(_ token: StoredToken) async throws {
-        try await onQueue { try $0.save(token) }
+        try await calls.perform { [file] in try file.save(token) }
     }
 
     /// Removes the token file and what killed processes left; not an error if there is none.
@@ -67,14 +71,6 @@ public final class FileTokenStore: TokenStore {
     /// A file that does not begin like a token file stays, with an error. An empty one is removed: nothing is lost. A
     /// left-over that can't be removed is not an error once the token file is gone; later operations try it again.
     @concurrent public func remove() async throws {
-        try await onQueue { try $0.remove() }
-    }
-
-    private func onQueue<Value: Sendable>(_ body: @escaping @Sendable (TokenFile) throws -> Value) async throws -> Value {
-        let answer = SingleResult<Value>()
-        queue.async { [file] in
-            answer.complete(with: Result { try body(file) })
-        }
-        return try await answer.value()
+        try await calls.perform { [file] in try file.remove() }
     }
 }

@@ -9,95 +9,201 @@ import Musl
 import Glibc
 #endif
 
-/// The directory of one key, named by the SHA-256 of the key's name, which is written into it first.
+/// The directory of one key, named by the SHA-256 of the key's name, which is written into it first; the calls block.
 ///
 /// Texts that Swift calls equal are one key, whichever Unicode characters write them: a service, too, is found by either.
+///
+/// Changes lock the directory itself, which is never renamed over, so that a save and a removal come one after the other, also of two
+/// processes. After a wait for the lock, a removal may have taken the directory away: then a save makes another.
 package struct KeyFolder: Sendable {
     package let path: String
     private let parent: String
-    private let text: String?
-    private let name: FileTokenStore
+    private let folder: String
+    private let text: String
+    private let name: TokenFile
+
+    /// How long an operation tries to get the lock: less than the 5 s that a service waits, so that its callers learn why.
+    package static let patience = Duration.seconds(4)
 
     package init(of text: String, in parent: String) {
-        self.init(named: Self.folder(of: text), in: parent, text: text)
+        self.text = text
+        self.parent = parent
+        folder = Self.folder(of: text)
+        path = parent + "/" + folder
+        name = Self.name(in: path)
     }
+
+    private static func name(in path: String) -> TokenFile { TokenFile(path: path + "/key") }
 
     private static func folder(of text: String) -> String {
         SHA256.hexadecimal(of: text.precomposedStringWithCanonicalMapping)
     }
 
-    private init(named folder: String, in parent: String, text: String? = nil) {
-        self.parent = parent
-        self.text = text
-        path = parent + "/" + folder
-        name = FileTokenStore(path: path + "/key")
+    // MARK: One key
+
+    /// A file in the directory.
+    package func file(_ name: String) -> TokenFile { TokenFile(path: path + "/" + name) }
+
+    /// Opens the directory; `nil`: the key has none.
+    ///
+    /// Throws if that can't be said, or if the directory is another key's.
+    package func open() throws(TokenFileError) -> OpenFile? {
+        let all = try Self.open(parent)
+        guard let directory = try Self.open(folder, path, in: all) else { return nil }
+        _ = try isNamed(directory)
+        return directory
     }
 
-    /// The names of the keys whose directories have a file.
-    package static func names(in directory: String, having file: String) async throws -> [String] {
-        let folders: [String]
-        _ = try open(directory)
-        do {
-            folders = try FileManager.default.contentsOfDirectory(atPath: directory)
-        } catch {
-            throw TokenFileError(.noDirectory, path: directory, detail: "it cannot be listed")
-        }
-        var names: [String] = []
-        for folder in folders where folder.utf8.count == 64 {
-            guard let name = try await KeyFolder(named: folder, in: directory).storedName(having: file) else { continue }
-            guard self.folder(of: name) == folder else {
-                throw TokenFileError(.damaged, path: directory + "/" + folder, detail: "it names another key")
+    /// Opens and locks the directory for a save; makes it with the key's name in it, which a sign-out of many keys must find before
+    /// there is a token.
+    package func prepare() throws(TokenFileError) -> OpenFile {
+        let all = try Self.open(parent)
+        while true {
+            if let directory = try openLocked(in: all) {
+                if try !isNamed(directory) {
+                    try name.save(StoredToken(AccessToken(text), received: Date(timeIntervalSince1970: 0)), in: directory)
+                }
+                return directory
             }
-            names.append(name)
-        }
-        return names
-    }
-
-    private func storedName(having file: String) async throws -> String? {
-        let hasFile = { FileManager.default.fileExists(atPath: path + "/" + file) }
-        guard hasFile() else { return nil }
-        do {
-            return try await name.load()?.token.value
-        } catch  where !hasFile() {
-            // It was removed meanwhile.
-            return nil
+            do {
+                try all.makeDirectory(folder)
+                try all.synchronize()
+            } catch { throw TokenFileError(.writeFailed, path: path, error) }
         }
     }
 
-    /// Whether the key has files; throws if the directory of all keys isn't there.
-    package func isThere() throws(TokenFileError) -> Bool {
-        _ = try Self.open(parent)
-        return FileManager.default.fileExists(atPath: path)
+    /// Removes a file and the directory.
+    func remove(_ file: TokenFile) throws(TokenFileError) {
+        let all = try Self.open(parent)
+        guard let directory = try openLocked(in: all) else { return }
+        _ = try isNamed(directory)
+        try file.remove(in: directory)
+        try name.remove(in: directory)
+        // What else is in it stays, and the directory with it.
+        try? all.removeDirectory(folder)
+        _ = consume directory
     }
 
-    /// Makes the directory, with the key's name in it: a sign-out of many keys must find it before there is a token.
-    package func prepare() async throws {
-        if try !isThere() { try make() }
-        if let text, try await name.load()?.token.value != text {
-            try await name.save(StoredToken(AccessToken(text), received: Date(timeIntervalSince1970: 0)))
+    /// Whether the directory says whose it is; throws if it is another key's.
+    private func isNamed(_ directory: borrowing OpenFile) throws(TokenFileError) -> Bool {
+        let found: String?
+        do { found = try name.load(in: directory)?.token.value } catch {
+            // The directory's own name says whose it is, until a save writes the key's name anew.
+            guard error.code == .damaged else { throw error }
+            return false
+        }
+        guard let found else { return false }
+        guard found == text else { throw Self.isOthers(path) }
+        return true
+    }
+
+    private func openLocked(in all: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
+        while true {
+            guard let directory = try Self.open(folder, path, in: all) else { return nil }
+            let isLocked: Bool, isThere: Bool
+            do {
+                isLocked = try directory.lock(trying: Self.patience)
+                isThere = try directory.isStillThere(as: folder, in: all)
+            } catch { throw TokenFileError(.writeFailed, path: path, error) }
+            guard isLocked else { throw TokenFileError(lockedFor: Self.patience, path: path) }
+            if isThere { return directory }
         }
     }
 
-    func remove() async throws {
-        try await name.remove()
-        // Another save may have begun: then it isn't empty, or is made again.
-        _ = unsafe rmdir(path)
+    // MARK: All keys
+
+    /// Tells the names of the keys whose directories have a file, each as soon as it is found.
+    ///
+    /// What can't be read keeps no other from being found: then it throws at the end.
+    package static func names(
+        in parent: String, having file: String, _ body: (String) -> Void
+    ) throws(TokenFileError) {
+        let all = try open(parent)
+        let folders: [String]
+        do { folders = try all.names() } catch { throw TokenFileError(.noDirectory, path: parent, error) }
+        var problem: TokenFileError?
+        for folder in folders where isFolder(folder) {
+            do throws(TokenFileError) {
+                if let name = try name(of: folder, in: all, parent + "/" + folder, having: file) { body(name) }
+            } catch {
+                problem = problem ?? error
+            }
+        }
+        if let problem { throw problem }
     }
 
-    private func make() throws(TokenFileError) {
-        let directory = try Self.open(parent)
-        if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw TokenFileError(.writeFailed, path: path, SystemFailure(number: errno))
+    private static func name(
+        of folder: String, in all: borrowing OpenFile, _ path: String, having file: String
+    ) throws(TokenFileError) -> String? {
+        guard let directory = try open(folder, path, in: all), try has(file, in: directory, path) else { return nil }
+        let stored = try name(in: path).load(in: directory)
+        // A removal takes the file before the name.
+        guard let name = stored?.token.value else {
+            guard try has(file, in: directory, path) else { return nil }
+            throw TokenFileError(.damaged, path: path + "/key", detail: "it is missing, so nothing says whose token is beside it")
         }
-        do { try directory.synchronize() } catch { throw TokenFileError(.writeFailed, path: path, error) }
+        guard self.folder(of: name) == folder else { throw isOthers(path) }
+        return name
     }
+
+    /// Whether a name is one of a key's directory: what else is there is not ours.
+    private static func isFolder(_ entry: String) -> Bool {
+        entry.utf8.count == 64 && entry.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+    }
+
+    private static func has(_ file: String, in directory: borrowing OpenFile, _ path: String) throws(TokenFileError) -> Bool {
+        do { return try directory.status(of: file) != nil } catch {
+            throw TokenFileError(.unreadable, path: path + "/" + file, error)
+        }
+    }
+
+    private static func isOthers(_ path: String) -> TokenFileError {
+        TokenFileError(.otherKey, path: path, detail: "the file “key” in it names another one")
+    }
+
+    // MARK: Directories
 
     private static func open(_ directory: String) throws(TokenFileError) -> OpenFile {
         guard !directory.isEmpty else {
             throw TokenFileError(.invalidPath, path: directory, detail: "it is empty, and names no directory")
         }
-        do { return try OpenFile(directory: directory) } catch {
-            throw TokenFileError(.noDirectory, path: directory, error)
+        let all: OpenFile
+        do { all = try OpenFile(directory: directory) } catch { throw TokenFileError(.noDirectory, path: directory, error) }
+        try close(all, directory, to: 0o022, isKey: false)
+        return all
+    }
+
+    private static func open(_ folder: String, _ path: String, in all: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
+        let directory: OpenFile
+        do { directory = try OpenFile(directory: folder, in: all) } catch {
+            // Every other error says nothing about the key.
+            if error.number == ENOENT { return nil }
+            throw TokenFileError(.noDirectory, path: path, error)
+        }
+        try close(directory, path, to: 0o077, isKey: true)
+        return directory
+    }
+
+    /// Takes permissions on a directory away from other users, who could exchange or remove what is in it; refuses another user's.
+    ///
+    /// The directory of all keys may be root's if others can't remove what is in it: nothing there is taken for ours unless it is.
+    private static func close(
+        _ directory: borrowing OpenFile, _ path: String, to others: mode_t, isKey: Bool
+    ) throws(TokenFileError) {
+        do {
+            let status = try directory.status(), user = geteuid()
+            guard status.st_uid != user else {
+                if status.st_mode & others != 0 { try directory.setMode(status.st_mode & 0o7777 & ~others) }
+                return
+            }
+            let isRoots = status.st_uid == 0 && (status.st_mode & 0o022 == 0 || status.st_mode & mode_t(S_ISVTX) != 0)
+            guard !isKey, isRoots else { throw TokenFileError(ownedBy: status.st_uid, path: path) }
+        } catch let error as TokenFileError {
+            throw error
+        } catch let error as SystemFailure {
+            throw TokenFileError(.unprotected, path: path, error)
+        } catch {
+            throw TokenFileError(.unprotected, path: path, detail: "for an unknown reason")
         }
     }
 }

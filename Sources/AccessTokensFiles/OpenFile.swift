@@ -28,6 +28,12 @@ package struct OpenFile: ~Copyable {
         descriptor = try systemCall { unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     }
 
+    /// Opens a directory of a directory: never through a symbolic link.
+    init(directory name: String, in directory: borrowing OpenFile) throws(SystemFailure) {
+        let parent = directory.descriptor
+        descriptor = try systemCall { unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+    }
+
     /// Opens a file of a directory: never through a symbolic link, and without waiting for the other end of a pipe.
     package init(_ name: String, in directory: borrowing OpenFile, _ flags: Int32 = O_RDONLY) throws(SystemFailure) {
         let parent = directory.descriptor
@@ -44,8 +50,10 @@ package struct OpenFile: ~Copyable {
     }
 
     /// Lets the owner read and write, and permits nothing else, whatever the umask.
-    package func protect() throws(SystemFailure) {
-        _ = try systemCall { fchmod(descriptor, 0o600) }
+    package func protect() throws(SystemFailure) { try setMode(0o600) }
+
+    func setMode(_ mode: mode_t) throws(SystemFailure) {
+        _ = try systemCall { fchmod(descriptor, mode) }
     }
 
     /// Locks the file, unless it is locked already; the lock ends with this value, or with the process.
@@ -70,17 +78,71 @@ package struct OpenFile: ~Copyable {
         }
     }
 
+    /// Tries to lock the file for a while, with pauses; `false`: another value had it locked all the time.
+    func lock(trying limit: Duration) throws(SystemFailure) -> Bool {
+        let start = ContinuousClock.now
+        while try !lock() {
+            guard start.duration(to: .now) < limit else { return false }
+            usleep(.random(in: 200...2_000))
+        }
+        return true
+    }
+
     /// Whether the name still leads to this file.
     package func isStillThere(as name: String, in directory: borrowing OpenFile) throws(SystemFailure) -> Bool {
-        let own = try status(), parent = directory.descriptor
-        var other = stat()
+        guard let other = try directory.status(of: name) else { return false }
+        let own = try status()
+        return own.st_ino == other.st_ino && own.st_dev == other.st_dev
+    }
+
+    /// What is at a name of this directory, itself and not where it leads; `nil`: nothing.
+    ///
+    /// Whatever keeps it from looking is an error.
+    func status(of name: String) throws(SystemFailure) -> stat? {
+        var status = stat()
         do {
-            _ = try systemCall { unsafe fstatat(parent, name, &other, AT_SYMLINK_NOFOLLOW) }
+            _ = try systemCall { unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) }
+            return status
         } catch {
-            if error.number == ENOENT { return false }
+            if error.number == ENOENT { return nil }
             throw error
         }
-        return own.st_ino == other.st_ino && own.st_dev == other.st_dev
+    }
+
+    /// Makes a directory in this one that is its owner's alone; not an error if something has the name.
+    func makeDirectory(_ name: String) throws(SystemFailure) {
+        do { _ = try systemCall { unsafe mkdirat(descriptor, name, 0o700) } } catch {
+            if error.number != EEXIST { throw error }
+        }
+    }
+
+    /// Removes an empty directory of this one.
+    func removeDirectory(_ name: String) throws(SystemFailure) {
+        _ = try systemCall { unsafe unlinkat(descriptor, name, AT_REMOVEDIR) }
+    }
+
+    /// The names of everything in this directory but itself and its parent.
+    package func names() throws(SystemFailure) -> [String] {
+        let copy = try systemCall { unsafe openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        guard let stream = unsafe fdopendir(copy) else {
+            let number = errno
+            _ = close(copy)
+            throw SystemFailure(number: number)
+        }
+        defer { unsafe _ = closedir(stream) }
+        var names: [String] = []
+        while true {
+            // The end and a failure differ in this only.
+            errno = 0
+            guard let entry = unsafe readdir(stream) else {
+                guard errno == 0 else { throw SystemFailure(number: errno) }
+                return names
+            }
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 1) { unsafe String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
     }
 
     /// Reads from the beginning until the end or the limit.

@@ -1,5 +1,3 @@
-import Foundation
-
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)
@@ -15,17 +13,53 @@ import Glibc
 extension TokenFile {
     /// Writes the bytes to a temporary file and puts it in the token file's place.
     func replace(with bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
+        try rename(try write(bytes, in: directory), to: name, in: directory)
+    }
+
+    /// Keeps bytes that can't be read beside the file that comes in their place; of several, the last.
+    package func setAside(_ bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
+        if !bytes.isEmpty { try rename(try write(bytes, in: directory), to: aside, in: directory) }
+    }
+
+    /// The name for bytes that can't be read: `.NAME.damaged`.
+    package var aside: String { prefix + "damaged" }
+
+    /// Writes the bytes to a temporary file, which the disk has when this returns.
+    package func write(_ bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) -> Temporary {
         let temporary = try createTemporary(in: directory)
         do {
             try temporary.file.write(bytes)
             try temporary.file.synchronize()
-            let parent = directory.descriptor
-            _ = try systemCall { unsafe renameat(parent, temporary.name, parent, name) }
         } catch {
             try? unlink(temporary.name, in: directory)
             throw error
         }
+        return temporary
+    }
+
+    /// Gives a temporary file another name, in place of the file that has it, and waits for the directory.
+    package func rename(
+        _ temporary: consuming Temporary, to name: String, in directory: borrowing OpenFile
+    ) throws(SystemFailure) {
+        let parent = directory.descriptor, old = temporary.name
+        do { _ = try systemCall { unsafe renameat(parent, old, parent, name) } } catch {
+            try? unlink(old, in: directory)
+            throw error
+        }
         try directory.synchronize()
+    }
+
+    /// Gives a temporary file the token file's name, if no file has it, and waits for the directory; `false`: one has it.
+    package func create(from temporary: consuming Temporary, in directory: borrowing OpenFile) throws(SystemFailure) -> Bool {
+        let parent = directory.descriptor, old = temporary.name
+        do { _ = try systemCall { unsafe linkat(parent, old, parent, name, 0) } } catch {
+            try? unlink(old, in: directory)
+            if error.number == EEXIST { return false }
+            throw error
+        }
+        try unlink(old, in: directory)
+        try directory.synchronize()
+        return true
     }
 
     private func createTemporary(in directory: borrowing OpenFile) throws(SystemFailure) -> Temporary {
@@ -57,8 +91,8 @@ extension TokenFile {
     /// Removes the temporary files of killed processes, as far as it can.
     ///
     /// A failure must not lose a new token, or report a removed one as kept: the next operation tries again.
-    func removeLeftovers(in directory: borrowing OpenFile) {
-        for entry in (try? FileManager.default.contentsOfDirectory(atPath: self.directory)) ?? [] where isTemporary(entry) {
+    package func removeLeftovers(in directory: borrowing OpenFile) {
+        for entry in (try? directory.names()) ?? [] where isTemporary(entry) {
             guard let file = try? OpenFile(entry, in: directory), (try? file.lock()) ?? false else { continue }
             try? unlink(entry, in: directory)
         }
@@ -84,8 +118,9 @@ extension TokenFile {
         }
     }
 
-    private struct Temporary: ~Copyable {
-        let name: String
+    /// A temporary file, locked as long as this value lives.
+    package struct Temporary: ~Copyable {
+        package let name: String
         let file: OpenFile
     }
 

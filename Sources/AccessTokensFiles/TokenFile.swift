@@ -28,8 +28,11 @@ package struct TokenFile: Sendable {
         directory = slash.map { String(path[...$0]) } ?? ""
     }
 
-    func load() throws(TokenFileError) -> StoredToken? {
-        let directory = try openDirectory()
+    func load() throws(TokenFileError) -> StoredToken? { try load(in: try openDirectory()) }
+    func save(_ stored: StoredToken) throws(TokenFileError) { try save(stored, in: try openDirectory()) }
+    func remove() throws(TokenFileError) { try remove(in: try openDirectory()) }
+
+    func load(in directory: borrowing OpenFile) throws(TokenFileError) -> StoredToken? {
         guard let file = try open(in: directory) else { return nil }
         let stored = try decode(try bytes(of: file))
         do {
@@ -38,17 +41,27 @@ package struct TokenFile: Sendable {
         return stored
     }
 
-    func save(_ stored: StoredToken) throws(TokenFileError) {
-        let directory = try openDirectory()
-        // A file that can't be loaded is not replaced either: it may hold a user's only grant.
-        if let file = try open(in: directory) { _ = try decode(try bytes(of: file)) }
-        let bytes = try encode(stored)
+    func save(_ stored: StoredToken, in directory: borrowing OpenFile) throws(TokenFileError) {
+        let damaged = try damagedBytes(in: directory), bytes = try encode(stored)
         removeLeftovers(in: directory)
-        do { try replace(with: bytes, in: directory) } catch { throw failure(.writeFailed, error) }
+        do {
+            if let damaged { try setAside(damaged, in: directory) }
+            try replace(with: bytes, in: directory)
+        } catch { throw failure(.writeFailed, error) }
     }
 
-    func remove() throws(TokenFileError) {
-        let directory = try openDirectory()
+    /// What is in the file if that can't be read; throws if it can't be replaced either, since another program may read it.
+    private func damagedBytes(in directory: borrowing OpenFile) throws(TokenFileError) -> [UInt8]? {
+        guard let file = try open(in: directory) else { return nil }
+        let bytes = try bytes(of: file)
+        do { _ = try decode(bytes) } catch {
+            guard error.code == .damaged else { throw error }
+            return bytes
+        }
+        return nil
+    }
+
+    func remove(in directory: borrowing OpenFile) throws(TokenFileError) {
         let isThere: Bool
         if let file = try open(in: directory) {
             guard StoredTokenFormat.beginsLikeTokenFile(try bytes(of: file)) else { throw problem(.foreign) }
@@ -59,6 +72,8 @@ package struct TokenFile: Sendable {
         removeLeftovers(in: directory)
         do {
             if isThere { try unlink(name, in: directory) }
+            // Asked first: a volume that can't be written must not make a sign-out fail that has nothing to remove.
+            if try directory.status(of: aside) != nil { try unlink(aside, in: directory) }
             try directory.synchronize()
         } catch { throw failure(.removeFailed, error) }
     }
@@ -102,10 +117,7 @@ package struct TokenFile: Sendable {
                 throw TokenFileError(.notATokenFile, path: path, detail: "it is a directory or a device")
             }
             // Before a byte of it is read: another user may have put it there.
-            guard status.st_uid == geteuid() else {
-                let detail = "it belongs to user \(status.st_uid), and the program runs as user \(geteuid())"
-                throw TokenFileError(.foreignOwner, path: path, detail: detail)
-            }
+            guard status.st_uid == geteuid() else { throw TokenFileError(ownedBy: status.st_uid, path: path) }
             let bytes = try file.read(upTo: StoredTokenFormat.largest + 1)
             guard bytes.count <= StoredTokenFormat.largest else {
                 throw TokenFileError(.notATokenFile, path: path, detail: "it is larger than any token file")

@@ -4,6 +4,14 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// Why a store in a file, of one process or shared, could not do what it was asked for.
 ///
 /// It names the file and what the system said, and shows nothing of the file's contents.
@@ -19,19 +27,22 @@ public struct TokenFileError: Error, Sendable {
         public static let unreadable = Code(description: "unreadable")
         /// Something else is at the path: another program's file, a directory, a symbolic link.
         public static let notATokenFile = Code(description: "notATokenFile")
-        /// The file is another user's, who may have put it there; the process's effective user is what counts.
+        /// The file or directory is another user's, who may have put it there; the process's effective user is what counts.
         public static let foreignOwner = Code(description: "foreignOwner")
         /// The file begins like a token file and is not a whole one: cut off, empty or altered.
         public static let damaged = Code(description: "damaged")
+        /// The directory of a key has another key's name in it: it was moved or copied there.
+        public static let otherKey = Code(description: "otherKey")
         /// The file was written by a later version of this package.
         public static let unsupportedVersion = Code(description: "unsupportedVersion")
-        /// Others have permissions on the file, and they cannot be taken away.
+        /// Others have permissions on the file or directory, and they cannot be taken away.
         public static let unprotected = Code(description: "unprotected")
         /// The token could not be written: no permission, no space, a failing disk, a token that no file can hold.
         public static let writeFailed = Code(description: "writeFailed")
         /// The file could not be removed, or the disk did not confirm it.
         public static let removeFailed = Code(description: "removeFailed")
-        /// Another process kept a shared file locked for 5 s: it was stopped in the middle of a swap, or the disk is very slow.
+        /// Another process kept a shared file or a key's directory locked for 4 s: it was stopped in the middle of a change, or the disk
+        /// is very slow.
         public static let locked = Code(description: "locked")
 
         /// The code's name, for logs and metrics.
@@ -57,6 +68,15 @@ public struct TokenFileError: Error, Sendable {
         self.detail = detail
     }
 
+    init(ownedBy user: uid_t, path: String) {
+        self.init(
+            .foreignOwner, path: path, detail: "it belongs to user \(user), and the program runs as user \(geteuid())")
+    }
+
+    package init(lockedFor patience: Duration, path: String) {
+        self.init(.locked, path: path, detail: "another process has had it locked for \(patience.components.seconds) s")
+    }
+
     package init(_ code: Code, path: String, _ failure: SystemFailure) {
         self.code = code
         self.path = path
@@ -78,25 +98,37 @@ extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible 
         return switch code {
         case .invalidPath:
             "\(name) can't be the path of a token file: \(detail). Give the path of a file in an existing directory."
-        case .noDirectory: "The directory of the token file \(name) cannot be opened: \(detail). Create or mount it."
+        case .noDirectory where systemError == ENOENT:
+            "The directory of the token file \(name) cannot be opened: \(detail). Create or mount it."
+        case .noDirectory:
+            "The directory of the token file \(name) cannot be opened: \(detail). Check what is there, and its permissions."
         case .unreadable: "The token file \(name) cannot be read: \(detail). Check its owner, its permissions and the disk."
         case .notATokenFile:
             "The file at \(name) is not a token file: \(detail). It was left as it is; move it away or give another path."
         case .foreignOwner:
-            "The file at \(name) belongs to another user: \(detail). It was left as it is; remove it, or change its owner."
+            "What is at \(name) belongs to another user: \(detail). It was left as it is; remove it, change its owner, or use a "
+                + "directory of your own."
+        case .otherKey:
+            "The directory \(name) is another key's: \(detail). It was left as it is; move it back to its own place, or remove it and "
+                + "sign in again."
         case .damaged:
-            "The token file \(name) is damaged: \(detail). Reading it and saving leave it as it is. Bring it back from a backup, or "
-                + "sign out, which removes it, and sign in again."
+            "The token file \(name) is damaged: \(detail). Reading leaves it as it is. Bring it back from a backup, or sign in again, "
+                + "which keeps its bytes in \(String(reflecting: aside))."
         case .unsupportedVersion:
             "The token file \(name) is of a version that this program does not know: \(detail). Reading it and saving leave it as "
                 + "it is. Update the program, or sign out, which removes it, and sign in again."
         case .unprotected:
             "The token file \(name) is open to other users and cannot be closed to them: \(detail). Make it its user's own, mode "
-                + "0600."
+                + "0600 (a directory: 0700)."
+        case .locked:
+            "The token file \(name) could not be changed: \(detail). Look for a process that was stopped, and try again."
         case .removeFailed: "The token file \(name) was not removed: \(detail). Remove it by hand."
         default: "The token was not written to \(name): \(detail). Check the directory's permissions and the space on the disk."
         }
     }
+
+    /// Where the bytes of a damaged file are kept.
+    private var aside: String { ".\(path.split(separator: "/").last ?? "").damaged" }
 
     /// The same as ``description``.
     public var debugDescription: String { description }

@@ -57,6 +57,9 @@ final class HolderFile: Sendable {
         if let directory = try? file.openDirectory() { try? file.unlink(entry, in: directory) }
     }
 
+    /// Whether the file has its name, by which others find it; a cleaner may have removed it.
+    func isStillThere() throws -> Bool { try lock.isStillThere(as: entry, in: try file.openDirectory()) }
+
     /// Whether a holder's file is there and locked; removes it if its process has ended.
     static func isLocked(_ holder: String, beside file: TokenFile) throws -> Bool {
         guard isName(holder.utf8) else { return true }
@@ -69,7 +72,7 @@ final class HolderFile: Sendable {
     ///
     /// A failure must not keep a holder from beginning.
     private static func sweep(_ directory: borrowing OpenFile, beside file: TokenFile) {
-        let entries = (try? FileManager.default.contentsOfDirectory(atPath: file.directory)) ?? []
+        let entries = (try? directory.names()) ?? []
         for entry in entries.filter({ isEntry($0, beside: file) }).shuffled().prefix(swept) {
             _ = try? removeIfEnded(entry, in: directory, beside: file)
         }

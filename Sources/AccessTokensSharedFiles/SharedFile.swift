@@ -13,55 +13,96 @@ import Glibc
 
 /// The file of a shared record, and what can be done with it; the calls block.
 ///
-/// Its first line says what it is, which revision, and when that was written: `tokenservice.shared 1 REVISION BOOT UPTIME WALL`. The
-/// record follows.
+/// Its first line says what it is, which revision, and when that was written: `tokenservice.shared 1 REVISION BOOT UPTIME WALL sum=SUM`.
+/// The record follows, and the sum is of its bytes.
+///
+/// A swap locks the record's own file, checks that it still has its name, and renames another file over it. So process A waits for the
+/// lock while process B swaps; then A finds that its file has lost the name, and begins again with B's. A file beside the record that
+/// carries the lock could be removed by a cleaner, and two processes would have it. The first record comes by a link, which fails if
+/// there is a record.
 struct SharedFile: Sendable {
     let file: TokenFile
 
     /// How long a swap tries to get the lock.
-    ///
-    /// Less than the 5 s that a service waits, so that its callers learn why.
-    static let patience = 4.0
-    private static let marker = "tokenservice.shared 1 "
+    static let patience = KeyFolder.patience
+    private static let marker = Array("tokenservice.shared 1 ".utf8)
 
-    init(_ path: String) {
-        file = TokenFile(path: path)
+    init(_ file: TokenFile) {
+        self.file = file
     }
 
-    func load() throws(TokenFileError) -> SharedRecord? {
-        try load(in: try file.openDirectory())
+    func load() throws(TokenFileError) -> SharedRecord? { try load(in: try file.openDirectory()) }
+
+    func swap(_ bytes: [UInt8], ifAt revision: SharedRecord.Revision?) throws(TokenFileError) -> SharedRecord.Swap {
+        try swap(bytes, ifAt: revision, in: try file.openDirectory())
     }
 
-    private func load(in directory: borrowing OpenFile) throws(TokenFileError) -> SharedRecord? {
+    func load(in directory: borrowing OpenFile) throws(TokenFileError) -> SharedRecord? {
         guard let open = try file.open(in: directory) else { return nil }
-        let bytes = try file.bytes(of: open)
-        guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")), bytes.starts(with: Self.marker.utf8) else {
+        return try record(try file.bytes(of: open))
+    }
+
+    func swap(
+        _ bytes: [UInt8], ifAt revision: SharedRecord.Revision?, in directory: borrowing OpenFile
+    ) throws(TokenFileError) -> SharedRecord.Swap {
+        let start = ContinuousClock.now
+        while start.duration(to: .now) < Self.patience {
+            if let open = try file.open(in: directory) {
+                let old = try file.bytes(of: open), current = try record(old)
+                guard current.revision == revision else { return .conflict(current) }
+                let (contents, next) = try contents(bytes, after: current)
+                if try replace(open, holding: current.damage == nil ? nil : old, with: contents, in: directory) {
+                    return .done(next)
+                }
+            } else {
+                guard revision == nil else { return .conflict(nil) }
+                let (contents, next) = try contents(bytes, after: nil)
+                if try create(contents, in: directory) { return .done(next) }
+            }
+            // Another swap is under way, or has just ended.
+            usleep(.random(in: 200...2_000))
+        }
+        throw TokenFileError(lockedFor: Self.patience, path: file.path)
+    }
+
+    // MARK: The record
+
+    private func record(_ bytes: [UInt8]) throws(TokenFileError) -> SharedRecord {
+        guard bytes.prefix(Self.marker.count).elementsEqual(Self.marker.prefix(bytes.count)) else {
             throw TokenFileError(
                 .notATokenFile, path: file.path, detail: "it does not begin like a shared record of this version")
         }
-        let words = String(decoding: bytes[Self.marker.utf8.count..<end], as: UTF8.self).split(separator: " ")
+        guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")), end >= Self.marker.count else { return damaged(bytes) }
+        var words = String(decoding: bytes[Self.marker.count..<end], as: UTF8.self).split(separator: " ")
+        let record = bytes[(end + 1)...]
+        // A record of an earlier version of this package has none.
+        if let sum = words.last, sum.hasPrefix("sum=") {
+            guard words.removeLast() == Self.sum(record) else { return damaged(bytes) }
+        }
         let time = BootTime(words.dropFirst())
         return SharedRecord(
-            Data(bytes[(end + 1)...]), revision: .init(words.first.map { String($0) } ?? ""),
+            Data(record), revision: .init(words.first.map { String($0) } ?? ""),
             age: time.flatMap { time in BootTime.now.map { time.age(at: $0) } })
     }
 
-    func swap(_ bytes: [UInt8], ifAt revision: SharedRecord.Revision?) throws(TokenFileError) -> SharedRecord.Swap {
-        let directory = try file.openDirectory()
-        // Released at the end of this call, or by the system when the process dies.
-        let lock = try lock(in: directory)
-        let current = try load(in: directory)
-        guard current?.revision == revision else { return .conflict(current) }
-        let next = Self.revision(after: current)
-        let time = BootTime.now.map { " \($0.text)" } ?? ""
-        let contents = Array("\(Self.marker)\(next.text)\(time)\n".utf8) + bytes
+    /// What is left of a record: a sign-in may replace just that.
+    private func damaged(_ bytes: [UInt8]) -> SharedRecord {
+        let detail = bytes.isEmpty ? "it is empty" : "it is cut off or altered"
+        return SharedRecord(
+            Data(bytes), revision: .init("damaged.\(bytes.count).\(Self.sum(bytes))"),
+            damage: TokenFileError(.damaged, path: file.path, detail: detail))
+    }
+
+    private func contents(
+        _ bytes: [UInt8], after record: SharedRecord?
+    ) throws(TokenFileError) -> (contents: [UInt8], revision: SharedRecord.Revision) {
+        let next = Self.revision(after: record), time = BootTime.now.map { " \($0.text)" } ?? ""
+        let contents = Self.marker + Array("\(next.text)\(time) \(Self.sum(bytes))\n".utf8) + bytes
         guard contents.count <= StoredTokenFormat.largest else {
             throw TokenFileError(
                 .writeFailed, path: file.path, detail: "the record is larger than \(StoredTokenFormat.largest) bytes")
         }
-        do { try replace(with: contents, in: directory) } catch { throw file.failure(.writeFailed, error) }
-        _ = consume lock
-        return .done(next)
+        return (contents, next)
     }
 
     /// Counts, with something random: a file that was removed by hand begins anew, and no revision may come twice.
@@ -70,34 +111,39 @@ struct SharedFile: Sendable {
         return .init("\(count + 1).\(String(UInt64.random(in: .min ... .max), radix: 36))")
     }
 
-    /// Puts the bytes in the file's place; under the lock one temporary file is enough, and the next swap writes over a left one.
-    private func replace(with bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
-        let name = ".\(file.name).next", parent = directory.descriptor, target = file.name
-        do {
-            let temporary = try OpenFile(name, in: directory, O_WRONLY | O_CREAT | O_TRUNC)
-            try temporary.protect()
-            try temporary.write(bytes)
-            try temporary.synchronize()
-            _ = try systemCall { unsafe renameat(parent, name, parent, target) }
-        } catch {
-            try? file.unlink(name, in: directory)
-            throw error
-        }
-        try directory.synchronize()
+    /// Tells a whole record from one that was cut off or altered by accident: FNV-1a, 64 bits.
+    ///
+    /// Source: draft-eastlake-fnv-21, §2.
+    private static func sum(_ bytes: some Sequence<UInt8>) -> String {
+        let sum = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        return "sum=" + String(sum, radix: 16)
     }
 
-    /// Locks the file beside the record, which stays where it is: the record itself is renamed over.
-    private func lock(in directory: borrowing OpenFile) throws(TokenFileError) -> OpenFile {
-        let name = ".\(file.name).lock", start = Date()
+    // MARK: The file
+
+    /// Puts another record in the place of one that was read, unless a swap of that is under way or has ended.
+    ///
+    /// - Parameter damaged: The bytes of the one that was read, to be kept beside the new one.
+    private func replace(
+        _ open: borrowing OpenFile, holding damaged: [UInt8]?, with contents: [UInt8], in directory: borrowing OpenFile
+    ) throws(TokenFileError) -> Bool {
         do {
-            while true {
-                let lock = try OpenFile(name, in: directory, O_RDWR | O_CREAT)
-                // A lock file that was removed meanwhile is not the one that others see.
-                if try lock.lock(), try lock.isStillThere(as: name, in: directory) { return lock }
-                guard abs(start.timeIntervalSinceNow) < Self.patience else { break }
-                usleep(.random(in: 200...2_000))
-            }
+            guard try open.lock(), try open.isStillThere(as: file.name, in: directory) else { return false }
+            file.removeLeftovers(in: directory)
+            if let damaged { try file.setAside(damaged, in: directory) }
+            let temporary = try file.write(contents, in: directory)
+            // It may have been removed by hand meanwhile, and another one made.
+            guard try open.isStillThere(as: file.name, in: directory) else { return false }
+            try file.rename(temporary, to: file.name, in: directory)
+            return true
         } catch { throw file.failure(.writeFailed, error) }
-        throw TokenFileError(.locked, path: file.path, detail: "other processes have had it locked for \(Int(Self.patience)) s")
+    }
+
+    /// Puts the first record in its place, unless there is one already.
+    private func create(_ contents: [UInt8], in directory: borrowing OpenFile) throws(TokenFileError) -> Bool {
+        do {
+            file.removeLeftovers(in: directory)
+            return try file.create(from: try file.write(contents, in: directory), in: directory)
+        } catch { throw file.failure(.writeFailed, error) }
     }
 }

@@ -1,7 +1,6 @@
 import AccessTokens
 import AccessTokensFiles
 public import AccessTokensSharing
-import Dispatch
 public import Foundation
 import TokenServiceConcurrency
 
@@ -11,9 +10,17 @@ import TokenServiceConcurrency
 /// let tokens = TokenService(sharedStore: SharedFileTokenStore(path: path), loader: loader)
 /// ```
 ///
-/// A swap locks a file beside it for the time in which it reads, compares and renames, and waits until the disk has the new record;
-/// no lock is held while a request is under way. A reader needs no lock, and finds one whole record or another. Keep the file on a
-/// local disk: locks on network volumes are not to be relied upon.
+/// A swap locks the file for the time in which it reads, compares and renames another over it, and waits until the disk has the new
+/// record; no lock is held while a request is under way. A reader needs no lock, and finds one whole record or another. Keep the file on
+/// a local disk that has hard links: locks on network volumes are not to be relied upon.
+///
+/// **A damaged record**, cut off, altered or empty, is an error with the file's path, and is left as it is. A sign-in or a sign-out
+/// replaces it, and keeps its bytes as `.NAME.damaged` beside `NAME`: they may hold a refresh token, so remove that file when you have
+/// looked at it. What this store has not written is never replaced.
+///
+/// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a swap that is under way, or was when its process was killed. If it is removed,
+/// that swap fails, and the service tries again. `.NAME.HOLDER.alive` says that a process is running. If it is removed while a load is
+/// under way, others take that process for dead; before its next load it makes another.
 ///
 /// **Death.** Each store has a file of its own that stays locked as long as its process lives. So the others know when a process
 /// that has marked the record has died, however it died. A child made with `fork` that doesn't call `exec` keeps the lock alive.
@@ -26,14 +33,14 @@ import TokenServiceConcurrency
 /// one store run one after another.
 public final class SharedFileTokenStore: SharedTokenStore {
     private let file: SharedFile
-    private let queue = DispatchQueue(label: "AccessTokensSharedFiles.SharedFileTokenStore")
+    private let calls = BlockingCalls("AccessTokensSharedFiles.SharedFileTokenStore")
     private let ownHolder = Lock<HolderFile?>(nil)
 
     /// Creates a store and touches nothing yet.
     ///
     /// - Parameter path: Where the record is kept; see `FileTokenStore.init(path:)`. The directory must exist.
     public init(path: String) {
-        file = SharedFile(FileTokenStore(path: path).path)
+        file = SharedFile(TokenFile(path: FileTokenStore(path: path).path))
     }
 
     /// The complete path of the file.
@@ -43,7 +50,7 @@ public final class SharedFileTokenStore: SharedTokenStore {
     ///
     /// - Returns: `nil` only if the directory is there and the file is not.
     @concurrent public func load() async throws -> SharedRecord? {
-        try await onQueue { try $0.load() }
+        try await calls.perform { [file] in try file.load() }
     }
 
     /// Replaces the record if its revision is still the given one, and waits until the disk has the new one.
@@ -52,17 +59,21 @@ public final class SharedFileTokenStore: SharedTokenStore {
     ///   - bytes: The new record; 1 MiB at most.
     ///   - revision: The revision of the record that it replaces; `nil`: there is none.
     @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
-        try await onQueue { try $0.swap(Array(bytes), ifAt: revision) }
+        try await calls.perform { [file] in try file.swap(Array(bytes), ifAt: revision) }
     }
 
-    /// The name of this store's own file, which is made and locked at the first use; `nil` if that can't be done.
+    /// The name of this store's own file, which is made and locked at the first use, or if it was removed; `nil` if that can't be done.
     public var holder: String? {
         get async {
             // One after another on the queue, so that there is one file. It ends with the store: the queue doesn't keep that.
-            try? await onQueue { [weak self] file in
-                if let name = self?.ownHolder.withLock({ $0?.name }) { return name }
+            try? await calls.perform { [weak self, file] in
+                if let own = self?.ownHolder.withLock({ $0 }), try own.isStillThere() { return own.name }
                 let own = try HolderFile(beside: file.file)
-                self?.ownHolder.withLock { $0 = own }
+                // The one before, whose file was removed, ends outside the lock.
+                _ = self?.ownHolder.withLock { held in
+                    defer { held = own }
+                    return held
+                }
                 return own.name
             }
         }
@@ -72,14 +83,6 @@ public final class SharedFileTokenStore: SharedTokenStore {
     ///
     /// - Parameter holder: What that process's ``holder`` says.
     @concurrent public func isRunning(_ holder: String) async -> Bool? {
-        try? await onQueue { try HolderFile.isLocked(holder, beside: $0.file) }
-    }
-
-    private func onQueue<Value: Sendable>(_ body: @escaping @Sendable (SharedFile) throws -> Value) async throws -> Value {
-        let answer = SingleResult<Value>()
-        queue.async { [file] in
-            answer.complete(with: Result { try body(file) })
-        }
-        return try await answer.value()
+        try? await calls.perform { [file] in try HolderFile.isLocked(holder, beside: file.file) }
     }
 }

@@ -10,8 +10,8 @@ import Foundation
 /// let stores = SharedFileTokenStores<String>(directory: "/var/lib/reports/grants")
 /// ```
 ///
-/// Each key has a directory of its own in there, named and protected as by `FileTokenStores`, and its record is written as by
-/// ``SharedFileTokenStore``. A record stays after a sign-out, so that no late save brings a token back. One more file says that this
+/// Each key has a directory of its own in there, named, protected and looked into as by `FileTokenStores`, and its record, the file
+/// `grant`, is written as by ``SharedFileTokenStore``. A record stays after a sign-out, so that no late save brings a token back. One more file says that this
 /// process is running: however many keys there are, they keep one file open.
 ///
 /// All methods may be called concurrently, from any thread. The directory must exist, and stand on a local disk.
@@ -47,7 +47,15 @@ public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores
     ///
     /// - Throws: A `TokenFileError` if the directory, or one of the keys' names, can't be read.
     @concurrent public func storedKeys() async throws -> [Key] {
-        try await KeyFolder.names(in: directory, having: KeySharedFileStore.file).compactMap(key)
+        try await BlockingCalls.names(in: directory, having: KeySharedFileStore.file).compactMap(key)
+    }
+
+    /// Tells the keys that have a record, each as soon as it is found.
+    ///
+    /// - Parameter body: Called with each key, on a thread of this call's own.
+    /// - Throws: A `TokenFileError` if the directory can't be read; or at the end, if one of the keys' names can't be.
+    @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
+        try await BlockingCalls.names(in: directory, having: KeySharedFileStore.file) { if let key = key($0) { body(key) } }
     }
 }
 
@@ -64,23 +72,32 @@ extension SharedFileTokenStores where Key: LosslessStringConvertible {
 struct KeySharedFileStore: SharedTokenStore {
     static let file = "grant"
     private let folder: KeyFolder
-    private let record: SharedFileTokenStore
+    private let record: SharedFile
     /// Has no record: only its holder is used.
     private let process: SharedFileTokenStore
+    private let calls = BlockingCalls("AccessTokensSharedFiles.SharedFileTokenStores")
 
     init(_ folder: KeyFolder, process: SharedFileTokenStore) {
         self.folder = folder
         self.process = process
-        record = SharedFileTokenStore(path: folder.path + "/" + Self.file)
+        record = SharedFile(folder.file(Self.file))
     }
 
     @concurrent func load() async throws -> SharedRecord? {
-        try await folder.isThere() ? record.load() : nil
+        try await calls.perform { [folder, record] in
+            guard let directory = try folder.open() else { return nil }
+            return try record.load(in: directory)
+        }
     }
 
     @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
-        if revision == nil { try await folder.prepare() }
-        return try await record.swap(bytes, ifAt: revision)
+        try await calls.perform { [folder, record] in
+            let directory = try folder.prepare()
+            let outcome = try record.swap(Array(bytes), ifAt: revision, in: directory)
+            // Locked until here.
+            _ = consume directory
+            return outcome
+        }
     }
 
     var holder: String? {

@@ -115,7 +115,7 @@ final class SharedSession: Sendable {
     /// Puts a token or a tombstone in the record's place, of a higher generation; returns what that has put aside.
     private func write(_ fence: SharedFence) async throws -> [DiscardedGrant] {
         var fence = fence
-        var sighting = try await read()
+        var sighting = try await read(toReplace: true)
         for _ in 0..<1_000 {
             let record = sighting?.record
             switch fence.verdict(on: record, seen: state.withLock { $0.knowledge.seen }, wall: moment.wall) {
@@ -124,7 +124,7 @@ final class SharedSession: Sendable {
                 return displaced
             case .write(let next):
                 do {
-                    guard case .conflict(let other) = try await swap(next, ifAt: sighting?.revision) else {
+                    guard case .conflict(let other) = try await swap(next, ifAt: sighting?.revision, toReplace: true) else {
                         state.withLock { $0.knowledge.take(next) }
                         return fence.displaced(in: record)
                     }
@@ -133,7 +133,7 @@ final class SharedSession: Sendable {
                     // It may have been written all the same.
                     fence.noteAttempt(over: record)
                     state.withLock { [fence] in $0.fence?.heed(fence) }
-                    sighting = try await read()
+                    sighting = try await read(toReplace: true)
                     guard sighting?.record.fence == fence.id else { throw error }
                 }
             }
@@ -164,17 +164,21 @@ final class SharedSession: Sendable {
     func holder() async -> String? { try? await perform { await $0.holder } }
 
     /// Reads the record, and asks whether the holder of its mark is running.
-    func read() async throws -> SharedFlight.Sighting? {
+    ///
+    /// - Parameter toReplace: Whether a sign-in or a sign-out comes in the record's place: then a damaged one is as good as none.
+    func read(toReplace: Bool = false) async throws -> SharedFlight.Sighting? {
         let sighting = try await perform { [self] store -> SharedFlight.Sighting? in
             guard let record = try await store.load() else { return nil }
-            return try await self.sighting(record)
+            return try await self.sighting(record, toReplace: toReplace)
         }
         noteMark(in: sighting?.record)
         return sighting
     }
 
     /// Replaces the record: a flight's event, unless nothing is known of it.
-    func swap(_ record: GrantRecord, ifAt revision: SharedRecord.Revision?) async throws -> SharedFlight.Event {
+    func swap(
+        _ record: GrantRecord, ifAt revision: SharedRecord.Revision?, toReplace: Bool = false
+    ) async throws -> SharedFlight.Event {
         do {
             let event: SharedFlight.Event = try await perform { [self] store in
                 let bytes = try coded(GrantRecordFormat.encode(record), by: sharing.seal)
@@ -182,7 +186,7 @@ final class SharedSession: Sendable {
                 case .done(let revision): return .swapped(revision)
                 case .conflict(let other) where other?.revision == revision: throw StoreContradiction()
                 case .conflict(nil): return .conflict(nil)
-                case .conflict(let other?): return .conflict(try await sighting(other))
+                case .conflict(let other?): return .conflict(try await sighting(other, toReplace: toReplace))
                 }
             }
             if case .conflict(let other) = event { noteMark(in: other?.record) } else { noteMark(in: record, isWritten: true) }
@@ -207,7 +211,11 @@ final class SharedSession: Sendable {
 
     func pause(for duration: Duration) async { _ = await clock.hasPassed(clock.now() + duration) }
 
-    private func sighting(_ record: SharedRecord) async throws -> SharedFlight.Sighting {
+    private func sighting(_ record: SharedRecord, toReplace: Bool) async throws -> SharedFlight.Sighting {
+        if let damage = record.damage {
+            guard toReplace else { throw damage }
+            return SharedFlight.Sighting(record: .none, revision: record.revision)
+        }
         // An engine may keep the place of a record that was deleted.
         let contents = record.bytes.isEmpty ? .none : try GrantRecordFormat.decode(coded(record.bytes, by: sharing.open))
         var isRunning: Bool?

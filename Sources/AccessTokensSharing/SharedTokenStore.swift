@@ -19,7 +19,8 @@ public protocol SharedTokenStore: Sendable {
     ///
     /// The read must be linearizable: it sees every swap that ended before it began, wherever that was called.
     ///
-    /// - Returns: `nil` only if there is no record. A store that can't say (locked, unreachable) throws.
+    /// - Returns: `nil` only if there is no record. A store that can't say (locked, unreachable) throws. One that sees that the record is
+    ///   damaged returns it with ``SharedRecord/damage``, so that a user can sign in again.
     @concurrent func load() async throws -> SharedRecord?
 
     /// Replaces the record if its revision is still the given one, altogether or not at all, durably.
@@ -113,6 +114,10 @@ public struct SharedRecord: Sendable, Hashable {
     /// one, from when the service has first seen the record, so that a program which ends sooner never gets to its end. Take the age
     /// from one clock for all who share the record, such as the database's, and not from hosts that may disagree.
     public var age: Duration?
+    /// Why the bytes are not those that a service wrote; `nil`: the store knows of no damage.
+    ///
+    /// Services throw it and leave the record as it is, until a user signs in or out: that replaces the record at this revision.
+    public var damage: (any Error)?
 
     /// Creates a record.
     ///
@@ -120,10 +125,12 @@ public struct SharedRecord: Sendable, Hashable {
     ///   - bytes: What a service wrote.
     ///   - revision: The version of the record.
     ///   - age: How long ago this version was written, at least; `nil`: the store can't tell.
-    public init(_ bytes: Data, revision: Revision, age: Duration? = nil) {
+    ///   - damage: Why the bytes are not those that a service wrote; `nil`: the store knows of no damage.
+    public init(_ bytes: Data, revision: Revision, age: Duration? = nil, damage: (any Error)? = nil) {
         self.bytes = bytes
         self.revision = revision
         self.age = age
+        self.damage = damage
     }
 
     /// Two are the same record if they have the same bytes and the same revision, however old they were when they were read.

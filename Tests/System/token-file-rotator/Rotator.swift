@@ -7,11 +7,12 @@ import Foundation
 /// Arguments: the token file and the server's ledger. It writes `issued N` once the server has answered and `saved N` once
 /// the store has the answer, a line each. With a third and a fourth argument, a number of bytes beyond which no file may
 /// grow and an octal umask, it saves once, and writes the error or `saved`. With one further argument, `ends` or `drains`, it is a
-/// ``Tool``.
+/// ``Tool``. With one argument, a directory, it looks for a key's token there without permission, and writes the errors.
 @main
 struct Rotator {
     static func main() async throws {
         let arguments = CommandLine.arguments
+        if arguments.count == 2 { return try await lookWithoutPermission(into: arguments[1]) }
         let store = FileTokenStore(path: arguments[1])
         if arguments.count > 4, let limit = rlim_t(arguments[3]), let mask = mode_t(arguments[4], radix: 8) {
             umask(mask)
@@ -55,6 +56,39 @@ struct Rotator {
             say("saved")
         } catch {
             say("\(error)")
+        }
+    }
+
+    /// Takes permissions away from a directory of keys, and from that of one key, and writes what each operation says.
+    static func lookWithoutPermission(into directory: String) async throws {
+        // Modes are nothing to root: it gives the directory to another user, and goes on as that.
+        let other: uid_t = 65_534
+        if geteuid() == 0 {
+            guard unsafe chown(directory, other, other) == 0, setgid(other) == 0, setuid(other) == 0 else { exit(5) }
+        }
+        let stores = FileTokenStores<String>(directory: directory), store = stores.store(for: "Anna")
+        try await store.save(StoredToken(AccessToken("SECRET"), received: Date()))
+        guard let name = try FileManager.default.contentsOfDirectory(atPath: directory).first else { exit(6) }
+        let own = directory + "/" + name
+        for (mode, path, label) in [(0o600, directory, "600 on all"), (0o600, own, "600 on one"), (0o000, own, "000 on one")] {
+            guard unsafe chmod(path, mode_t(mode)) == 0 else { exit(7) }
+            let codes = [
+                await code { _ = try await store.load() },
+                await code { try await store.save(StoredToken(AccessToken("x"), received: Date())) },
+                await code { try await store.remove() }, await code { _ = try await stores.storedKeys() },
+            ]
+            say("\(label): \(codes.joined(separator: " "))")
+            guard unsafe chmod(path, 0o700) == 0 else { exit(7) }
+        }
+        say("700: \(try await store.load()?.token.value ?? "signed out")")
+    }
+
+    private static func code(of operation: () async throws -> Void) async -> String {
+        do {
+            try await operation()
+            return "done"
+        } catch {
+            return (error as? TokenFileError)?.code.description ?? "\(error)"
         }
     }
 

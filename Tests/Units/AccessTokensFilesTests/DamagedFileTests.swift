@@ -1,10 +1,11 @@
 import AccessTokens
 import AccessTokensFiles
 import Foundation
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-@Suite("A file that is no whole token file is an error and stays as it is")
+@Suite("A file that is no whole token file is an error, and only a damaged one is replaced, and kept beside the new one")
 struct DamagedFileTests {
     private let place: Place
 
@@ -12,26 +13,40 @@ struct DamagedFileTests {
         place = try Place()
     }
 
-    /// Loads and saves over what is there: both must fail alike and change nothing.
-    private func code() async throws -> TokenFileError.Code? {
+    /// Loads what is there, which changes nothing, and saves over it: a damaged file is set aside, and any other stays.
+    private func code(saving isSaving: Bool = true) async throws -> TokenFileError.Code? {
         let (store, bytes) = (place.store, try place.bytes)
         let loading = await failure { _ = try await store.load() }
-        let saving = await failure { try await store.save(Place.stored(2)) }
-        #expect(loading?.code == saving?.code)
         #expect(loading?.path == place.path)
         #expect(try place.bytes == bytes)
-        #expect(try place.names == ["token.json"])
-        return loading?.code
+        guard isSaving else { return loading?.code }
+        let saving = await failure { try await store.save(Place.stored(2)) }
+        guard loading?.code == .damaged else {
+            #expect(loading?.code == saving?.code)
+            #expect(try place.bytes == bytes)
+            #expect(try place.names == ["token.json"])
+            return loading?.code
+        }
+        #expect(saving == nil)
+        #expect(try await store.load() == Place.stored(2))
+        let aside = ".token.json.damaged"
+        #expect(try place.names == (bytes.isEmpty ? [] : [aside]) + ["token.json"])
+        if !bytes.isEmpty {
+            #expect(try Array(Data(contentsOf: URL(fileURLWithPath: place.directory + "/" + aside))) == bytes)
+            #expect(try place.mode(of: aside) == 0o600)
+        }
+        return .damaged
     }
 
-    @Test func `a file cut off at any byte is damaged, not overwritten, and removable`() async throws {
+    @Test func `a file cut off at any byte is damaged, a save sets it aside, and a removal leaves nothing of it`() async throws {
         try await place.store.save(Place.stored())
         let whole = try place.bytes
         for length in 0..<whole.count {
             try place.put(whole.prefix(length))
-            #expect(try await code() == .damaged, "cut off after \(length) bytes")
+            let isSaving = length % Int.everyday(4, thorough: 1) == 0
+            #expect(try await code(saving: isSaving) == .damaged, "cut off after \(length) bytes")
             try await place.store.remove()
-            #expect(try await place.store.load() == nil)
+            #expect(try place.names == [])
         }
         try place.put(whole)
         #expect(try await place.store.load() == Place.stored(), "the whole one is good")
@@ -73,9 +88,23 @@ struct DamagedFileTests {
                 UInt8.random(in: 0...255, using: &random)
             }
             let bytes = round % 2 == 0 ? tail : marker + tail
+            for name in try place.names { try FileManager.default.removeItem(atPath: place.directory + "/" + name) }
             try place.put(bytes)
             #expect(try await code() == (bytes.starts(with: marker) || marker.starts(with: bytes) ? .damaged : .notATokenFile))
         }
+    }
+
+    @Test func `a damaged file is removed by a sign-out, which sets nothing aside`() async throws {
+        try place.put(#"{"format":"tokenservice.token","SECRET"#.utf8)
+        try await place.store.remove()
+        #expect(try place.names == [])
+    }
+
+    @Test func `a damaged file says where it is, and that a sign-in replaces it and keeps it`() async throws {
+        try place.put("{".utf8)
+        let store = place.store
+        let text = "\(try #require(await failure { _ = try await store.load() }))"
+        #expect(text.contains(place.path) && text.contains("sign in again") && text.contains(".token.json.damaged"))
     }
 
     @Test func `the first bytes of a token file alone are a token file that was cut off`() async throws {

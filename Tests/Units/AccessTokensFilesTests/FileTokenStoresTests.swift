@@ -109,7 +109,7 @@ import Testing
             let (a, b) = (SHA256.hexadecimal(of: "a"), SHA256.hexadecimal(of: "b"))
             try FileManager.default.moveItem(atPath: "\(directory.path)/\(a)", toPath: "\(directory.path)/\(b)")
             let error = await #expect(throws: TokenFileError.self) { try await stores.storedKeys() }
-            #expect(error?.code == .damaged)
+            #expect(error?.code == .otherKey)
         }
     }
 

@@ -48,6 +48,13 @@ struct Rotation: Sendable {
         }
     }
 
+    /// Lets a process look for keys in the directory, and in that of one key, without the permission to; returns what it says.
+    func lookWithoutPermission() async throws -> String {
+        try await run(Self.program, [place.directory]) { output, _ in
+            String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
+        }
+    }
+
     /// Starts rotating, and kills the process after some lines of its output and some more turns of a loop.
     ///
     /// - Returns: Its last lines.

@@ -30,7 +30,7 @@ struct SharedFileTests {
         guard case .done(let second) = try await store.swap(Data("two".utf8), ifAt: first) else { throw Unexpected() }
         #expect(first != second)
         #expect(try await store.load()?.bytes == Data("two".utf8))
-        #expect(try place.names == [".token.json.lock", "token.json"])
+        #expect(try place.names == ["token.json"])
         #expect(try place.mode() == 0o600)
     }
 
@@ -147,6 +147,17 @@ struct SharedFileTests {
         #expect(flock(other.fileDescriptor, LOCK_SH | LOCK_NB) == 0)
         #expect(await store.isRunning(name) == false)
         #expect(try place.names == [])
+    }
+
+    @Test func `a holder whose file was removed makes another, so that no living process looks dead`() async throws {
+        let store = store
+        let first = try #require(await store.holder)
+        try FileManager.default.removeItem(atPath: "\(place.directory)/.token.json.\(first).alive")
+        #expect(await store.isRunning(first) == false)
+        let second = try #require(await store.holder)
+        #expect(second != first)
+        #expect(await store.isRunning(second) == true)
+        #expect(await store.holder == second)
     }
 
     @Test func `many holders that begin at once all keep their files`() async throws {
