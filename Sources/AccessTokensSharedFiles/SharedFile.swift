@@ -128,12 +128,15 @@ struct SharedFile: Sendable {
         _ open: borrowing OpenFile, holding damaged: [UInt8]?, with contents: [UInt8], in directory: borrowing OpenFile
     ) throws(TokenFileError) -> Bool {
         do {
-            guard try open.lock(), try open.isStillThere(as: file.name, in: directory) else { return false }
+            guard try open.lock() else { return false }
             file.removeLeftovers(in: directory)
             if let damaged { try file.setAside(damaged, in: directory) }
             let temporary = try file.write(contents, in: directory)
-            // It may have been removed by hand meanwhile, and another one made.
-            guard try open.isStillThere(as: file.name, in: directory) else { return false }
+            // Another swap may have ended before this one had the lock, or a person has removed the record meanwhile.
+            guard try open.isStillThere(as: file.name, in: directory) else {
+                try? file.unlink(temporary.name, in: directory)
+                return false
+            }
             try file.rename(temporary, to: file.name, in: directory)
             return true
         } catch { throw file.failure(.writeFailed, error) }
