@@ -8,8 +8,8 @@ public struct SessionChanges<Key: Hashable & Sendable>: Sendable {
 
     /// Why stored tokens may be left of keys that had no service; `nil`: there are none.
     ///
-    /// The stores did not name all their keys, or did nothing for 5 s. What they had named by then is in ``changes``, unless so much of
-    /// it was in line that its turn did not come. Call ``TokenServices/reset(where:)`` again.
+    /// The stores didn't name all their keys, or nothing got done for 5 s. ``changes`` has the keys whose sign-out had begun by then.
+    /// Call ``TokenServices/reset(where:)`` again.
     public let storeFailure: TokenServiceError?
 }
 
