@@ -29,11 +29,13 @@ struct TokenEndpoint: Sendable {
     ) async throws -> ResponseReader {
         let secrets = client.secrets + [token?.value, token?.refreshToken].compactMap { $0 }
         let response: TokenResponse
+        try LoadTime.check()
         do {
             response = try await transport.send(request(with: form))
         } catch let error as OAuthError {
             throw error
         } catch {
+            if error is NotSent { throw error }
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             var failure = OAuthError(
                 .connectionFailed, detail: ServerText.safe(String(describing: error), hiding: secrets))

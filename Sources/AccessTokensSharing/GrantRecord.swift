@@ -17,7 +17,9 @@ struct GrantRecord: Sendable, Hashable {
         var failures: Int
         /// The service that met the last one, and keeps its own pause.
         var owner: String
-        /// Whether the server refused the grant for good.
+        /// The first service that the server refused this grant; that may be the service's own fault, such as a wrong client id.
+        var refuser: String?
+        /// Whether a second one was refused, too: then the refusal counts for all, until the pause is over.
         var isRefused: Bool
         /// How long the fleet waits before it asks the server again.
         var pause: Duration
@@ -31,6 +33,8 @@ struct GrantRecord: Sendable, Hashable {
     var fence = ""
     /// Grows with every token, sign-in and sign-out.
     var generation: UInt64
+    /// The generation of the last sign-out, also if a sign-in has followed; 0: there was none.
+    var signedOut: UInt64 = 0
     /// The token; `nil`: signed out, or never signed in.
     var token: AccessToken?
     /// When the token's load began, on the wall clock, in seconds since 2001.

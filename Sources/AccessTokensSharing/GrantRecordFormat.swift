@@ -10,7 +10,10 @@ import Foundation
 ///
 /// A record of another version is an error and is never written over: two versions of a program may share a store.
 enum GrantRecordFormat {
-    static let version = 1
+    static let version = 2
+
+    /// Version 1 doesn't name the last sign-out, so a program that knows only version 1 must not write over version 2.
+    private static let readable = 1...version
 
     /// No record is larger; far above what any server issues.
     static let largest = 1 << 20
@@ -29,7 +32,7 @@ enum GrantRecordFormat {
         guard let header = try? decoder.decode(Header.self, from: data), header.format == Contents.format else {
             throw GrantRecordError(.foreign)
         }
-        guard header.version == version else { throw GrantRecordError(.unsupportedVersion(header.version)) }
+        guard readable.contains(header.version) else { throw GrantRecordError(.unsupportedVersion(header.version)) }
         // No fleet comes so far, and the next one must be larger.
         guard let contents = try? decoder.decode(Contents.self, from: data), contents.generation < UInt64.max / 2 else {
             throw GrantRecordError(.damaged)
@@ -50,6 +53,7 @@ enum GrantRecordFormat {
         let generation: UInt64
         let mark: Mark?
         let received: Double
+        let signedOut: UInt64?
         let token: StoredTokenFormat.Token?
         let trouble: Trouble?
         let version: Int
@@ -61,6 +65,7 @@ enum GrantRecordFormat {
             generation = record.generation
             mark = record.mark.map(Mark.init)
             received = record.received
+            signedOut = record.signedOut > 0 ? record.signedOut : nil
             token = record.token.map(StoredTokenFormat.Token.init)
             trouble = record.trouble.map(Trouble.init)
             version = GrantRecordFormat.version
@@ -70,10 +75,9 @@ enum GrantRecordFormat {
         var record: GrantRecord {
             var record = GrantRecord(write: write, generation: generation, token: token?.token, received: received)
             record.fence = fence ?? ""
+            record.signedOut = signedOut ?? (record.isTombstone && fence != nil ? generation : 0)
             record.mark = mark.map { .init(owner: $0.owner, holder: $0.holder, limit: $0.limit.duration) }
-            record.trouble = trouble.map {
-                .init(failures: $0.failures, owner: $0.owner, isRefused: $0.refused, pause: $0.pause.duration, time: $0.time)
-            }
+            record.trouble = trouble?.trouble
             return record
         }
     }
@@ -93,11 +97,20 @@ enum GrantRecordFormat {
         let owner: String
         let pause: StoredTokenFormat.Span
         let refused: Bool
+        let refuser: String?
         let time: Double
 
         init(_ trouble: GrantRecord.Trouble) {
             (failures, owner, refused, time) = (trouble.failures, trouble.owner, trouble.isRefused, trouble.time)
-            pause = .init(trouble.pause)
+            (pause, refuser) = (.init(trouble.pause), trouble.refuser)
+        }
+
+        /// In version 1 the first refusal counted for all.
+        var trouble: GrantRecord.Trouble {
+            .init(
+                failures: failures, owner: owner, refuser: refuser ?? (refused ? owner : nil),
+                isRefused: refused && refuser != nil,
+                pause: pause.duration, time: time)
         }
     }
 }

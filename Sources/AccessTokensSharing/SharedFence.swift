@@ -72,8 +72,11 @@ struct SharedFence: Sendable {
             let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
             return .settled((attempts.last { $0.id == id }?.displaced ?? []) + [own].compactMap { $0 })
         }
-        var next = GrantRecord(write: id, generation: (record ?? .none).generation(after: seen, at: wall) + 1)
+        let first = (record ?? .none).generation(after: seen, at: wall) + 1
+        // A sign-in that the store hears of together with the sign-out before it has the generation after that one's.
+        var next = GrantRecord(write: id, generation: signsOut && token != nil ? first + 1 : first)
         next.fence = id
+        next.signedOut = signsOut ? first : record?.signedOut ?? 0
         next.token = token?.token
         next.received = token?.received.timeIntervalSinceReferenceDate ?? 0
         return .write(next)

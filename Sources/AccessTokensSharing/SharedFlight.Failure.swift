@@ -1,5 +1,31 @@
 import AccessTokens
 
+extension SharedFlight {
+    /// Why a load failed.
+    struct Failure: Sendable, Hashable {
+        var error: TokenServiceError
+        var retryAfter: Duration?
+        /// A new grant that came with it.
+        var salvaged: AccessToken?
+        /// Whether it is known that the server hasn't spent the refresh token, or what it has answered.
+        var isDefinite: Bool
+        /// Whether it is the record itself that can't be read or written: asking again is of no use.
+        var isPermanent = false
+        /// Whether the load was given up before anything was sent: that says nothing about the server.
+        var isUnsent = false
+
+        static func == (a: Failure, b: Failure) -> Bool {
+            (a.error.code, a.error.remedy, a.retryAfter, a.salvaged, a.isDefinite)
+                == (b.error.code, b.error.remedy, b.retryAfter, b.salvaged, b.isDefinite)
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(error.code)
+            hasher.combine(isDefinite)
+        }
+    }
+}
+
 /// What a flight fails with that no loader said.
 extension SharedFlight.Failure {
     /// Nothing waits for the flight any longer: it has spent nothing.
@@ -54,6 +80,8 @@ struct StoreContradiction: Error, CustomStringConvertible {
 /// Another service that shares the grant keeps this one from loading.
 enum FailedElsewhere: Error, CustomStringConvertible {
     case refused, failed, ended, busy
+    /// Not another one: its own last request has no answer.
+    case unanswered
 
     var description: String {
         switch self {
@@ -63,6 +91,9 @@ enum FailedElsewhere: Error, CustomStringConvertible {
         case .ended:
             "Another process that shares the grant ended while it loaded a token. Its request may still be on its way, so no process asks "
                 + "again before that must have arrived."
+        case .unanswered:
+            "This process's last request for a token had no answer. It may still be on its way, so no process asks again before it must "
+                + "have arrived."
         case .busy:
             "Another process that shares the grant has begun to load a token, and neither saved nor failed in the time that a load may take."
         }

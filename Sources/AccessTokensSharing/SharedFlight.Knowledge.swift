@@ -3,13 +3,27 @@ import AccessTokens
 extension SharedFlight {
     /// What survives a flight.
     struct Knowledge: Sendable, Hashable {
+        /// A request of this service that has no answer, though its load has ended.
+        struct Unanswered: Sendable, Hashable {
+            /// The generation of the token that it presents.
+            var generation: UInt64
+            var began: Duration
+            /// When it is certainly no longer under way.
+            var end: Duration
+        }
+
         /// The generation of the last token or tombstone that the service took over.
         var generation: UInt64?
         /// The latest generation that the service has seen; `nil`: it has yet to read.
         var seen: UInt64?
+        /// The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read.
+        var signedOut: UInt64?
+        var unanswered: Unanswered?
         /// The revision that was read last, and when it was written or, if the store can't tell, seen first: a doubt counts from there.
         var revision: SharedRecord.Revision?
         var since = Duration.zero
+        /// The generation that counts as refused for all; the service hasn't been refused itself.
+        var refusedElsewhere: UInt64?
         /// How many records this service has written.
         var writes = 0
     }
@@ -24,14 +38,27 @@ extension SharedFlight.Knowledge {
         if !isFenced {
             generation = [generation, other.generation].compactMap { $0 }.max()
             seen = [seen, other.seen].compactMap { $0 }.max()
+            refusedElsewhere = other.refusedElsewhere
+            signedOut = [signedOut, other.signedOut].compactMap { $0 }.max()
         }
+        unanswered = [unanswered, other.unanswered].compactMap { $0 }.max { $0.end < $1.end }
         // Of two looks the later one counts.
         if revision == other.revision || since <= other.since { (revision, since) = (other.revision, other.since) }
     }
 
+    /// Whether a record shows a sign-out that the service doesn't know of; from then on it knows.
+    ///
+    /// A sign-in may have followed. It is adopted by the flights that begin after the session has ended.
+    mutating func learnSignOut(in record: GrantRecord) -> Bool {
+        let isNews = signedOut.map { $0 < record.signedOut } ?? false
+        signedOut = max(signedOut ?? 0, record.signedOut)
+        if isNews { generation = record.signedOut }
+        return isNews
+    }
+
     /// A sign-in or a sign-out of the service stands in the store.
     mutating func take(_ record: GrantRecord) {
-        generation = record.generation
+        (generation, signedOut) = (record.generation, record.signedOut)
         seen = max(seen ?? 0, record.generation)
     }
 }

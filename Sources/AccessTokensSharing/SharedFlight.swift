@@ -7,123 +7,6 @@ import AccessTokens
 /// only after this service's mark stands in the record that holds it, and what the server answers replaces that record and no
 /// other. Only this file writes the flight's state.
 struct SharedFlight: Sendable, Hashable {
-    /// What a flight knows from its start.
-    struct Setting: Sendable, Hashable {
-        /// Names this service in marks.
-        var owner: String
-        /// Names the flight among the service's, so that each write has a name of its own.
-        var flight = 0
-        /// Names its process, for stores that know who is running.
-        var holder: String?
-        var policy = RefreshPolicy()
-        /// How long after `RefreshPolicy.loadTimeout` the transport may still be at it.
-        var transportLimit = Duration.seconds(30)
-        /// How long a silent holder's mark is respected.
-        var doubt = TokenSharing.Doubt.standard
-        var isRepeatable = false
-        /// When the callers' time is over; `nil`: never.
-        var deadline: Duration?
-        /// A token is handed out meanwhile: no caller waits.
-        var isRefresh = false
-        /// A person asked to try again: the fleet's failures don't count.
-        var isRetry = false
-        /// The service pauses, or its token is good: the flight reads what others have brought, and writes and loads nothing.
-        var isLook = false
-        /// What a repeatable load presents if the store can't be read.
-        var memory: AccessToken?
-        /// Marks of this service that are being taken back.
-        var strays: [StrayMark] = []
-        /// Tokens that resource servers refused.
-        var refused: [String] = []
-        /// Lengthens the fleet's pauses, 0 ..< 1.
-        var jitter = 0.0
-    }
-
-    /// The time on the service's own clock and, if it tells one, on the wall clock, in seconds since 2001.
-    struct Moment: Sendable, Hashable {
-        var now: Duration
-        var wall: Double?
-    }
-
-    /// A record as it was read.
-    struct Sighting: Sendable, Hashable {
-        var record: GrantRecord
-        var revision: SharedRecord.Revision
-        /// Whether the process of its mark is running; `nil`: unknown.
-        var isHolderRunning: Bool?
-        /// How long the record has stood like this, at least; `nil`: the store can't tell.
-        var age: Duration?
-    }
-
-    /// Why a load failed.
-    struct Failure: Sendable, Hashable {
-        var error: TokenServiceError
-        var retryAfter: Duration?
-        /// A new grant that came with it.
-        var salvaged: AccessToken?
-        /// Whether it is known that the server hasn't spent the refresh token, or what it has answered.
-        var isDefinite: Bool
-        /// Whether it is the record itself that can't be read or written: asking again is of no use.
-        var isPermanent = false
-        /// Whether the load was given up before anything was sent: that says nothing about the server.
-        var isUnsent = false
-
-        static func == (a: Failure, b: Failure) -> Bool {
-            (a.error.code, a.error.remedy, a.retryAfter, a.salvaged, a.isDefinite)
-                == (b.error.code, b.error.remedy, b.retryAfter, b.salvaged, b.isDefinite)
-        }
-
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(error.code)
-            hasher.combine(isDefinite)
-        }
-    }
-
-    enum Event: Sendable, Hashable {
-        /// The record, or that there is none.
-        case read(Sighting?)
-        /// A read failed, or a swap of which nothing is known.
-        case storeFailed(Failure)
-        case swapped(SharedRecord.Revision)
-        case conflict(Sighting?)
-        /// A wait is over: the record may have changed, or the time has passed.
-        case waited
-        case loaded(AccessToken)
-        case failed(Failure)
-    }
-
-    enum Step: Sendable, Hashable {
-        case read
-        case swap(GrantRecord, ifAt: SharedRecord.Revision?)
-        /// Until the record changes; `nil`: however long that takes.
-        case wait(from: SharedRecord.Revision?, atMost: Duration?)
-        /// Until the store may be better.
-        case pause(Duration)
-        /// Present a refresh token: that of the record which is marked.
-        case load(previous: AccessToken?)
-        case end(Ending)
-    }
-
-    struct Ending: Sendable, Hashable {
-        enum Outcome: Sendable, Hashable {
-            /// A token, and how long ago its load began.
-            case token(AccessToken, age: Duration, isAdopted: Bool)
-            case failed(Failure)
-            /// Another service is at it, and no caller waits here; or a look has found nothing new.
-            case gaveUp
-            /// A look has found a grant which is later than any that the service has tried.
-            case newGrant
-            /// Another service has signed out.
-            case signedOut
-        }
-
-        var outcome: Outcome
-        /// What this flight brought and the record has no place for; to be revoked.
-        var discarded: AccessToken?
-        /// What this flight has marked, or may yet mark, without being at work on it.
-        var stray: StrayMark?
-    }
-
     /// A record on its way to the store, and what it is for.
     private struct Write: Sendable, Hashable {
         enum Purpose: Sendable, Hashable {
@@ -198,6 +81,10 @@ struct SharedFlight: Sendable, Hashable {
             if let salvaged = failure.salvaged {
                 return save(salvaged, failure, over: spent, at: revision, began: began, moment)
             }
+            if !isAbandoned, asksAgain(after: failure, over: spent, began: began, at: moment) {
+                phase = .reading
+                return .read
+            }
             return note(failure, over: spent, at: revision, moment)
         default: return end(.failed(.outOfTurn))
         }
@@ -215,11 +102,8 @@ struct SharedFlight: Sendable, Hashable {
         let seen = knowledge.seen
         see(sighting, at: moment)
         var record = sighting?.record ?? .none
+        if knowledge.learnSignOut(in: record) { return end(.signedOut) }
         let isLater = knowledge.generation.map { $0 < record.generation } ?? false
-        if record.isTombstone, !record.fence.isEmpty, isLater {
-            knowledge.generation = record.generation
-            return end(.signedOut)
-        }
         let isNew = seen.map { $0 < record.generation } ?? true
         // Without a fence and a token it is one that a mark began anew.
         if seen.map({ record.generation < $0 }) ?? false || record.isTombstone && record.fence.isEmpty && isLater {
@@ -235,15 +119,22 @@ struct SharedFlight: Sendable, Hashable {
             return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
         }
         if isAbandoned { return end(.failed(.abandoned)) }
-        if setting.isLook { return end(isNew ? .newGrant : .gaveUp) }
+        if setting.isLook { return end(isNew || isFreed(record, at: moment) ? .newGrant : .gaveUp) }
+        if let rest = restOfUnanswered(record, at: moment) {
+            return setting.isRefresh ? end(.gaveUp) : wait(atMost: rest, .unanswered, from: sighting?.revision, at: moment)
+        }
         var isTakenOver = false
         if let mark = record.mark, mark.owner != setting.owner {
             let hasEnded = sighting?.isHolderRunning == false
-            let patience = hasEnded ? isHarmless(record) ? .zero : mark.limit : setting.doubt.patience(with: mark)
+            let isRepeatable = isHarmless(record) || setting.serverGrace != nil
+            let patience = hasEnded ? isRepeatable ? .zero : mark.limit : setting.doubt.patience(with: mark)
             let rest = patience.map { knowledge.since + $0 - moment.now }
             if rest.map({ $0 > .zero }) ?? true {
                 if setting.isRefresh { return end(.gaveUp) }
-                return wait(atMost: rest, hasEnded ? .ended : .busy, from: sighting?.revision, at: moment)
+                // The record doesn't change if the holder dies.
+                let look = setting.serverGrace != nil && sighting?.isHolderRunning == true ? RefreshPolicy.lookPause : nil
+                let time = [rest, look].compactMap { $0 }.min()
+                return wait(atMost: time, hasEnded ? .ended : .busy, from: sighting?.revision, at: moment)
             }
             isTakenOver = !hasEnded && !isHarmless(record)
             if isTakenOver, let deadline = setting.deadline, deadline - moment.now <= lateSaveTime {
@@ -263,8 +154,8 @@ struct SharedFlight: Sendable, Hashable {
         phase = .waiting
         guard let deadline = setting.deadline else { return .wait(from: revision, atMost: rest) }
         let left = deadline - moment.now - min(.seconds(1), setting.policy.loadTimeout / 10)
-        // From a process that has ended nothing will come before its mark's time is over.
-        let hope = reason == .ended ? rest : nil
+        // A process that has ended, or a request that was given up, brings nothing before its time is over.
+        let hope = reason == .busy ? nil : rest
         guard hope ?? .zero < left else { return end(.failed(.elsewhere(reason, retryAfter: hope))) }
         return .wait(from: revision, atMost: min(rest ?? left, left))
     }
@@ -293,10 +184,29 @@ struct SharedFlight: Sendable, Hashable {
     /// Ends the flight if the fleet has failed and its pause has not passed; a service's own failures are its back-off's.
     private mutating func obstacle(_ record: GrantRecord, at moment: Moment) -> Step? {
         guard let trouble = record.trouble, trouble.owner != setting.owner, !setting.isRetry else { return nil }
-        if trouble.isRefused { return end(.failed(.refusedElsewhere)) }
         let rest = record.pause(at: moment.wall)
         guard rest > .zero else { return nil }
+        if trouble.isRefused {
+            knowledge.refusedElsewhere = record.generation
+            return end(.failed(.refusedElsewhere))
+        }
         return setting.isRefresh ? end(.gaveUp) : end(.failed(.elsewhere(.failed, retryAfter: rest)))
+    }
+
+    /// Whether the fleet's refusal, which this service has told its callers of, has expired: then it may ask for itself.
+    private func isFreed(_ record: GrantRecord, at moment: Moment) -> Bool {
+        knowledge.refusedElsewhere == record.generation && record.pause(at: moment.wall) == .zero
+    }
+
+    /// How long this service's last request may still be under way; `nil`: it isn't, or the server bears another.
+    private func restOfUnanswered(_ record: GrantRecord, at moment: Moment) -> Duration? {
+        guard let last = knowledge.unanswered, last.generation == record.generation, last.end > moment.now, !isHarmless(record)
+        else { return nil }
+        return isInGrace(since: last.began, at: moment) ? nil : last.end - moment.now
+    }
+
+    private func isInGrace(since began: Duration, at moment: Moment) -> Bool {
+        setting.serverGrace.map { moment.now < began + $0 } ?? false
     }
 
     /// The store can't be read, or not be written: nothing is spent that can't be saved.
@@ -315,11 +225,14 @@ struct SharedFlight: Sendable, Hashable {
     /// Within this time, a process that has a token to save tries to.
     private var lateSaveTime: Duration { longestSavePause + min(.seconds(1), setting.policy.loadTimeout / 8) }
 
+    /// How long an exchange may take.
+    private var limit: Duration { setting.policy.loadTimeout + setting.transportLimit }
+
     private mutating func mark(
         _ record: GrantRecord, at revision: SharedRecord.Revision?, isTakenOver: Bool, _ moment: Moment
     ) -> Step {
         var marked = record
-        let limit = setting.policy.loadTimeout + setting.transportLimit
+        knowledge.refusedElsewhere = nil
         marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit)
         // What was there before a stray mark comes back, not the mark.
         var before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record ?? record
@@ -341,11 +254,26 @@ struct SharedFlight: Sendable, Hashable {
         }
         let received = moment.wall.map { $0 - (moment.now - began) / .seconds(1) } ?? -.greatestFiniteMagnitude
         var next = GrantRecord(write: "", generation: spent.generation + 1, token: token, received: received)
-        next.fence = spent.fence
+        (next.fence, next.signedOut) = (spent.fence, spent.signedOut)
         let step = write(next, over: revision, .token(token, began: began, failure), moment)
         // Until the token is saved, the mark keeps others from the spent one; one that may be loaded again spends nothing.
         settleStray(with: setting.isRepeatable ? step : nil)
         return step
+    }
+
+    /// Notes that a request has no answer; `true`: the server may be asked for that once more, within its grace period.
+    private mutating func asksAgain(
+        after failure: Failure, over spent: GrantRecord?, began: Duration, at moment: Moment
+    ) -> Bool {
+        guard let spent, !failure.isDefinite, !isHarmless(spent) else { return false }
+        defer { knowledge.unanswered = .init(generation: spent.generation, began: began, end: began + limit) }
+        let isFirst = knowledge.unanswered?.generation != spent.generation
+        guard isFirst, isInGrace(since: began, at: moment), setting.deadline.map({ moment.now < $0 }) ?? true else {
+            return false
+        }
+        // The mark has a purpose, also if nothing follows.
+        stray = nil
+        return true
     }
 
     /// Writes a failure into the record, for all; the mark goes only if the server has answered.
@@ -359,14 +287,18 @@ struct SharedFlight: Sendable, Hashable {
             failure.error.remedy == .retry
             ? RefreshPolicy.pause(afterFailures: failures, jitter: setting.jitter) : RefreshPolicy.longestPause
         let wish = RefreshPolicy.honoured(retryAfter: failure.retryAfter) ?? pause
+        let isRefusal = failure.error.remedy == .signIn
         // Who had no grant to present was refused for itself: another service may know how to sign in.
-        let isOwn = failure.error.remedy == .signIn && record.token?.refreshToken == nil
+        let isOwn = isRefusal && record.token?.refreshToken == nil
+        let refuser = record.trouble?.refuser ?? (isRefusal ? setting.owner : nil)
+        // The first refusal may be about this service's own client (RFC 6749 §5.2), so it keeps no other from asking.
+        let isForAll = isRefusal && (refuser != setting.owner || record.trouble?.isRefused ?? false)
         record.trouble =
             isOwn
             ? nil
             : GrantRecord.Trouble(
-                failures: failures, owner: setting.owner, isRefused: failure.error.remedy == .signIn, pause: wish,
-                time: moment.wall ?? 0)
+                failures: failures, owner: setting.owner, refuser: refuser, isRefused: isForAll,
+                pause: isRefusal && !isForAll ? .zero : wish, time: moment.wall ?? 0)
         var counted = failure
         // While a token is good, the service's own pauses hold.
         if !setting.isRefresh, failures > 1, wish > .zero { counted.retryAfter = wish }
@@ -458,6 +390,7 @@ struct SharedFlight: Sendable, Hashable {
         let discarded = token.refreshToken != nil && !isSame || isTombstone ? token : nil
         if isTombstone {
             knowledge.generation = sighting?.record.generation
+            knowledge.signedOut = max(knowledge.signedOut ?? 0, sighting?.record.signedOut ?? 0)
             return end(.signedOut, discarding: discarded)
         }
         // Theirs may have expired or be marked: the next flight goes on from there.

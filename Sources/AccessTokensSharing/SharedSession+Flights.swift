@@ -26,7 +26,8 @@ extension SharedSession: GrantSession {
         let holder = await holder(), beginning = begin(isLook: plan.isLook)
         let setting = SharedFlight.Setting(
             owner: owner, flight: plan.id, holder: holder, policy: plan.policy, transportLimit: sharing.transportLimit,
-            doubt: sharing.doubt, isRepeatable: plan.isRepeatable, deadline: plan.deadline, isRefresh: plan.isRefresh,
+            doubt: sharing.doubt, serverGrace: sharing.serverGrace, isRepeatable: plan.isRepeatable, deadline: plan.deadline,
+            isRefresh: plan.isRefresh,
             isRetry: beginning.isRetry, isLook: plan.isLook, memory: plan.previous, strays: beginning.strays,
             refused: plan.refused, jitter: Double.random(in: 0..<1))
         var flight = SharedFlight(setting, knowing: beginning.knowledge)
@@ -96,12 +97,12 @@ extension SharedFlight.Ending.Outcome {
 }
 
 extension SharedFlight.Failure {
-    /// What a loader threw: if that says no more than "try again", the answer may have been lost.
+    /// What a loader threw: unless it says more than "try again", the answer may have been lost.
     init(_ error: any Error) {
         let salvaged = (error as? SalvagedGrant)?.grant
         let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
         self.init(
             error: wrapped, retryAfter: retryAfter, salvaged: salvaged,
-            isDefinite: wrapped.remedy != .retry || retryAfter != nil || salvaged != nil, isUnsent: error is NotSent)
+            isDefinite: !((error as? any TokenLoadFailure)?.mayBeUnderWay ?? true), isUnsent: error is NotSent)
     }
 }

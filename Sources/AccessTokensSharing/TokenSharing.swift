@@ -50,6 +50,16 @@ public struct TokenSharing: Sendable {
     /// How long a silent process's mark is respected; ``Doubt/standard``.
     public var doubt: Doubt
 
+    /// For how long the server accepts a refresh token again after it has replaced it, its *grace period*; `nil`: not at all.
+    ///
+    /// Only state what the server's documentation or configuration says, and the shorter time if it may vary. With it, a service
+    /// presents the token again at once if the mark's holder is known to have died, or if it has lost the answer itself. That
+    /// helps only within the period, so the transport's own limit must be shorter. Without it, a service waits first, until no
+    /// earlier request can still be under way.
+    public var serverGrace: Duration? {
+        didSet { serverGrace = serverGrace.map { max($0, .zero) } }
+    }
+
     /// How often callers look whether another service has signed out, or has brought a later token; `nil`: only when they need one.
     ///
     /// Without it a service reads the record when it has no good token, and in the soft window before its token expires. So it may
@@ -74,18 +84,21 @@ public struct TokenSharing: Sendable {
     /// - Parameters:
     ///   - transportLimit: How long a load may still be under way after its limit.
     ///   - doubt: How long a silent process's mark is respected.
+    ///   - serverGrace: For how long the server accepts a refresh token again after it has replaced it.
     ///   - checkEvery: How often callers that get a good token start a look at the record.
     ///   - seal: Encrypts a record.
     ///   - open: Decrypts it.
     public init(
         transportLimit: Duration = .seconds(30),
         doubt: Doubt = .standard,
+        serverGrace: Duration? = nil,
         checkEvery: Duration? = nil,
         seal: (@Sendable (Data) throws -> Data)? = nil,
         open: (@Sendable (Data) throws -> Data)? = nil
     ) {
         self.transportLimit = max(transportLimit, .zero)
         self.doubt = doubt
+        self.serverGrace = serverGrace.map { max($0, .zero) }
         self.checkEvery = Self.bounded(checkEvery)
         self.seal = seal
         self.open = open

@@ -16,6 +16,13 @@ public protocol TokenLoadFailure: Error {
     /// Honoured up to ``RefreshPolicy/retryAfterLimit``. Source: RFC 9110 §10.2.3.
     var retryAfter: Duration? { get }
 
+    /// Whether the load's request may still be under way, or the server may still be working on it.
+    ///
+    /// Services that share a grant don't present its refresh token again meanwhile. Say `false` if nothing was sent, or if the
+    /// server has answered. The default is `true` if the remedy is ``TokenServiceError/Remedy/retry`` and there is no
+    /// ``retryAfter``.
+    var mayBeUnderWay: Bool { get }
+
     /// A short name of what went wrong, such as `invalid_grant`, for a line in a log; `nil` if there is none.
     ///
     /// It must not contain a secret. Control characters are escaped and long names cut when it is printed.
@@ -25,6 +32,9 @@ public protocol TokenLoadFailure: Error {
 extension TokenLoadFailure {
     /// No wish of the server's.
     public var retryAfter: Duration? { nil }
+
+    /// Unknown unless the server's answer is.
+    public var mayBeUnderWay: Bool { remedy == .retry && retryAfter == nil }
 
     /// No name.
     public var logCode: String? { nil }
@@ -93,6 +103,9 @@ public struct SalvagedGrant: TokenLoadFailure {
 
     /// The reason's own wish.
     public var retryAfter: Duration? { (reason as? any TokenLoadFailure)?.retryAfter }
+
+    /// No: the server has answered.
+    public var mayBeUnderWay: Bool { false }
 
     /// The reason's own name.
     public var logCode: String? { (reason as? any TokenLoadFailure)?.logCode }

@@ -130,7 +130,7 @@ extension TokenService {
             try await LoadMembership.$current.withValue(membership) {
                 try await withTaskExecutorPreference(loadExecutor) {
                     // Others may have stopped to respect the mark of a process that was stopped itself.
-                    guard !membership.hasEnded, self.clock.now() < flight.deadline else { throw NotSent() }
+                    try LoadTime.check()
                     return try await loader.loadToken(replacing: previous)
                 }
             }

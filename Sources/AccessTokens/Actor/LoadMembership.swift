@@ -14,12 +14,18 @@ package final class LoadMembership: Sendable {
     let service: ObjectIdentifier
     /// The number of the flight, or of the store's operation.
     let work: Int
+    /// The clock of the service, and when the load's time is over; `nil`: an operation of the store.
+    private let limit: (clock: ServiceClock, deadline: Duration)?
     private let ended = Atomic<Bool>(false)
 
-    init(of service: TokenService, work: Int) {
+    init(of service: TokenService, work: Int, until deadline: Duration? = nil) {
         self.service = ObjectIdentifier(service)
         self.work = work
+        limit = deadline.map { (service.clock, $0) }
     }
+
+    /// Whether something waits for what is loaded, and the load's time isn't over.
+    var isInTime: Bool { !hasEnded && limit.map { $0.clock.now() < $0.deadline } ?? true }
 
     var hasEnded: Bool { ended.load(ordering: .acquiring) }
 

@@ -69,7 +69,7 @@ extension TokenService {
     /// The membership that the tasks of the current flight carry while something may wait for it.
     func membershipOfFlight(_ id: Int) -> LoadMembership {
         if let flightMembership, flightMembership.work == id { return flightMembership }
-        let membership = LoadMembership(of: self, work: id)
+        let membership = LoadMembership(of: self, work: id, until: machine.state.flight?.deadline)
         flightMembership = membership
         return membership
     }

@@ -44,7 +44,7 @@ enum Help {
             when they do nothing else, for 10 s unless told otherwise.
 
         race-lab --sharing [--json]
-            Counts in virtual time how many sessions each of four ways to share a
+            Counts in virtual time how many sessions each of five ways to share a
             rotating refresh token loses, without faults and with three kinds.
 
         race-lab --museum

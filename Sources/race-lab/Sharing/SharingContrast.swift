@@ -2,7 +2,7 @@
 struct SharingContrast: Encodable, CustomStringConvertible {
     struct Row: Encodable, Equatable {
         let design: String
-        /// Sessions lost without faults, with pauses, with long pauses and with kills.
+        /// Sessions lost without faults, with pauses, with long pauses, with kills, and with kills at a server with a grace period.
         let lost: [Int]
     }
 
@@ -27,15 +27,18 @@ struct SharingContrast: Encodable, CustomStringConvertible {
 
     var table: Table {
         Table(
-            headings: [[], ["no", "faults"], ["pauses of", "45 s"], ["pauses of", "10 min"], ["kills"]],
+            headings: [
+                [], ["no", "faults"], ["pauses of", "45 s"], ["pauses of", "10 min"], ["kills"],
+                ["kills, server with", "a grace of 30 s"],
+            ],
             rows: rows.map { [$0.design] + $0.lost.map { "\($0)" } })
     }
 
     var description: String {
         let opening = """
-            \(SharingTrial.processes) processes share a refresh token that a strict server rotates. One refresh in \
-            \(SharingTrial.faultRate) meets a fault: before the request, before the answer, or before the save, in turn. Sessions \
-            lost in \(Self.rotations) rotations, counted in virtual time:
+            \(SharingTrial.processes) processes share a refresh token that a server rotates. If one comes twice, the server ends \
+            the session. One refresh in \(SharingTrial.faultRate) meets a fault: right before the request, before the answer, or \
+            before the save, in turn. Sessions lost in \(Self.rotations) rotations, counted in virtual time:
             """
         return ([opening.wrapped(indent: 0), ""] + table.lines).joined(separator: "\n")
     }

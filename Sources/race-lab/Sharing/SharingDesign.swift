@@ -13,6 +13,8 @@ enum SharingDesign: CaseIterable {
     case expiringLock
     /// Mark, present, save by compare-and-swap.
     case tokenService
+    /// The same with a transport that checks the time when it has a connection.
+    case askingService
 
     var name: String {
         switch self {
@@ -20,6 +22,7 @@ enum SharingDesign: CaseIterable {
         case .writeLock: "lock round the write"
         case .expiringLock: "30 s lock round all"
         case .tokenService: "TokenService"
+        case .askingService: "TokenService, late check"
         }
     }
 
@@ -28,7 +31,8 @@ enum SharingDesign: CaseIterable {
         case .naive: FileClient(process: process, trial: trial, lock: .none)
         case .writeLock: FileClient(process: process, trial: trial, lock: .write)
         case .expiringLock: FileClient(process: process, trial: trial, lock: .expiring)
-        case .tokenService: ServiceClient(of: process, in: trial)
+        case .tokenService: ServiceClient(of: process, in: trial, asksLast: false)
+        case .askingService: ServiceClient(of: process, in: trial, asksLast: true)
         }
     }
 }
@@ -87,12 +91,13 @@ struct FileClient: SharingClient {
 struct ServiceClient: SharingClient {
     private let tokens: TokenService
 
-    init(of process: SimulatedProcess, in trial: SharingTrial) {
+    init(of process: SimulatedProcess, in trial: SharingTrial, asksLast: Bool) {
         let faults = FaultLine()
         tokens = TokenService(
             sharedStore: SimulatedStore(process: process, trial: trial, faults: faults),
+            sharing: TokenSharing(serverGrace: trial.trouble.grace),
             environment: trial.environment(of: process),
-            loader: SimulatedLoader(process: process, trial: trial, faults: faults))
+            loader: SimulatedLoader(process: process, trial: trial, faults: faults, asksLast: asksLast))
     }
 
     func ask() async throws {

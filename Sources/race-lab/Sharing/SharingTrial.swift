@@ -8,14 +8,17 @@ import TokenServiceConcurrency
 final class SharingTrial: Sendable {
     /// What goes wrong.
     enum Trouble: CaseIterable {
-        case none, pause, longPause, kill
+        case none, pause, longPause, kill, killWithGrace
+
+        /// For how long the server answers the last used refresh token again.
+        var grace: Duration? { self == .killWithGrace ? .seconds(30) : nil }
 
         fileprivate var kind: SimulatedProcess.Fault.Kind? {
             switch self {
             case .none: nil
             case .pause: .pause(.seconds(45))
             case .longPause: .pause(.seconds(600))
-            case .kill: .kill
+            case .kill, .killWithGrace: .kill
             }
         }
     }
@@ -36,7 +39,10 @@ final class SharingTrial: Sendable {
         var needsSignIn = false
         var lock: (owner: Int32, end: VirtualClock.Instant)?
         var random: SplitMix64
-        var processes: Int32 = 0
+        var processes: [SimulatedProcess] = []
+        var hasEnded = false
+        /// The last used refresh token, and until when the server answers it again.
+        var graced: (token: Int, end: VirtualClock.Instant)?
         var deaths = 0
         var refreshes = 0
     }
@@ -49,7 +55,7 @@ final class SharingTrial: Sendable {
     let simulation: Simulation
     let file: Lock<FileToken>
     let record = InMemorySharedTokenStore()
-    private let trouble: Trouble
+    let trouble: Trouble
     private let state: Lock<State>
 
     private init(_ trouble: Trouble, seed: UInt64, simulation: Simulation) {
@@ -85,7 +91,7 @@ final class SharingTrial: Sendable {
             for _ in 0..<deaths { launch(design) }
         }
         return state.withLock { state in
-            state.processes = -1
+            state.hasEnded = true
             return state.sessionsLost
         }
     }
@@ -101,14 +107,14 @@ final class SharingTrial: Sendable {
 
     /// Starts a process that asks for a token every 5 to 15 s.
     private func launch(_ design: SharingDesign) {
-        let number = state.withLock { state in
-            state.processes += 1
-            return state.processes
+        let process = state.withLock { [simulation] state in
+            let process = SimulatedProcess(number: Int32(state.processes.count + 1), simulation: simulation)
+            state.processes.append(process)
+            return process
         }
-        let process = SimulatedProcess(number: number, simulation: simulation)
-        simulation.spawn("process \(number)") { [self] in
+        simulation.spawn("process \(process.number)") { [self] in
             let client = design.makeClient(of: process, in: self)
-            while state.withLock({ $0.processes >= 0 }), !process.isDead {
+            while state.withLock({ !$0.hasEnded }), !process.isDead {
                 do {
                     try await client.ask()
                 } catch is Refused {
@@ -152,6 +158,11 @@ final class SharingTrial: Sendable {
         simulation.clock.now.duration(to: file.withLock { $0.end }) > Self.lifetime / 10
     }
 
+    /// Whether a process is running, as a lock on a file of its own would tell.
+    func isRunning(_ holder: String) -> Bool? {
+        state.withLock { $0.processes }.first { "\($0.number)" == holder }.map { !$0.isDead }
+    }
+
     func takeLock(_ process: Int32, for limit: Duration) -> Bool {
         let now = simulation.clock.now
         return state.withLock { state in
@@ -181,15 +192,20 @@ final class SharingTrial: Sendable {
     /// Presents a refresh token; `nil`: it was refused.
     func exchange(_ token: Int, by process: SimulatedProcess, _ fault: SimulatedProcess.Fault?) async throws -> FileToken? {
         try await process.sleep(.milliseconds(100))
+        let now = simulation.clock.now
         let answer = state.withLock { state in
+            if let graced = state.graced, graced.token == token, now < graced.end, !state.ledger.hasEnded {
+                return FleetLedger.Answer.issued(state.ledger.newest)
+            }
             let answer = state.ledger.present(token, by: process.number)
+            if case .issued = answer { state.graced = trouble.grace.map { (token, now.advanced(by: $0)) } }
             if case .reused = answer {
                 state.sessionsLost += 1
                 state.needsSignIn = true
             }
             return answer
         }
-        let end = simulation.clock.now.advanced(by: Self.lifetime)
+        let end = now.advanced(by: Self.lifetime)
         try await process.meet(fault, at: .beforeAnswer)
         try await process.sleep(.milliseconds(100))
         guard case .issued(let number) = answer else { return nil }

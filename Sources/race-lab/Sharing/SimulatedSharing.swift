@@ -28,10 +28,13 @@ struct SimulatedStore: SharedTokenStore {
         let swap = await trial.record.swap(bytes, ifAt: revision)
         if case .done = swap, String(decoding: bytes, as: UTF8.self).contains(#""mark""#) {
             faults.begin(trial.nextFault())
-            try await process.meet(faults.current, at: .beforeRequest)
         }
         return swap
     }
+
+    var holder: String? { "\(process.number)" }
+
+    @concurrent func isRunning(_ holder: String) async -> Bool? { trial.isRunning(holder) }
 
     @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
         let end = process.simulation.clock.now.advanced(by: limit)
@@ -47,10 +50,15 @@ struct SimulatedLoader: TokenLoader {
     let process: SimulatedProcess
     let trial: SharingTrial
     let faults: FaultLine
+    /// Whether it asks when it has a connection, or before.
+    let asksLast: Bool
 
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         let fault = faults.current
         faults.begin(nil)
+        if !asksLast { try LoadTime.check() }
+        try await process.meet(fault, at: .beforeRequest)
+        if asksLast { try LoadTime.check() }
         let next = try await trial.exchange(
             previous?.refreshToken.flatMap { FleetGrant.number(ofRefresh: $0) } ?? 0, by: process, fault)
         try await process.meet(fault, at: .beforeSave)

@@ -55,6 +55,14 @@ private struct RecordVault {
         #expect(try await checked.retrieveToken().value == "access-1")
     }
 
+    @Test func `states the server's grace period`() async throws {
+        let store = InMemorySharedTokenStore()
+        let sharing = TokenSharing(transportLimit: .seconds(5), serverGrace: .seconds(30))
+        let graced = TokenService(sharedStore: store, sharing: sharing, loader: server.loader)
+        await graced.replace(with: server.signIn())
+        #expect(try await graced.retrieveToken().value == "access-1")
+    }
+
     @Test func `seals the record`() async throws {
         let vault = RecordVault()
         var sharing = TokenSharing()

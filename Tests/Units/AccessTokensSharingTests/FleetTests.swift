@@ -202,19 +202,21 @@ struct FleetTests {
     }
 
     @Test func `a refused grant is the fleet's, until a person tries again`() throws {
-        let fleet = Fleet()
+        let fleet = Fleet(3)
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3550))
-        let one = fleet.call(0)
-        fleet.fail(try fleet.load(0), with: ScriptedFailure.grantRefused)
-        #expect((one.error as? TokenServiceError)?.remedy == .signIn)
-        let two = fleet.call(1)
-        #expect((two.error as? TokenServiceError)?.remedy == .signIn)
-        #expect(fleet.loaders[1].loadCount == 0)
+        for index in 0...1 {
+            let caller = fleet.call(index)
+            fleet.fail(try fleet.load(index), with: ScriptedFailure.grantRefused)
+            #expect((caller.error as? TokenServiceError)?.remedy == .signIn)
+        }
+        let third = fleet.call(2)
+        #expect((third.error as? TokenServiceError)?.remedy == .signIn)
+        #expect(fleet.loaders[2].loadCount == 0)
         #expect(fleet.record?.token != nil, "a failure clears nothing")
-        fleet.stage.start { [service = fleet.services[1]] in await service.retryNow() }
-        _ = fleet.call(1)
-        #expect(try fleet.load(1).previous?.refreshToken == "first's grant")
+        fleet.stage.start { [service = fleet.services[2]] in await service.retryNow() }
+        _ = fleet.call(2)
+        #expect(try fleet.load(2).previous?.refreshToken == "first's grant")
     }
 
     @Test func `a failure that saved a new refresh token costs one, so the pause is the longest`() throws {

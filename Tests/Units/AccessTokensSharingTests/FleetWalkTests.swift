@@ -53,12 +53,17 @@ struct FleetWalkTests {
         #expect(walk.fates[.kept, default: 0] > 0 && walk.fates[.signedOut, default: 0] > 0)
     }
 
+    /// A server's grace period is stated, and the store knows who has died.
+    private static func facts(_ kind: FleetWorld.ServerKind) -> FleetWorld.Facts {
+        kind == .grace ? .init(grace: FleetWorld.Server.grace, isDeathKnown: true) : .init()
+    }
+
     @Test(arguments: FleetWorld.ServerKind.allCases)
     func `30: whatever goes wrong, each lost session has a reason`(kind: FleetWorld.ServerKind) async {
         let faults = FleetWorld.Faults(crashes: 1, freezes: 1, lostMessages: 1, lostSwaps: 1, signOuts: .everyday(0, thorough: 1))
-        let walk = await Walk(from: FleetWorld(kind, processes: 2, flights: 1, faults: faults))
+        let walk = await Walk(from: FleetWorld(kind, processes: 2, flights: 1, faults: faults, facts: Self.facts(kind)))
         #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
-        #expect((walk.fates[.lostAndExplained] != nil) == (kind != .grace))
+        #expect(walk.fates[.lostAndExplained] != nil)
         walk.tell("\(kind), 2 processes, \(faults)")
     }
 
@@ -74,7 +79,7 @@ struct FleetWalkTests {
     func `30: with three processes and any two faults each lost session has a reason`(
         kind: FleetWorld.ServerKind, faults: FleetWorld.Faults
     ) async {
-        let walk = await Walk(from: FleetWorld(kind, processes: 3, flights: 1, faults: faults))
+        let walk = await Walk(from: FleetWorld(kind, processes: 3, flights: 1, faults: faults, facts: Self.facts(kind)))
         #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
         walk.tell("\(kind), 3 processes, \(faults)")
     }
@@ -83,5 +88,44 @@ struct FleetWalkTests {
         let faults = FleetWorld.Faults(crashes: 1, lostSwaps: 1)
         let walk = await Walk(from: FleetWorld(.soft, processes: 2, flights: 2, faults: faults))
         #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+    }
+
+    @Test(arguments: [true, false])
+    func `31: with a stated grace period crashes and a lost answer lose no session`(isStated: Bool) async {
+        let facts = FleetWorld.Facts(grace: isStated ? FleetWorld.Server.grace : nil, isDeathKnown: true)
+        let faults = FleetWorld.Faults(crashes: .everyday(1, thorough: 2), lostMessages: 1)
+        let walk = await Walk(from: FleetWorld(.grace, processes: 3, flights: 1, faults: faults, facts: facts))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+        #expect((walk.fates[.lostAndExplained] == nil) == isStated)
+        walk.tell("grace, 3 processes, \(faults), stated: \(isStated)")
+    }
+
+    @Test(arguments: FleetWorld.ServerKind.allCases)
+    func `26: no token is presented while an earlier request with it is under way`(kind: FleetWorld.ServerKind) async {
+        let faults = FleetWorld.Faults(lostMessages: 1, timeOuts: 1)
+        let walk = await Walk(from: FleetWorld(kind, processes: 2, flights: 2, faults: faults))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+        walk.tell("\(kind), 2 processes, \(faults)")
+    }
+
+    @Test(arguments: FleetWorld.ServerKind.allCases)
+    func `34: a process that has read one user's session doesn't get the next user's token in it`(kind: FleetWorld.ServerKind)
+        async
+    {
+        let faults = FleetWorld.Faults(freezes: 1, lostSwaps: .everyday(0, thorough: 1), changes: 1)
+        let walk = await Walk(from: FleetWorld(kind, processes: 2, flights: 2, faults: faults))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+        walk.tell("\(kind), 2 processes, \(faults)")
+    }
+
+    @Test(arguments: FleetWorld.ServerKind.allCases)
+    func `37: a process that is refused for its own fault signs no other out`(kind: FleetWorld.ServerKind) async {
+        let facts = FleetWorld.Facts(misfit: 0)
+        let faults = FleetWorld.Faults(lostSwaps: .everyday(0, thorough: 1))
+        let count = Int.everyday(2, thorough: 3)
+        let walk = await Walk(from: FleetWorld(kind, processes: count, flights: 2, faults: faults, facts: facts))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+        #expect(walk.fates[.lostAndExplained] == nil && walk.fates[.kept, default: 0] > 0)
+        walk.tell("\(kind), \(count) processes, one refused for its own fault, \(faults)")
     }
 }

@@ -3,22 +3,16 @@
 
 /// Several processes with one flight after another each, the record that they share, and the server: a state of the walk.
 struct FleetWorld: Hashable {
-    enum ServerKind: Hashable, CaseIterable {
-        /// A token that is presented again ends the session.
-        case strict
-        /// It is refused.
-        case soft
-        /// The one presented last is answered again.
-        case grace
-    }
-
     /// What goes wrong at most, each at any step.
     struct Faults: Hashable, CustomStringConvertible {
         var crashes = 0, freezes = 0, lostMessages = 0, lostSwaps = 0, signOuts = 0
+        /// A request is given up while it is under way; the next user signs in right after a sign-out.
+        var timeOuts = 0, changes = 0
 
         var description: String {
             let counts = [(crashes, "crash"), (freezes, "freeze"), (lostMessages, "lost answer"), (lostSwaps, "lost swap")]
-            return (counts + [(signOuts, "sign-out")]).filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+            return (counts + [(signOuts, "sign-out"), (timeOuts, "time-out"), (changes, "change of user")]).filter { $0.0 > 0 }
+                .map { "\($0.0) \($0.1)" }.joined(separator: ", ")
         }
     }
 
@@ -40,6 +34,19 @@ struct FleetWorld: Hashable {
         case answered(Int?)
     }
 
+    /// A request whose process has given it up.
+    struct Request: Hashable { let process: Int, token: Int }
+
+    /// What the processes know of the server and of each other.
+    struct Facts: Hashable {
+        /// The grace period that the services are told of.
+        var grace: Duration?
+        /// Whether the store knows which processes have died.
+        var isDeathKnown = false
+        /// A process that the server refuses whatever it presents: its client id is wrong.
+        var misfit: Int?
+    }
+
     struct Process: Hashable {
         var flight: SharedFlight
         var step = SharedFlight.Step.read
@@ -51,19 +58,21 @@ struct FleetWorld: Hashable {
         var held: Int?
         /// The marks that it has to take back, beside its next flight.
         var strays: [StrayMark] = []
+        /// Whose session the flight has read first.
+        var user: Int?
 
         var hasEnded: Bool { if case .end = step { flights == 0 } else { false } }
         var isDone: Bool { isDead || hasEnded && strays.isEmpty }
     }
 
-    let kind: ServerKind
+    let facts: Facts
     var faults: Faults
+    var server: Server
     var processes: [Process]
     var record: GrantRecord
     var revision = 0
-    /// The refresh token that the server expects, the one before, and whether it has ended the session.
-    var live = 0, parent: Int?, isRevoked = false
     var isSignedOut = false
+    var underWay: [Request] = []
     /// The tokens that were lost between the server's rotation and the save: their holder died, or lost the answer.
     var lost = Tokens()
     /// The tokens whose holder was stopped for longer than the doubt, so that another may have presented them once more.
@@ -82,10 +91,11 @@ struct FleetWorld: Hashable {
         AccessToken("a\(number)", lifetime: .seconds(3600), refreshToken: "\(number)")
     }
 
-    init(_ kind: ServerKind, processes: Int, flights: Int, faults: Faults) {
-        self.kind = kind
-        self.faults = faults
-        self.processes = (0..<processes).map { Process(flight: SharedFlight(.init(owner: "\($0)")), flights: flights - 1) }
+    init(_ kind: ServerKind, processes: Int, flights: Int, faults: Faults, facts: Facts = Facts()) {
+        (server, self.faults, self.facts) = (Server(kind), faults, facts)
+        self.processes = (0..<processes).map {
+            Process(flight: SharedFlight(.init(owner: "\($0)", serverGrace: facts.grace)), flights: flights - 1)
+        }
         record = GrantRecord(write: "first", generation: 0, token: Self.token(0), received: 0)
     }
 
@@ -93,7 +103,35 @@ struct FleetWorld: Hashable {
     private func hasReason(_ number: Int) -> Bool { lost.contains(number + 1) || doubted.contains(number) }
 
     private func sighting(_ index: Int) -> SharedFlight.Sighting {
-        .init(record: record, revision: .init("\(revision)"))
+        let holder = facts.isDeathKnown ? record.mark.flatMap { Int($0.owner) } : nil
+        return .init(record: record, revision: .init("\(revision)"), isHolderRunning: holder.map { !processes[$0].isDead })
+    }
+
+    /// A process's clock goes on, and the server's with it, unless a request or another holder is at it: neither takes that long.
+    private mutating func pass(_ time: Duration, _ index: Int) {
+        processes[index].now += time
+        let isWireBusy = processes.contains { if case .sent = $0.exchange { true } else { false } }
+        if underWay.isEmpty, !isWireBusy, !isAnotherAtWork(index) { server.pass(time) }
+    }
+
+    /// Whether the record has the mark of another process that is neither stopped nor done.
+    private func isAnotherAtWork(_ index: Int) -> Bool {
+        guard let holder = record.mark.flatMap({ Int($0.owner) }), holder != index else { return false }
+        if case .end = processes[holder].step { return false }
+        return !processes[holder].isDead && !processes[holder].isFrozen
+    }
+
+    /// It wakes after any time that matters, but not later than a holder at work is done, unless it has something under way itself.
+    private mutating func thaw(_ index: Int) {
+        processes[index].isFrozen = false
+        let isIdle =
+            switch processes[index].step {
+            case .read, .wait, .end: true
+            default: false
+            }
+        // Nor does a request of a process that has died take so long to arrive.
+        let isOneLeft = !underWay.isEmpty || processes.contains { if $0.isDead, case .sent = $0.exchange { true } else { false } }
+        if !isOneLeft, !isIdle || !isAnotherAtWork(index) { pass(.seconds(10_000), index) }
     }
 
     // MARK: Steps
@@ -111,11 +149,7 @@ struct FleetWorld: Hashable {
             if case .sent(let token) = process.exchange { add { $0.serve(index, token) } }
             if process.isDone { continue }
             if process.isFrozen {
-                // It wakes after any time that matters.
-                add {
-                    $0.processes[index].isFrozen = false
-                    $0.processes[index].now += .seconds(10_000)
-                }
+                add { $0.thaw(index) }
                 continue
             }
             if faults.crashes > 0 { add { $0.crash(index) } }
@@ -128,7 +162,9 @@ struct FleetWorld: Hashable {
             if let stray = process.strays.first { add { $0.takeBack(stray, index) } }
             proceed(index, process, add)
         }
+        for request in underWay { add { $0.serve(request) } }
         if faults.signOuts > 0 { add { $0.signOut() } }
+        if faults.changes > 0 { add { $0.changeUser() } }
         for swap in late where swap.base == .init("\(revision)") {
             add { world in
                 world.late.removeAll { $0 == swap }
@@ -140,7 +176,11 @@ struct FleetWorld: Hashable {
 
     private func proceed(_ index: Int, _ process: Process, _ add: ((inout FleetWorld) -> Void) -> Void) {
         switch process.step {
-        case .read: add { $0.take(.read($0.sighting(index)), index) }
+        case .read:
+            add { world in
+                if process.user == nil { world.processes[index].user = world.number.map { $0 / Server.user } }
+                world.take(.read(world.sighting(index)), index)
+            }
         case .swap(let record, let base):
             add { $0.swap(record, base, index, isAnswered: true) }
             if faults.lostSwaps > 0 {
@@ -172,11 +212,14 @@ struct FleetWorld: Hashable {
 
     /// A doubt passes over who has died, has ended, or is stopped for longer; never over a request that the server has yet to see.
     private func waitOut(_ index: Int, _ rest: Duration, _ add: ((inout FleetWorld) -> Void) -> Void) {
-        guard let holder = processes.indices.first(where: { "\($0)" == record.mark?.owner }) else { return }
-        // A mark of its own that it has taken over: the time for a late save.
+        // Those who look whether the holder is still running do so in no time.
+        if facts.grace != nil, rest == RefreshPolicy.lookPause { return add { $0.take(.waited, index) } }
+        let holder = processes.indices.first { "\($0)" == record.mark?.owner } ?? index
+        if underWay.contains(where: { $0.process == holder || $0.process == index }) { return }
+        // Its own mark: the time for a late save, or of an earlier request.
         if holder == index {
             return add { world in
-                world.processes[index].now += rest
+                world.pass(rest, index)
                 world.take(.waited, index)
             }
         }
@@ -186,7 +229,7 @@ struct FleetWorld: Hashable {
         guard isOver || other.isFrozen else { return }
         add { world in
             if !isOver, let number = world.number { world.doubted.insert(number) }
-            world.processes[index].now += rest
+            world.pass(rest, index)
             world.take(.waited, index)
         }
     }
@@ -201,12 +244,21 @@ struct FleetWorld: Hashable {
                 return add { $0.take(.failed(Self.refused), index) }
             }
             add { world in
-                if world.record.mark?.owner != "\(index)", !world.doubted.contains(number), !world.isSignedOut {
-                    world.violation = "26: presented without the mark"
+                let isOfThePast = world.isSignedOut || number / Server.user != world.server.live / Server.user
+                if !isOfThePast, !world.doubted.contains(number) {
+                    if world.record.mark?.owner != "\(index)" { world.violation = "26: presented without the mark" }
+                    if facts.grace == nil, world.isUnderWay(number) { world.violation = "26: presented while it is under way" }
                 }
                 world.processes[index].exchange = .sent(number)
             }
-        case .sent: break
+        case .sent(let number):
+            guard faults.timeOuts > 0 else { return }
+            add { world in
+                world.faults.timeOuts -= 1
+                world.mayKeepMark = true
+                world.underWay.append(Request(process: index, token: number))
+                world.receive(.failed(Self.unclear), index)
+            }
         case .answered(let answer):
             let event = answer.map { .loaded(Self.token($0)) } ?? SharedFlight.Event.failed(Self.refused)
             add { $0.receive(event, index) }
@@ -226,20 +278,30 @@ struct FleetWorld: Hashable {
         take(event, index)
     }
 
+    /// Whether a request with this token has yet to reach the server.
+    private func isUnderWay(_ number: Int) -> Bool {
+        underWay.contains { $0.token == number } || processes.contains { $0.exchange == .sent(number) }
+    }
+
     private mutating func serve(_ index: Int, _ token: Int) {
-        processes[index].exchange = .answered(nil)
-        if isRevoked { return }
-        if token == live {
-            (parent, live) = (live, live + 1)
-            processes[index].exchange = .answered(live)
-            if processes[index].isDead { lost.insert(live) }
-        } else if kind == .grace, token == parent {
-            processes[index].exchange = .answered(live)
-        } else if kind == .strict {
-            isRevoked = true
+        let answer = index == facts.misfit ? nil : answer(to: token)
+        if processes[index].isDead, let answer { lost.insert(answer) }
+        processes[index].exchange = processes[index].isDead ? .none : .answered(answer)
+    }
+
+    private mutating func serve(_ request: Request) {
+        underWay.removeAll { $0 == request }
+        if request.process != facts.misfit, let answer = answer(to: request.token) { lost.insert(answer) }
+    }
+
+    private mutating func answer(to token: Int) -> Int? {
+        switch server.present(token) {
+        case .issued(let number), .repeated(let number): return number
+        case .refused: return nil
+        case .reused:
             if !hasReason(token) { violation = "26: presented twice" }
+            return nil
         }
-        if processes[index].isDead { processes[index].exchange = .none }
     }
 
     private mutating func crash(_ index: Int) {
@@ -278,8 +340,19 @@ struct FleetWorld: Hashable {
     private mutating func signOut() {
         faults.signOuts -= 1
         isSignedOut = true
-        record = GrantRecord(write: "sign-out", generation: record.generation + 1)
-        revision += 1
+        var next = GrantRecord(write: "sign-out", generation: record.generation + 1)
+        (next.fence, next.signedOut) = ("sign-out", next.generation)
+        put(next)
+    }
+
+    /// A user signs out and another one in, with nothing in between.
+    private mutating func changeUser() {
+        faults.changes -= 1
+        server.signIn()
+        var next = GrantRecord(
+            write: "sign-in", generation: record.generation + 2, token: Self.token(server.live), received: Self.wall)
+        (next.fence, next.signedOut) = ("sign-in", next.generation - 1)
+        put(next)
     }
 
     private mutating func take(_ event: SharedFlight.Event, _ index: Int) {
@@ -294,17 +367,21 @@ struct FleetWorld: Hashable {
             {
                 violation = "28: handed out unsaved"
             }
+            let user = token.refreshToken.flatMap { Int($0) }.map { $0 / Server.user }
+            if let own = processes[index].user, own != user { violation = "34: another user's token" }
         case .failed(let failure):
-            if failure.error.remedy == .signIn, !isSignedOut, !isLostForAReason { violation = "29: a false sign-out" }
+            let isOwnFault = index == facts.misfit || isSignedOut || isLostForAReason
+            if failure.error.remedy == .signIn, !isOwnFault { violation = "29: a false sign-out" }
         case .gaveUp, .newGrant: violation = "39: given up while a caller waits"
-        case .signedOut: if !isSignedOut { violation = "34: signed out by nobody" }
+        case .signedOut: if !isSignedOut, server.live < Server.user { violation = "34: signed out by nobody" }
         }
     }
 
     private mutating func startAgain(_ index: Int) {
         processes[index].flights -= 1
-        processes[index].flight = SharedFlight(.init(owner: "\(index)"), knowing: processes[index].flight.knowledge)
-        processes[index].step = .read
+        let setting = SharedFlight.Setting(owner: "\(index)", serverGrace: facts.grace)
+        processes[index].flight = SharedFlight(setting, knowing: processes[index].flight.knowledge)
+        (processes[index].step, processes[index].user) = (.read, nil)
     }
 
     // MARK: The end
@@ -318,17 +395,17 @@ struct FleetWorld: Hashable {
             if case .sent = process.exchange { return false }
             return process.isDone
         }
-        guard isQuiet else { return nil }
+        guard isQuiet, underWay.isEmpty else { return nil }
         if isSignedOut { return record.isTombstone ? .signedOut : .violated("34: a late save brought a token back") }
         if record.mark != nil, !mayKeepMark { return .violated("39: a mark without a purpose stays") }
-        let isAlive = !isRevoked && (number == live || kind == .grace && number == parent)
-        if isAlive { return .kept }
-        if kind == .grace { return .violated("30: a session lost in spite of grace") }
+        // Who asks next presents the token at once, if told that the server accepts it again.
+        let isRepeatable = facts.grace != nil && number == server.parent
+        if !server.isRevoked, number == server.live || isRepeatable { return .kept }
         return isLostForAReason ? .lostAndExplained : .violated("30: a session lost without a reason")
     }
 
     /// Whether the record's token is used up and it is known why; what a strict server revokes is judged when it does.
-    private var isLostForAReason: Bool { isRevoked || number.map { hasReason($0) } ?? false }
+    private var isLostForAReason: Bool { server.isRevoked || number.map { hasReason($0) } ?? false }
 
     private static let refused = SharedFlight.Failure(error: TokenServiceError(.loadFailed, remedy: .signIn), isDefinite: true)
     private static let unclear = SharedFlight.Failure(error: TokenServiceError(.loadFailed), isDefinite: false)

@@ -81,7 +81,7 @@ struct SharedFlightTests {
         cockpit.moment.now = .seconds(120)
         #expect(cockpit.take(.waited) == .read)
         let step = cockpit.take(.read(seen(other, at: "5")))
-        #expect(step.written?.trouble?.isRefused == true && step.written?.mark == nil)
+        #expect(step.written?.trouble?.refuser == "me" && step.written?.mark == nil)
         #expect(cockpit.take(.swapped(.init("6"))).outcome == .failed(refused))
     }
 
@@ -125,9 +125,9 @@ struct SharedFlightTests {
     }
 
     @Test func `34: a sign-out elsewhere ends the session here`() {
-        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3))
+        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3, signedOut: 0))
         var tombstone = record(4, nil)
-        tombstone.fence = "other.fence.1"
+        (tombstone.fence, tombstone.signedOut) = ("other.fence.1", 4)
         #expect(cockpit.take(.read(seen(tombstone))).outcome == .signedOut)
         var next = Cockpit(knowing: cockpit.flight.knowledge)
         #expect(next.take(.read(seen(record(4, nil)))).written?.mark != nil, "once; then the service is empty, not locked")
@@ -214,8 +214,27 @@ struct SharedFlightTests {
 
     @Test func `a record of another version is an error that quotes nothing`() throws {
         let text = String(decoding: try GrantRecordFormat.encode(expired), as: UTF8.self)
-        let next = text.replacing(#""version":1"#, with: #""version":2"#)
-        #expect(throws: GrantRecordError(.unsupportedVersion(2))) { try GrantRecordFormat.decode(.init(next.utf8)) }
+        let next = text.replacing(#""version":2"#, with: #""version":3"#)
+        #expect(throws: GrantRecordError(.unsupportedVersion(3))) { try GrantRecordFormat.decode(.init(next.utf8)) }
         #expect(throws: GrantRecordError(.foreign)) { try GrantRecordFormat.decode(.init(text.dropLast().utf8)) }
+    }
+
+    @Test(arguments: [true, false])
+    func `a record of version 1 is read, and its sign-out and its refusal are understood`(isTombstone: Bool) throws {
+        var old = record(3, isTombstone ? nil : .granted("old"))
+        old.fence = "other.fence.1"
+        old.trouble = .init(failures: 2, owner: "other", isRefused: true, pause: .seconds(60), time: 900)
+        let text = String(decoding: try GrantRecordFormat.encode(old), as: UTF8.self)
+        let read = try GrantRecordFormat.decode(.init(text.replacing(#""version":2"#, with: #""version":1"#).utf8))
+        #expect(read.signedOut == (isTombstone ? 3 : 0))
+        #expect(read.trouble?.refuser == "other" && read.trouble?.isRefused == false)
+        #expect(read.token == old.token && read.fence == old.fence)
+    }
+
+    @Test func `a record is read as it was written`() throws {
+        var written = record(3, .granted("old"), mark: "other")
+        (written.fence, written.signedOut) = ("other.fence.1", 2)
+        written.trouble = .init(failures: 2, owner: "a", refuser: "b", isRefused: true, pause: .seconds(60), time: 900)
+        #expect(try GrantRecordFormat.decode(GrantRecordFormat.encode(written)) == written)
     }
 }

@@ -66,7 +66,7 @@ struct StrayMarkTests {
         store.isDown = false
         fleet.advance(by: .seconds(1))
         #expect(fleet.record?.mark == nil)
-        #expect(fleet.record?.trouble?.isRefused == true)
+        #expect(fleet.record?.trouble?.refuser != nil)
     }
 
     @Test func `a mark stays while the server may still be working on the request`() throws {

@@ -162,4 +162,27 @@ struct TakeOverTests {
         #expect(cockpit.take(.read(seen(other))).written?.mark?.owner == "me")
         #expect(cockpit.take(.swapped(.init("2"))) == .load(previous: token))
     }
+
+    @Test(arguments: [0, 59])
+    func `31: with a stated grace period a dead holder's mark is taken at once`(age: Int) throws {
+        var cockpit = Cockpit { $0.serverGrace = .seconds(30) }
+        var sighting = seen(record(3, .granted("old"), age: 4_000, mark: "dead"), running: false)
+        sighting.age = .seconds(age)
+        #expect(cockpit.take(.read(sighting)).written?.mark?.owner == "me")
+        #expect(cockpit.take(.swapped(.init("2"))) == .load(previous: .granted("old")))
+    }
+
+    @Test func `31: a stated grace period doesn't shorten the wait for a holder that may be alive`() {
+        var cockpit = Cockpit { $0.serverGrace = .seconds(30) }
+        let other = record(3, .granted("old"), age: 4_000, mark: "other")
+        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(120)))
+    }
+
+    @Test func `31: with a stated grace period a holder's death is noticed within a second`() {
+        var cockpit = Cockpit { $0.serverGrace = .seconds(30) }
+        let other = record(3, .granted("old"), age: 4_000, mark: "other")
+        #expect(cockpit.take(.read(seen(other, running: true))) == .wait(from: .init("1"), atMost: .seconds(1)))
+        _ = cockpit.take(.waited)
+        #expect(cockpit.take(.read(seen(other, running: false))).written?.mark?.owner == "me")
+    }
 }

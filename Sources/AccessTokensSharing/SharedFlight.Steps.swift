@@ -1,0 +1,99 @@
+import AccessTokens
+
+/// What goes into a flight and what comes out.
+extension SharedFlight {
+    /// What a flight knows from its start.
+    struct Setting: Sendable, Hashable {
+        /// Names this service in marks.
+        var owner: String
+        /// Names the flight among the service's, so that each write has a name of its own.
+        var flight = 0
+        /// Names its process, for stores that know who is running.
+        var holder: String?
+        var policy = RefreshPolicy()
+        /// How long after `RefreshPolicy.loadTimeout` the transport may still be at it.
+        var transportLimit = Duration.seconds(30)
+        /// How long a silent holder's mark is respected.
+        var doubt = TokenSharing.Doubt.standard
+        /// For how long the server accepts a refresh token again that it has replaced; `nil`: not at all, or unknown.
+        var serverGrace: Duration?
+        var isRepeatable = false
+        /// When the callers' time is over; `nil`: never.
+        var deadline: Duration?
+        /// A token is handed out meanwhile: no caller waits.
+        var isRefresh = false
+        /// A person asked to try again: the fleet's failures don't count.
+        var isRetry = false
+        /// The service pauses, or its token is good: the flight reads what others have brought, and writes and loads nothing.
+        var isLook = false
+        /// What a repeatable load presents if the store can't be read.
+        var memory: AccessToken?
+        /// Marks of this service that are being taken back.
+        var strays: [StrayMark] = []
+        /// Tokens that resource servers refused.
+        var refused: [String] = []
+        /// Lengthens the fleet's pauses, 0 ..< 1.
+        var jitter = 0.0
+    }
+
+    /// The time on the service's own clock and, if it tells one, on the wall clock, in seconds since 2001.
+    struct Moment: Sendable, Hashable {
+        var now: Duration
+        var wall: Double?
+    }
+
+    /// A record as it was read.
+    struct Sighting: Sendable, Hashable {
+        var record: GrantRecord
+        var revision: SharedRecord.Revision
+        /// Whether the process of its mark is running; `nil`: unknown.
+        var isHolderRunning: Bool?
+        /// How long the record has stood like this, at least; `nil`: the store can't tell.
+        var age: Duration?
+    }
+
+    enum Event: Sendable, Hashable {
+        /// The record, or that there is none.
+        case read(Sighting?)
+        /// A read failed, or a swap of which nothing is known.
+        case storeFailed(Failure)
+        case swapped(SharedRecord.Revision)
+        case conflict(Sighting?)
+        /// A wait is over: the record may have changed, or the time has passed.
+        case waited
+        case loaded(AccessToken)
+        case failed(Failure)
+    }
+
+    enum Step: Sendable, Hashable {
+        case read
+        case swap(GrantRecord, ifAt: SharedRecord.Revision?)
+        /// Until the record changes; `nil`: however long that takes.
+        case wait(from: SharedRecord.Revision?, atMost: Duration?)
+        /// Until the store may be better.
+        case pause(Duration)
+        /// Present a refresh token: that of the record which is marked.
+        case load(previous: AccessToken?)
+        case end(Ending)
+    }
+
+    struct Ending: Sendable, Hashable {
+        enum Outcome: Sendable, Hashable {
+            /// A token, and how long ago its load began.
+            case token(AccessToken, age: Duration, isAdopted: Bool)
+            case failed(Failure)
+            /// Another service is at it, and no caller waits here; or a look has found nothing new.
+            case gaveUp
+            /// A look has found a grant which is later than any that the service has tried.
+            case newGrant
+            /// Another service has signed out.
+            case signedOut
+        }
+
+        var outcome: Outcome
+        /// What this flight brought and the record has no place for; to be revoked.
+        var discarded: AccessToken?
+        /// What this flight has marked, or may yet mark, without being at work on it.
+        var stray: StrayMark?
+    }
+}

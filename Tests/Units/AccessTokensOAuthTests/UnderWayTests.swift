@@ -1,0 +1,58 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@Suite("What is known of a request that failed") struct UnderWayTests {
+    private func failure(_ transport: ScriptedTransport) async throws -> OAuthError {
+        let loader = try RefreshTokenLoader(
+            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", transport: transport)
+        return try #require(
+            await #expect(throws: OAuthError.self) {
+                _ = try await loader.loadToken(replacing: AccessToken("old", refreshToken: "r"))
+            })
+    }
+
+    @Test(arguments: [
+        (400, false), (401, false), (429, false), (500, false), (502, true), (503, false), (504, true), (200, false),
+    ])
+    func `the server's own answer ends a request, a gateway's doesn't`(status: Int, mayBeUnderWay: Bool) async throws {
+        let error = try await failure(ScriptedTransport { TokenResponse(status, "{}") })
+        #expect(error.mayBeUnderWay == mayBeUnderWay, "\(error)")
+    }
+
+    @Test(
+        arguments: [
+            (.cannotConnectToHost, false), (.cannotFindHost, false), (.dnsLookupFailed, false), (.notConnectedToInternet, false),
+            (.networkConnectionLost, true), (.timedOut, true), (.unknown, true),
+        ] as [(URLError.Code, Bool)])
+    func `without a connection nothing is under way`(code: URLError.Code, mayBeUnderWay: Bool) async throws {
+        let error = try await failure(ScriptedTransport { throw URLError(code) })
+        #expect(error.mayBeUnderWay == mayBeUnderWay, "\(error)")
+    }
+
+    @Test(arguments: [29, 30])
+    func `a loader sends nothing after its load's time`(pause: Int) async throws {
+        let stage = Stage(), clock = ManualClock()
+        let transport = ScriptedTransport { .token() }
+        let loader = try RefreshTokenLoader(
+            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", transport: transport)
+        let service = TokenService(
+            environment: .driven(by: stage, clock: clock, wallClock: { Date(timeIntervalSince1970: 0) }, seed: 1)
+        ) { _ in
+            // The process is stopped before the request.
+            clock.advance(by: .seconds(pause))
+            return try await loader.loadToken(replacing: AccessToken("old", refreshToken: "r"))
+        }
+        let caller = stage.start { try await service.retrieveToken() }
+        stage.run()
+        #expect(transport.requests.isEmpty == (pause == 30))
+        #expect((caller.value?.value == "abc") == (pause == 29))
+    }
+}

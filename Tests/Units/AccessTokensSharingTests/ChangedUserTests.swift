@@ -1,0 +1,105 @@
+import AccessTokensTesting
+import Foundation
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("A sign-out that another sign-in follows before anybody reads")
+struct ChangedUserTests {
+    private func signedIn(_ generation: UInt64, signedOut: UInt64) -> GrantRecord {
+        var next = record(generation, .granted("bob"))
+        (next.fence, next.signedOut) = ("other.fence.2", signedOut)
+        return next
+    }
+
+    @Test func `34: a caller that waits while another user signs in gets the reset error, not that user's token`() throws {
+        let store = OddSharedStore()
+        let fleet = Fleet(3, store: { store.over($0) })
+        _ = fleet.signIn(0, with: .granted("anna"))
+        fleet.advance(by: .seconds(3550))
+        let first = fleet.call(0)
+        let load = try fleet.load(0)
+        let waiting = fleet.call(1)
+        // Both reach the record in one swap.
+        store.isDown = true
+        #expect(fleet.signOut(2)?.storeFailure != nil)
+        store.isDown = false
+        #expect(fleet.signIn(2, with: .granted("bob"))?.storeFailure == nil)
+        #expect(waiting.code == .reset)
+        fleet.succeed(load, with: .granted("late"))
+        #expect(first.code == .reset)
+        #expect(fleet.discarded.entries.contains("late signedOut"))
+        #expect([0, 1].map { fleet.call($0).value?.value } == ["bob", "bob"])
+        #expect(fleet.record?.token?.value == "bob")
+    }
+
+    @Test func `34: with an interval, a service ends its session before it adopts the next user's token`() throws {
+        let store = OddSharedStore()
+        let fleet = Fleet(sharing: TokenSharing(checkEvery: .seconds(10)), store: { store.over($0) })
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(0).value?.value == "anna")
+        store.isDown = true
+        _ = fleet.signOut(1)
+        store.isDown = false
+        _ = fleet.signIn(1, with: .granted("bob"))
+        let events = fleet.services[0].events()
+        fleet.advance(by: .seconds(10))
+        #expect(fleet.call(0).value?.value == "anna", "the look is not waited for")
+        #expect(fleet.services[0].cachedToken == nil)
+        #expect(fleet.call(0).value?.value == "bob")
+        let names = fleet.stage.start { () -> [TokenEvent.Name] in
+            var names: [TokenEvent.Name] = []
+            for await event in events {
+                names.append(event.name)
+                if event.name == .restored { break }
+            }
+            return names
+        }
+        #expect(names.value?.contains(.reset) == true)
+    }
+
+    @Test func `34: the session ends once, and then the sign-in is adopted`() {
+        var cockpit = Cockpit(knowing: .init(generation: 3, signedOut: 0))
+        #expect(cockpit.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .signedOut)
+        var next = Cockpit(knowing: cockpit.flight.knowledge)
+        #expect(
+            next.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .token(.granted("bob"), age: .zero, isAdopted: true))
+    }
+
+    @Test func `34: a service that has yet to read has no session to end`() {
+        var cockpit = Cockpit()
+        #expect(
+            cockpit.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .token(.granted("bob"), age: .zero, isAdopted: true))
+    }
+
+    @Test func `35: a sign-in without a sign-out before it is adopted, and ends no session`() {
+        var cockpit = Cockpit(knowing: .init(generation: 7, signedOut: 4))
+        #expect(
+            cockpit.take(.read(seen(signedIn(8, signedOut: 4)))).outcome == .token(.granted("bob"), age: .zero, isAdopted: true))
+    }
+
+    @Test func `a token, a mark and a failure keep the last sign-out's number`() throws {
+        var cockpit = Cockpit()
+        var old = expired
+        old.signedOut = 2
+        #expect(try cockpit.present(old).signedOut == 2)
+        #expect(cockpit.take(.loaded(.granted("new"))).written?.signedOut == 2)
+        var other = Cockpit()
+        _ = try other.present(old)
+        #expect(other.take(.failed(unclear)).written?.signedOut == 2)
+    }
+
+    @Test func `a sign-in that the store hears of together with a sign-out comes after it`() {
+        let signOut = SharedFence(nil, number: 1, owner: "me", after: nil)
+        let token = StoredToken(.granted("bob"), received: .distantPast)
+        let signIn = SharedFence(token, number: 2, owner: "me", after: signOut)
+        guard case .write(let next) = signIn.verdict(on: expired, seen: 3, wall: nil) else { return #expect(Bool(false)) }
+        #expect(next.generation == 5 && next.signedOut == 4)
+        let later = SharedFence(token, number: 3, owner: "me", after: nil)
+        guard case .write(let last) = later.verdict(on: next, seen: 5, wall: nil) else { return #expect(Bool(false)) }
+        #expect(last.generation == 6 && last.signedOut == 4)
+        guard case .write(let gone) = signOut.verdict(on: last, seen: 6, wall: nil) else { return #expect(Bool(false)) }
+        #expect(gone.generation == 7 && gone.signedOut == 7)
+    }
+}

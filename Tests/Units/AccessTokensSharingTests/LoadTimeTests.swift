@@ -1,0 +1,34 @@
+import AccessTokensTesting
+import Foundation
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("A loader that checks its time") struct LoadTimeTests {
+    private let stage = Stage(), clock = ManualClock(), sent = Log<Int>(), store = InMemorySharedTokenStore()
+
+    private var record: GrantRecord? { store.contents.flatMap { try? GrantRecordFormat.decode($0.bytes) } }
+
+    @Test(arguments: [29, 30])
+    func `26: a loader that checks its time right before it sends presents nothing too late`(pause: Int) {
+        let environment = TokenService.Environment.driven(
+            by: stage, clock: clock, wallClock: { Date(timeIntervalSinceReferenceDate: 0) }, seed: 1)
+        let service = TokenService(sharedStore: store, environment: environment) { [clock, sent] _ in
+            // The process is stopped while the loader connects.
+            clock.advance(by: .seconds(pause))
+            try LoadTime.check()
+            sent.append(pause)
+            return .granted("first")
+        }
+        let caller = stage.start { try await service.retrieveToken() }
+        stage.run()
+        #expect(sent.entries.isEmpty == (pause == 30))
+        #expect((caller.value?.value == "first") == (pause == 29))
+        #expect(record?.mark == nil && record?.trouble == nil, "nothing was sent, so no service waits")
+    }
+
+    @Test func `outside of a load there is time`() throws {
+        try LoadTime.check()
+    }
+}

@@ -1,0 +1,81 @@
+import AccessTokensTesting
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("Services that share one grant, and are refused")
+struct RefusedFleetTests {
+    /// Services whose token has expired.
+    private func fleet(_ count: Int) -> Fleet {
+        let fleet = Fleet(count)
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3550))
+        return fleet
+    }
+
+    private func refuse(_ index: Int, in fleet: Fleet) throws {
+        let caller = fleet.call(index)
+        fleet.fail(try fleet.load(index), with: ScriptedFailure.grantRefused)
+        #expect((caller.error as? TokenServiceError)?.remedy == .signIn)
+    }
+
+    @Test func `37: a refusal that is one service's own fault signs no other out, and the next token heals it`() throws {
+        let fleet = fleet(3)
+        try refuse(0, in: fleet)
+        let second = fleet.call(1), third = fleet.call(2)
+        fleet.succeed(try fleet.load(1), with: .granted("second"))
+        #expect(second.value?.value == "second" && third.value?.value == "second")
+        fleet.advance(by: .seconds(1))
+        #expect(fleet.call(0).value?.value == "second")
+        #expect(fleet.loaders.map(\.loadCount) == [1, 1, 0])
+    }
+
+    @Test func `37: a refusal of two services expires, and then a third presents the token`() throws {
+        let fleet = fleet(3)
+        try refuse(0, in: fleet)
+        try refuse(1, in: fleet)
+        #expect(fleet.record?.trouble?.isRefused == true)
+        for _ in 0..<59 {
+            #expect((fleet.call(2).error as? TokenServiceError)?.remedy == .signIn)
+            fleet.advance(by: .seconds(1))
+        }
+        #expect(fleet.loaders[2].loadCount == 0)
+        fleet.advance(by: .seconds(1))
+        let caller = fleet.call(2)
+        fleet.succeed(try fleet.load(2), with: .granted("second"))
+        #expect(caller.value?.value == "second")
+        #expect([0, 1].map { fleet.call($0).value?.value } == ["second", "second"])
+    }
+
+    @Test func `37: a service that was refused itself doesn't ask again when the fleet's refusal expires`() throws {
+        let fleet = fleet(2)
+        try refuse(0, in: fleet)
+        try refuse(1, in: fleet)
+        fleet.advance(by: .seconds(600))
+        for index in 0...1 { #expect((fleet.call(index).error as? TokenServiceError)?.remedy == .signIn) }
+        #expect(fleet.loaders.map(\.loadCount) == [1, 1])
+    }
+
+    @Test func `37: the same service's second refusal counts for it alone`() throws {
+        let fleet = fleet(2)
+        for _ in 1...2 {
+            try refuse(0, in: fleet)
+            _ = fleet.stage.start { [service = fleet.services[0]] in await service.retryNow() }
+        }
+        #expect(fleet.record?.trouble?.isRefused == false)
+        _ = fleet.call(1)
+        #expect(try fleet.load(1).previous?.refreshToken == "first's grant")
+    }
+
+    @Test func `37: a failure of another kind in between doesn't make a first refusal a second one`() throws {
+        var cockpit = Cockpit()
+        var failed = expired
+        failed.trouble = .init(failures: 2, owner: "other", refuser: "me", isRefused: false, pause: .zero, time: 900)
+        _ = try cockpit.present(failed)
+        #expect(cockpit.take(.failed(refused)).written?.trouble?.isRefused == false)
+        var next = Cockpit()
+        _ = try next.present(failed)
+        #expect(next.take(.failed(unclear)).written?.trouble?.refuser == "me")
+    }
+}
