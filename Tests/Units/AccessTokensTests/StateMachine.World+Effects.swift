@@ -59,6 +59,8 @@ extension World {
             check(saving.value != token.value, "a token is saved before it is served")
         }
         if !isArrival {
+            // In a drained service no load may start, which is as good as one that failed.
+            if machine.isDrained, now >= hardEnd { hasFailed = true }
             check(now < hardEnd || token == held && hasFailed, "44: inside its leeway only after a transient failure")
         }
         check(!discarded.contains(token.value), "nor one whose grant was given up")
