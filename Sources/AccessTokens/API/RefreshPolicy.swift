@@ -13,6 +13,7 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// The longest time before a token's real end at which it is no longer handed out; 60 s.
     ///
+    /// Only when a load fails for a reason that time can mend is the token handed out again, for nine tenths of this time.
     /// 60 s covers a slow request and a server clock that is a little ahead; Spring and Duende use the same. Short tokens get
     /// a tenth of their lifetime instead: a leeway longer than the lifetime would load again and again.
     public var maximumLeeway: Duration {
@@ -91,6 +92,17 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// How many given-up loads may still run beside the current one; 2: a hanging server must not collect requests.
     static let abandonedFlights = 2
+
+    /// After how many times ``loadTimeout``, from its start, a load that was given up stands in no other's way; 4, two minutes by
+    /// default.
+    ///
+    /// Such a load has lost its callback, or its transport has no limit. Until then no load that must not be repeated starts beside
+    /// it, and at most two repeatable ones do. A shared grant's load is the exception: only its end, or a fence, lets another start.
+    public static let timeoutsUntilForgotten = 4
+
+    /// Which part of a token's leeway is left unused when the token is handed out after a failure; a tenth, 6 s of a minute: enough
+    /// for a request to arrive.
+    static let unusedPartOfLeeway = 10
 
     /// The share by which jitter shortens a refresh window or lengthens a pause, at most: a tenth of a window, a quarter of a
     /// pause; enough to spread a fleet of clients that started together.

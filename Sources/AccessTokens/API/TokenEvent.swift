@@ -12,7 +12,7 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
         public static let loadSucceeded = Name(description: "loadSucceeded")
         /// A load failed or timed out; ``TokenEvent/error`` says why.
         public static let loadFailed = Name(description: "loadFailed")
-        /// A refresh ahead failed or timed out; the current token stays.
+        /// A load failed or timed out, and the current token stays: a refresh ahead, or a load inside the token's leeway.
         public static let refreshFailed = Name(description: "refreshFailed")
         /// The current token was refused by a resource server and dropped.
         public static let invalidated = Name(description: "invalidated")

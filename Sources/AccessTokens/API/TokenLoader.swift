@@ -20,7 +20,8 @@ public protocol TokenLoader: Sendable {
     /// `client_credentials`: yes. A rotating refresh token: no, since the server may take the repetition for a theft and
     /// revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds ``RefreshPolicy/loadTimeout`` is cancelled,
     /// and the next caller starts afresh; an unrepeatable one is left to end, and no other starts meanwhile, unless
-    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between.
+    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between, or ``RefreshPolicy/timeoutsUntilForgotten`` times
+    /// the limit have passed since its start: then it is cancelled, too.
     ///
     /// In a program's first minute, an unrepeatable load that would spend a refresh token doesn't start ahead of expiry either, but
     /// only where a caller waits for it: see ``TokenService/drain(within:)``.

@@ -15,7 +15,8 @@ public import Foundation
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///
-    /// Called at the first miss, and before a removal. It has 5 s; then callers get an error with the code `storeFailed`.
+    /// Called at the first miss, and before a removal. It has 5 s, at the first miss no more than ``RefreshPolicy/loadTimeout``; then
+    /// callers get an error with the code `storeFailed`.
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot say (locked, unreadable) throws: an error is tried
     ///   again later, while `nil` means that no user is signed in.

@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// What can be cancelled and made more urgent of the current flight.
+    /// What can be made more urgent of the current flight: its loader, which can also be cancelled, or its store's operation.
     struct RunningLoad {
         let flight: Int
         let task: Task<Void, any Error>

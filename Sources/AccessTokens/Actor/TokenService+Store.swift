@@ -11,15 +11,20 @@ extension TokenService {
     private typealias Outcome = (found: StoredToken?, error: (any Error)?)
 
     /// Runs an operation of the store in a task that is never cancelled; the machine lets one run at a time.
-    func perform(_ operation: StoreQueue.Operation, at now: Duration) {
+    ///
+    /// - Parameter urgency: That of those who wait. What a flight waits for is made more urgent when a more urgent caller joins.
+    func perform(_ operation: StoreQueue.Operation, urgency: Urgency, at now: Duration) {
         guard let store = ties?.store else { return }
         let membership = membership(of: operation)
         let stored = stored(by: operation, at: now)
-        Task.detached(on: executor) { [loadExecutor] in
+        let task = Task.detached(on: executor, priority: urgency.priority) { [loadExecutor] in
             let outcome = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Self.perform(operation, stored, in: store) }
             }
             await self.finish(operation, with: outcome)
+        }
+        if let flight = operation.flight, flight == machine.state.flightID {
+            load = RunningLoad(flight: flight, task: task, urgency: urgency)
         }
     }
 
@@ -49,6 +54,7 @@ extension TokenService {
     }
 
     private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
+        if let flight = operation.flight { ended(flight) }
         var outcome = outcome
         if var displaced = ties?.session?.takeDisplaced() {
             // A fence that came after this operation may have been written with it; it has handed over the token that was saved here.
@@ -120,9 +126,12 @@ extension TokenService {
 
 /// An operation of the store took too long.
 package struct StoreTimeout: Error, CustomStringConvertible {
-    package let description = "The store did not answer within \(RefreshPolicy.storeTimeout)."
+    package let limit: Duration
+    package var description: String { "The store did not answer within \(limit)." }
 
-    package init() {}
+    package init(after limit: Duration = RefreshPolicy.storeTimeout) {
+        self.limit = limit
+    }
 }
 
 /// A store returned a token without a moment from which its lifetime counts.
@@ -132,5 +141,10 @@ struct UnusableDate: Error, CustomStringConvertible {
 
 extension TokenServiceError {
     /// Nothing waits for a store that has taken too long.
-    package static let storeIsLate = TokenServiceError(.storeFailed, underlying: StoreTimeout())
+    package static let storeIsLate = storeIsLate(after: RefreshPolicy.storeTimeout)
+
+    /// The same for a restore, whose limit may be shorter.
+    static func storeIsLate(after limit: Duration) -> TokenServiceError {
+        TokenServiceError(.storeFailed, underlying: StoreTimeout(after: limit))
+    }
 }

@@ -56,7 +56,8 @@ public actor TokenService {
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that the service gives up although its grant may still be good at the server, so
     ///     that you can revoke it (RFC 7009): at a sign-out, what it finds in the store then, and what a load that was cut off
-    ///     brings later. Called outside the service, in a task of its own; nothing waits for it.
+    ///     brings later. Called outside the service, in a task of its own; nothing waits for it. If the server doesn't rotate, several
+    ///     tokens have one refresh token, which may come twice: revoking it again must do no harm.
     ///   - loader: What gets a new token.
     public init(
         policy: RefreshPolicy = RefreshPolicy(),
@@ -131,7 +132,7 @@ public actor TokenService {
     ) {
         endMemberships(but: ending.awaitedFlight)
         // First what ends another load.
-        for effect in ending.effects { perform(effect, at: now) }
+        for effect in ending.effects { perform(effect, urgency: urgency, at: now) }
         // A caller may have become urgent on its way in.
         if let flight = ending.start { start(flight, urgency: max(.current, urgency)) }
         if let answer { answered.forEach { $0.resume(with: answer) } }
@@ -164,10 +165,10 @@ public actor TokenService {
         ties?.tether?.announce(event)
     }
 
-    private func perform(_ effect: Machine.Effect, at now: Duration) {
+    private func perform(_ effect: Machine.Effect, urgency: Urgency, at now: Duration) {
         switch effect {
         case .cancel(let flight): cancel(flight)
-        case .perform(let operation): perform(operation, at: now)
+        case .perform(let operation): perform(operation, urgency: max(.current, urgency), at: now)
         case .endFences(let numbers, let found, let error): end(numbers, found: found, error: error)
         case .discard(let grant): discard(grant)
         case .announce(let event): announce(event.mapError { dated($0, at: now) })

@@ -229,7 +229,7 @@ extension TokenService.StateMachine {
             let refreshStart = refreshStart(of: cached), check = isDrained ? nil : nextCheck
             refreshFrom = check.map { min(refreshStart ?? $0, $0) } ?? refreshStart
         } else {
-            refreshFrom = nil
+            refreshFrom = stalledUntil
         }
         let token = state.token
         return TokenService.Snapshot(

@@ -16,7 +16,7 @@ struct BackOff: Sendable {
 
     /// Counts a failure and returns it with the moment of the next attempt.
     ///
-    /// - Parameter isCostly: Whether each attempt spends something: then the pause is the longest.
+    /// - Parameter isCostly: Whether each attempt spends something: then the pause is the longest, unless the server names one.
     @inline(never)
     mutating func record(
         _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool = false, jitter: Double, at now: Duration
@@ -31,8 +31,7 @@ struct BackOff: Sendable {
         let pause =
             isCostly || error.remedy != .retry
             ? RefreshPolicy.longestPause : RefreshPolicy.pause(afterFailures: failures, jitter: jitter)
-        let wish = RefreshPolicy.honoured(retryAfter: retryAfter) ?? pause
-        return hold(error, until: now + (isCostly ? max(wish, pause) : wish))
+        return hold(error, until: now + (RefreshPolicy.honoured(retryAfter: retryAfter) ?? pause))
     }
 
     /// Ends every pause.

@@ -5,7 +5,11 @@ extension TokenService {
     struct CachedToken: Sendable {
         let token: AccessToken
         /// From here on it is not handed out; `nil`: until it is invalidated.
-        let expiry: Duration?
+        private(set) var expiry: Duration?
+        /// The time between hard expiry and its real end; none after a refusal, which no later failure outweighs.
+        private var leeway: Duration
+        /// Whether it is handed out beyond hard expiry, since a load failed.
+        private(set) var isInLeeway = false
         /// Where its soft window begins; `nil`: it has none.
         let refreshStart: Duration?
         /// From when on a caller starts a refresh: the soft window, later after a failure, `nil` for none.
@@ -17,10 +21,11 @@ extension TokenService {
         init(_ token: AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
             self.token = token
             guard let lifetime = token.lifetime.map(RefreshPolicy.counted) else {
-                (expiry, refreshStart, refreshFrom) = (nil, nil, nil)
+                (expiry, leeway, refreshStart, refreshFrom) = (nil, .zero, nil, nil)
                 return
             }
             let hardExpiry = policy.hardExpiry(ofCounted: lifetime), expiry = start + hardExpiry
+            leeway = lifetime - hardExpiry
             let wish = policy.refreshStart(
                 ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
             // Slow loads and hasty servers must not make a loop: every token rests a quarter of what is left, or 30 s.
@@ -37,6 +42,16 @@ extension TokenService {
             self.init(token, from: start, at: now, policy: policy, jitter: jitter)
         }
 
+        /// The same, handed out until shortly before its real end; `nil`: that has come.
+        func inLeeway(at now: Duration) -> CachedToken? {
+            var cached = self
+            if !isInLeeway, let expiry {
+                cached.isInLeeway = true
+                cached.expiry = expiry + RefreshPolicy.lastUse(ofLeeway: leeway)
+            }
+            return cached.isValid(at: now) ? cached : nil
+        }
+
         /// Puts the next refresh off, since one has failed; returns the error as callers and events get it.
         mutating func refreshFailed(
             _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool, backOff: inout BackOff, random: inout SplitMix64,
@@ -45,15 +60,19 @@ extension TokenService {
             failedRefreshes += 1
             let error = backOff.judge(error)
             let wish = RefreshPolicy.honoured(retryAfter: retryAfter)
+            if error.remedy != .retry { leeway = .zero }
             if error.remedy == .signIn {
                 refreshFrom = nil
-            } else if let wish, !isCostly || wish > RefreshPolicy.longestRefreshPause {
+            } else if let wish {
                 // The server's own wish holds beyond hard expiry, for callers too; our pauses never do.
                 refreshFrom = now + wish
                 backOff.hold(error, until: now + wish)
             } else {
-                let failures = isCostly || error.remedy != .retry ? .max : failedRefreshes
-                refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: failures, jitter: random.jitter())
+                let isSlow = isCostly || error.remedy != .retry, jitter = random.jitter()
+                let pause = RefreshPolicy.refreshPause(afterFailures: isSlow ? .max : failedRefreshes, jitter: jitter)
+                // Inside the leeway there is no time for the usual pauses: a quarter of it allows four attempts.
+                let short = leeway.divided(by: 4).scaled(by: 1 + RefreshPolicy.pauseJitter * jitter)
+                refreshFrom = now + (isInLeeway && !isSlow ? min(pause, short) : pause)
             }
             return error
         }
@@ -100,6 +119,28 @@ extension RefreshPolicy {
         hardExpiry(ofCounted: Self.counted(lifetime))
     }
 
+    /// Until when a token is handed out after a transient failure, counted from its load's start: a tenth of the leeway is left.
+    ///
+    /// An outage costs no caller if it is over by then. It begins to matter when the refresh window opens, so callers are spared one
+    /// that is shorter than the last column, whenever it begins.
+    ///
+    /// | lifetime | handed out until | outage that costs no caller |
+    /// |---|---|---|
+    /// | 5 s    | 4.95 s   | 1.575 s |
+    /// | 60 s   | 59.4 s   | 18.9 s  |
+    /// | 5 min  | 297 s    | 94.5 s  |
+    /// | 10 min | 594 s    | 189 s   |
+    /// | 1 h    | 3,594 s  | 864 s   |
+    /// | 24 h   | 86,394 s | 864 s   |
+    package func lastUse(forLifetime lifetime: Duration) -> Duration {
+        let lifetime = Self.counted(lifetime)
+        return hardExpiry(ofCounted: lifetime) + Self.lastUse(ofLeeway: leeway(ofCounted: lifetime))
+    }
+
+    fileprivate static func lastUse(ofLeeway leeway: Duration) -> Duration {
+        leeway - leeway.divided(by: unusedPartOfLeeway)
+    }
+
     /// When callers start a refresh ahead, counted from the load's start: the window before hard expiry is
     /// `min(lifetime / 4, maximumRefreshWindow)`, shortened by up to a tenth.
     ///
@@ -121,11 +162,11 @@ extension RefreshPolicy {
     // The same of a lifetime that is as long as it counts, and is compared once.
 
     fileprivate static func counted(_ lifetime: Duration) -> Duration {
-        min(lifetime, longestLifetime)
+        min(max(lifetime, .zero), longestLifetime)
     }
 
     private func leeway(ofCounted lifetime: Duration) -> Duration {
-        min(maximumLeeway, max(lifetime, .zero).divided(by: 10))
+        min(maximumLeeway, lifetime.divided(by: 10))
     }
 
     fileprivate func hardExpiry(ofCounted lifetime: Duration) -> Duration {
@@ -172,7 +213,7 @@ extension TokenService.StateMachine {
     /// Why a token that a flight has brought is good for nothing; `nil`: it is good at least to answer those who wait.
     func flaw(of token: AccessToken, by flight: borrowing Flight, at now: Duration) -> TokenServiceError? {
         if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
-        if let lifetime = token.lifetime, flight.start + min(lifetime, RefreshPolicy.longestLifetime) <= now {
+        if let lifetime = token.lifetime, flight.start + RefreshPolicy.counted(lifetime) <= now {
             return TokenServiceError(.tokenExpiredOnArrival)
         }
         return token.isUnusable ? TokenServiceError(.loadFailed, underlying: EmptyAccessToken()) : nil

@@ -3,14 +3,43 @@ extension TokenService.StateMachine {
     mutating func elapse(to now: Duration) {
         expireToken(at: now)
         timeOutFlight(at: now)
+        forgetStalledFlight(at: now)
         timeOutStore(at: now)
+    }
+
+    /// How long a restore may take, which is a part of its load.
+    var restoreLimit: Duration { min(policy.loadTimeout, RefreshPolicy.storeTimeout) }
+
+    /// A restore has taken too long.
+    var restoreIsLate: TokenServiceError { .storeIsLate(after: restoreLimit) }
+
+    /// When a load that was given up stands in no other's way any longer, though it has not ended.
+    func end(ofGivenUp flight: borrowing Flight) -> Duration {
+        flight.limit + policy.loadTimeout * (timeoutsUntilForgotten - 1)
+    }
+
+    /// When the stalled load stands in no other's way any longer; `nil`: none has stalled, or its grant is shared.
+    var stalledUntil: Duration? {
+        guard state.isStalled, !isShared, let flight = state.flight else { return nil }
+        return end(ofGivenUp: flight)
+    }
+
+    /// Whether a given-up load still counts: one from before a fence doesn't, nor an old one.
+    func counts(_ flight: borrowing Flight, at now: Duration) -> Bool {
+        flight.generation == generation && now < end(ofGivenUp: flight)
+    }
+
+    /// Whether so many given-up loads still run that no other may start.
+    func isCrowded(at now: Duration) -> Bool {
+        guard abandoned.count > RefreshPolicy.abandonedFlights else { return false }
+        return abandoned.count { counts($0, at: now) } > RefreshPolicy.abandonedFlights
     }
 
     /// Why no load may start now.
     func obstacle(at now: Duration) -> TokenServiceError? {
         if isDrained { return TokenServiceError(.drained) }
         if let error = backOff.obstacle(at: now) ?? rejections.obstacle(at: now) { return error }
-        return abandoned.count > RefreshPolicy.abandonedFlights ? TokenServiceError(.loadTimedOut) : nil
+        return isCrowded(at: now) ? TokenServiceError(.loadTimedOut) : nil
     }
 
     /// From when on a caller that gets this token starts a refresh; `nil`: none does.

@@ -15,8 +15,14 @@ extension TokenService {
         let checkEvery: Duration?
         /// Whether its loads spend a refresh token that another service keeps.
         let borrowsGrant: Bool
+        /// ``RefreshPolicy/timeoutsUntilForgotten``; fewer in the walk.
+        let timeoutsUntilForgotten: Int
         private(set) var state = State.empty
         private(set) var grant = Grant()
+        /// The last token, once it has reached its leeway.
+        ///
+        /// After a failure that time can mend it is handed out again. A refusal, a fence or another token ends it.
+        private(set) var reserve: CachedToken?
         /// Loads given up (fenced or timed out) that have not ended.
         private(set) var abandoned: [Flight] = []
         private(set) var backOff = BackOff()
@@ -55,7 +61,8 @@ extension TokenService {
 
         init(
             policy: RefreshPolicy, isRepeatable: Bool, hasStore: Bool = false, isShared: Bool = false,
-            checkEvery: Duration? = nil, borrowsGrant: Bool = false, seed: UInt64
+            checkEvery: Duration? = nil, borrowsGrant: Bool = false,
+            timeoutsUntilForgotten: Int = RefreshPolicy.timeoutsUntilForgotten, seed: UInt64
         ) {
             self.policy = policy
             self.isRepeatable = isRepeatable
@@ -63,6 +70,7 @@ extension TokenService {
             self.isShared = isShared
             self.checkEvery = checkEvery
             self.borrowsGrant = borrowsGrant
+            self.timeoutsUntilForgotten = timeoutsUntilForgotten
             isRestorePending = hasStore && !isShared
             random = SplitMix64(seed: seed)
         }
@@ -88,17 +96,15 @@ extension TokenService.StateMachine {
         return ending
     }
 
-    /// - Parameter generation: That of what the event is about; events of what a fence cut off are not sent.
+    /// Events of what a fence cut off are not sent, so each is of this generation.
     @inline(never)
     private mutating func announce(
-        _ name: TokenEvent.Name, _ flight: @autoclosure () -> Flight? = nil, generation: Int? = nil,
-        error: TokenServiceError? = nil
+        _ name: TokenEvent.Name, _ flight: @autoclosure () -> Flight? = nil, error: TokenServiceError? = nil
     ) {
         guard isObserved else { return }
         let flight = flight()
         let event = TokenEvent(
-            name: name, generation: generation ?? self.generation, load: flight?.load, callers: flight?.callers ?? 0, error: error
-        )
+            name: name, generation: generation, load: flight?.load, callers: flight?.callers ?? 0, error: error)
         effects.append(.announce(event))
     }
 
@@ -115,10 +121,49 @@ extension TokenService.StateMachine {
         return grant?.token
     }
 
+    // MARK: The token
+
+    private mutating func install(_ cached: consuming CachedToken) {
+        reserve = nil
+        state.install(cached)
+    }
+
+    /// The token is handed out no longer, not even inside its leeway.
+    private mutating func dropToken() {
+        reserve = nil
+        state.dropToken()
+    }
+
+    /// Drops the token if its grant was given up: a program that revokes the one ends the other.
+    private mutating func dropToken(of givenUp: AccessToken) {
+        if (state.cached ?? reserve)?.token.isSameGrant(as: givenUp) ?? false { dropToken() }
+    }
+
+    /// The token that callers go on getting although a load failed, or none may start; any other is dropped.
+    ///
+    /// It is one before its leeway or, if time can mend the failure, one inside it.
+    private mutating func survivor(of error: TokenServiceError, at now: Duration) -> CachedToken? {
+        if let cached = state.cached, !cached.isInLeeway { return cached }
+        guard error.remedy == .retry, let cached = (state.cached ?? reserve)?.inLeeway(at: now) else {
+            dropToken()
+            return nil
+        }
+        return cached
+    }
+
+    /// What callers get who find neither a token nor a load, nor may start one.
+    private mutating func answer(to error: TokenServiceError, at now: Duration) -> Answer {
+        guard let cached = survivor(of: error, at: now) else { return .failure(error) }
+        install(cached)
+        return .success(cached.token)
+    }
+
     // MARK: Time
 
     mutating func expireToken(at now: Duration) {
-        if let expiry = state.expiry, expiry <= now { state.dropToken() }
+        guard let expiry = state.expiry, expiry <= now else { return }
+        reserve = state.cached
+        state.dropToken()
     }
 
     /// The current load has run for too long.
@@ -133,12 +178,22 @@ extension TokenService.StateMachine {
         }
     }
 
+    /// A load that stalled long ago may never end: the next caller starts another, as a program that is started anew would.
+    ///
+    /// Not if the grant is shared: the flight may hold a token that the record has yet to get.
+    mutating func forgetStalledFlight(at now: Duration) {
+        guard let end = stalledUntil, end <= now, let flight = state.flight else { return }
+        state.endFlight()
+        abandoned.append(flight)
+        effects.append(.cancel(flight: flight.id))
+    }
+
     /// Compares the limits of the store's operations with the time; what it says later is welcome.
     mutating func timeOutStore(at now: Duration) {
         guard let deadline = storage.nextDeadline, deadline <= now else { return }
         for operation in storage.elapse(to: now) {
             if case .load = operation.kind, let flight = state.flight, flight.id == operation.flight {
-                abandon(flight, .storeIsLate, at: now)
+                abandon(flight, restoreIsLate, at: now)
             }
             finish(operation, error: .storeIsLate, at: now)
         }
@@ -163,16 +218,16 @@ extension TokenService.StateMachine {
             refreshAhead(at: now)
             return .success(cached.token)
         case .refreshing(let cached, _), .stalled(let cached?, _): return .success(cached.token)
-        case .stalled(nil, _): return .failure(TokenServiceError(.loadTimedOut))
+        case .stalled(nil, _): return answer(to: TokenServiceError(.loadTimedOut), at: now)
         case .loading:
             state.addCallers(callers)
             return nil
         case .empty:
-            if let error = obstacle(at: now) { return look(callers, at: now) ? nil : .failure(error) }
+            if let error = obstacle(at: now) { return look(callers, at: now) ? nil : answer(to: error, at: now) }
             if !isRestorePending {
                 startLoad(callers: callers, at: now)
             } else if storage.isLate {
-                return .failure(.storeIsLate)
+                return .failure(restoreIsLate)
             } else {
                 startRestore(callers, at: now)
             }
@@ -185,7 +240,7 @@ extension TokenService.StateMachine {
         elapse(to: now)
         guard !isDrained, case .fresh(var cached) = state else { return }
         guard refreshStart(of: cached).map({ $0 <= now }) ?? false else { return check(beside: cached, at: now) }
-        if abandoned.count > RefreshPolicy.abandonedFlights {
+        if isCrowded(at: now) {
             cached.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: random.jitter())
             state = .fresh(cached)
         } else {
@@ -282,6 +337,7 @@ extension TokenService.StateMachine {
             accept(token, of: flight, isCurrent: isCurrent, isAdopted: isAdopted, at: now)
         case .newGrant:
             backOff = BackOff()
+            reserve = nil
             goOn(after: flight, at: now)
         case .gaveUp where isCurrent: goOn(after: flight, at: now)
         case .gaveUp, .failed: break
@@ -296,7 +352,7 @@ extension TokenService.StateMachine {
         if last.reason == .superseded {
             // A sign-in that another service's has overtaken: callers go on with that one.
             if last.token.refreshToken != nil { discard(last) }
-            if state.cached?.token.isSameGrant(as: last.token) ?? false { state.dropToken() }
+            dropToken(of: last.token)
         } else if !storage.isKnown(last.token) {
             discard(grant.giveUp(last.token, last.reason))
         }
@@ -308,9 +364,9 @@ extension TokenService.StateMachine {
             // A look beside a good token says nothing about its refresh.
             guard flight.isLoading else { return }
             cached.rest(at: now)
-            state.install(cached)
+            install(cached)
         } else if let error = obstacle(at: now) {
-            answerWaiters(.failure(error))
+            answerWaiters(answer(to: error, at: now))
         } else if isAwaited {
             startLoad(callers: flight.callers, at: now)
         }
@@ -340,8 +396,8 @@ extension TokenService.StateMachine {
         let (isKept, givenUp) = grant.keep(
             token, using: flight.previous, bringsToken: bringsToken,
             beside: abandoned.map(\.savedToken) + [state.cached?.token])
-        // A program that revokes it ends its token, too: callers wait until the new one is saved.
-        if let last = discard(givenUp), state.cached?.token.isSameGrant(as: last) ?? false { state.dropToken() }
+        // Callers wait until the new one is saved.
+        if let last = discard(givenUp) { dropToken(of: last) }
         return isKept
     }
 
@@ -354,14 +410,21 @@ extension TokenService.StateMachine {
         if flaw == nil {
             let cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
             if cached.isValid(at: now) {
-                state.install(cached)
-            } else if state.token != nil {
+                install(cached)
+            } else if state.token == nil {
+                reserve = cached
+            } else {
                 // It lasts no longer than its leeway, and a good token is there already: this refresh has gained nothing.
                 flaw = TokenServiceError(.tokenExpiredOnArrival)
             }
         }
         if let flaw {
             guard isCurrent else { return }
+            // Given by the program, it expired while it was saved: what is left of it is a grant.
+            if isGiven, flaw.code == .tokenExpiredOnArrival {
+                if let error = obstacle(at: now) { return answerWaiters(.failure(error)) }
+                return startLoad(callers: flight.callers, at: now)
+            }
             if flaw.code == .tokenRejectedBefore { rejections.markNextLoad() }
             return fail(flaw, of: flight, at: now)
         }
@@ -376,19 +439,21 @@ extension TokenService.StateMachine {
         answerWaiters(.success(token))
     }
 
-    /// Counts a failure of the flight that just ended: softly while a token is good, else towards the back-off.
+    /// Counts a failure of the flight that just ended: softly while a token is handed out, else towards the back-off.
     private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
-        guard var cached = state.cached else {
+        let hadToken = state.token != nil
+        guard var cached = survivor(of: error, at: now) else {
             let error = backOff.record(error, retryAfter: retryAfter, isCostly: flight.isCostly, jitter: random.jitter(), at: now)
             announce(error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
             return answerWaiters(.failure(error))
         }
         // An older load delivered while this one ran: no caller waits, nothing is missing.
-        guard flight.publications == publications else { return }
+        if hadToken, flight.publications != publications { return }
         let error = cached.refreshFailed(
             error, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff, random: &random, at: now)
-        state.install(cached)
         announce(.refreshFailed, flight, error: error)
+        answerWaiters(.success(cached.token))
+        install(cached)
     }
 
     /// Takes a flight that ended out of the state; `nil` if it was forgotten, or its result is outdated: what it brings then goes
@@ -413,8 +478,9 @@ extension TokenService.StateMachine {
     mutating func invalidate(_ token: AccessToken, at now: Duration) {
         elapse(to: now)
         rejections.remember(token, at: now)
+        if reserve?.token.value == token.value { reserve = nil }
         guard state.cached?.token.value == token.value else { return }
-        state.dropToken()
+        dropToken()
         // A load that already runs is joined, not repeated, so it was not caused by this; one that follows a look is.
         if state.flight.map(\.isLook) ?? true { rejections.markNextLoad() }
         announce(.invalidated)
@@ -493,7 +559,7 @@ extension TokenService.StateMachine {
         backOff.reopen()
         guard var cached = state.cached else { return }
         cached.endPause()
-        state.install(cached)
+        install(cached)
     }
 
     /// The program is about to end, or goes on after all: no load, refresh or look at the store starts, or again they do.
@@ -509,9 +575,10 @@ extension TokenService.StateMachine {
         backOff = BackOff()
         rejections = Rejections()
         let flight = state.flight
-        // Only what asks the server is worth counting; what asks the store is forgotten.
+        // What asks the server may bring a grant, to be handed over; what asks the store is forgotten.
         if let flight { abandoned.append(flight) }
         abandoned.removeAll { !$0.isLoading }
+        reserve = nil
         state = .empty
         return flight
     }
@@ -535,15 +602,12 @@ extension TokenService.StateMachine {
     private mutating func finish(
         _ operation: StoreQueue.Operation, givenUp: DiscardedGrant? = nil, error: TokenServiceError?, at now: Duration
     ) {
-        switch operation.kind {
-        case .load: break
-        case .save:
-            if let flight = operation.flight {
-                saved(by: flight, error: error, at: now)
-            } else if let error, operation.generation == generation {
-                announce(.storeFailed, error: error)
-            }
-        case .remove: if let error { announce(.storeFailed, generation: operation.generation, error: error) }
+        switch (operation.kind, operation.flight) {
+        case (.load, _): break
+        case (.save, let flight?): saved(by: flight, error: error, at: now)
+        // Of what was decided before the last fence only the callers of its own fence hear: an event would go back in time.
+        case (.save, nil), (.remove, _):
+            if let error, operation.generation == generation { announce(.storeFailed, error: error) }
         }
         let found = discard(givenUp)
         if !operation.fences.isEmpty { effects.append(.endFences(operation.fences, found: found, error)) }
@@ -552,7 +616,7 @@ extension TokenService.StateMachine {
     /// The first miss asks the store what an earlier run left; its load has the rest of the time.
     private mutating func startRestore(_ callers: Int, at now: Duration) {
         var flight = newFlight(.restoring, callers: callers, at: now)
-        flight.deadline = min(flight.limit, now + RefreshPolicy.storeTimeout)
+        flight.deadline = now + restoreLimit
         state = .loading(flight)
         enqueue(.load, flight: flight.id, deadline: flight.deadline, at: now)
     }
@@ -572,20 +636,22 @@ extension TokenService.StateMachine {
             _ = grant.put(token, .replaced)
             storage.restored(token)
             let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
-            if cached.isValid(at: now), !token.isUnusable, !rejections.contains(token, at: now) {
+            let isGood = !token.isUnusable && !rejections.contains(token, at: now)
+            if isGood, cached.isValid(at: now) {
                 publications += 1
                 handedOut.note(token)
                 // After failed attempts the pause is over, since there is a token.
                 backOff = BackOff()
-                state.install(cached)
+                install(cached)
                 announce(.restored, flight)
                 return answerWaiters(.success(token))
             }
+            if isGood { reserve = cached }
         }
         guard isCurrent, isAwaited else { return }
-        guard !isDrained else { return answerWaiters(.failure(TokenServiceError(.drained))) }
+        guard !isDrained else { return answerWaiters(answer(to: TokenServiceError(.drained), at: now)) }
         // The computer slept meanwhile: a load would be late before it began.
-        guard now < flight.limit else { return fail(.storeIsLate, of: flight, at: now) }
+        guard now < flight.limit else { return fail(restoreIsLate, of: flight, at: now) }
         // Nothing has come into a load's way since the restore began: what does, ends it.
         begin(&flight, .loadStarted, at: now)
         state = .loading(flight)

@@ -82,6 +82,14 @@ import TokenServiceConcurrency
         #expect(try page().contains(row), "\(row)")
     }
 
+    @Test(arguments: [5, 30, 60, 300, 900, 3600, 86_400])
+    func `the table of outages that a token survives is what the formulas say`(lifetime: Int) throws {
+        let lifetime = Duration.seconds(lifetime), lastUse = policy.lastUse(forLifetime: lifetime)
+        let opensAtLatest = try #require(policy.refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 1))
+        let row = "| \(lifetime.asTold) | \(lastUse.asTold) | \((lastUse - opensAtLatest).asTold) |"
+        #expect(try page().contains(row), "\(row)")
+    }
+
     @Test func `the table of pauses is what the formulas say`() throws {
         let page = try page()
         for failures in 1...9 {

@@ -110,4 +110,14 @@ struct CallbackHitTests {
         try scene.deliver("b")
         #expect(scene.log.entries == ["a", "a", "a"] && scene.loader.loadCount == 2)
     }
+
+    @Test func `a call right after an operation took effect is a hit, and visits no actor`() throws {
+        let scene = try ShimScene.holding("a")
+        scene.shim.retryNow()
+        scene.run()
+        scene.call("next")
+        // Only the queue runs: a call that had gone to the actor would wait.
+        scene.queue.run()
+        #expect(scene.log.entries == ["next a"])
+    }
 }

@@ -66,7 +66,7 @@ struct ContraryStoreTests {
             return store
         })
         _ = fleet.signIn(0, with: .granted("first"))
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         return (fleet, try #require(front))
     }
 

@@ -51,7 +51,7 @@ struct FleetSessionTests {
         let store = OddSharedStore()
         let fleet = Fleet(store: { store.over($0) })
         _ = fleet.signIn(0, with: .granted("first"))
-        fleet.advance(by: .seconds(3_550))
+        fleet.advance(by: .seconds(3_595))
         store.next(.isLate, .fails, .fails)
         #expect(fleet.call(0).code == .storeFailed)
         fleet.stage.start { await store.land() }

@@ -77,7 +77,7 @@ struct LostRecordTests {
     @Test func `a mark in place of a removed record isn't taken for a sign-out`() async throws {
         let (fleet, _) = try await fleet(isRepeatable: true)
         await put(Data(), in: fleet)
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         let first = fleet.call(0)
         fleet.fail(try fleet.load(0), with: ScriptedFailure.transient)
         #expect(first.code == .loadFailed)

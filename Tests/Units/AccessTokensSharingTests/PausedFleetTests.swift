@@ -10,7 +10,7 @@ struct PausedFleetTests {
     private func paused(_ store: OddSharedStore = OddSharedStore()) throws -> Fleet {
         let fleet = Fleet(store: { store.over($0) })
         _ = fleet.signIn(0, with: .granted("first"))
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         _ = fleet.call(0)
         fleet.fail(try fleet.load(0), with: ScriptedFailure(retryAfter: .seconds(600)))
         return fleet
@@ -31,7 +31,7 @@ struct PausedFleetTests {
     @Test func `35: a service whose grant was refused adopts a sign-in elsewhere`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         _ = fleet.call(0)
         fleet.fail(try fleet.load(0), with: ScriptedFailure.grantRefused)
         #expect((fleet.call(0).error as? TokenServiceError)?.remedy == .signIn)
@@ -44,11 +44,11 @@ struct PausedFleetTests {
     @Test func `35: a sign-in elsewhere whose access token has expired is a grant to load with`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         _ = fleet.call(0)
         fleet.fail(try fleet.load(0), with: ScriptedFailure.grantRefused)
         _ = fleet.signIn(1, with: .granted("second"))
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         let caller = fleet.call(0)
         let load = try fleet.load(0)
         #expect(load.previous?.refreshToken == "second's grant")
@@ -112,7 +112,7 @@ struct PausedFleetTests {
 
     /// The first service's load fails, and the server says when to come again; the second has its retry left, or not.
     private func expectsPause(of fleet: Fleet) throws {
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         _ = fleet.call(0)
         fleet.fail(try fleet.load(0), with: ScriptedFailure(retryAfter: .seconds(600)))
         #expect(fleet.call(1).code == .loadFailed)
@@ -135,7 +135,7 @@ struct PausedFleetTests {
         let store = OddSharedStore()
         let fleet = Fleet(store: { store.over($0) })
         _ = fleet.signIn(0, with: .granted("first"))
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         _ = fleet.call(1)
         fleet.fail(try fleet.load(1), with: ScriptedFailure.grantRefused)
         _ = fleet.signIn(0, with: .granted("second"))
@@ -146,7 +146,7 @@ struct PausedFleetTests {
         store.release()
         fleet.stage.run()
         #expect(caller.value?.value == "second")
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         _ = fleet.call(0)
         fleet.fail(try fleet.load(0), with: ScriptedFailure(retryAfter: .seconds(600)))
         #expect(fleet.call(1).code == .loadFailed)

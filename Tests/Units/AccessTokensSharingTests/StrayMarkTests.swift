@@ -12,7 +12,7 @@ struct StrayMarkTests {
     private func fleet(isRepeatable: Bool = false) -> Fleet {
         let fleet = Fleet(isRepeatable: isRepeatable, store: { [store] in store.over($0) })
         _ = fleet.signIn(0, with: .granted("first"))
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         return fleet
     }
 

@@ -1,5 +1,6 @@
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokens
 
@@ -32,5 +33,43 @@ struct LoadUrgencyTests {
         #expect(try scene.load().priority == .high, "the second caller joined without coming in")
         reader.cancel()
         scene.stage.run()
+    }
+
+    /// Notes the priority at which it is asked, and again once it may answer.
+    private final class NotingStore: TokenStore {
+        let priorities = Log<TaskPriority>()
+        private let gate = SingleResult<Void>()
+
+        func answer() { gate.complete(with: .success(())) }
+
+        private func note() async throws {
+            priorities.append(Task.currentPriority)
+            try await gate.value()
+            priorities.append(Task.currentPriority)
+        }
+
+        @concurrent func load() async throws -> StoredToken? {
+            try await note()
+            return nil
+        }
+        @concurrent func save(_ token: StoredToken) async throws { priorities.append(Task.currentPriority) }
+        @concurrent func remove() async throws { priorities.append(Task.currentPriority) }
+    }
+
+    @Test(arguments: [true, false])
+    func `15: the store works as urgently as the load, also for a caller who joins while it is asked`(joins: Bool) throws {
+        let store = NotingStore(), scene = Scene(store: store)
+        func call(_ priority: TaskPriority) {
+            _ = scene.stage.start(priority: priority) { [service = scene.service] in try await service.retrieveToken() }
+        }
+        if joins { call(.low) }
+        call(.high)
+        store.answer()
+        scene.stage.run()
+        #expect(store.priorities.entries == [joins ? .low : .high, .high])
+        let load = try scene.load()
+        #expect(load.priority == .high)
+        scene.succeed(load, with: .hour("a"))
+        #expect(store.priorities.entries.last == .high)
     }
 }

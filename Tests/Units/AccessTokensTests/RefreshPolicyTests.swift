@@ -1,6 +1,7 @@
-import AccessTokens
 import AccessTokensTesting
 import Testing
+
+@testable import AccessTokens
 
 @Suite("Guarantee 11: leeway fits the token")
 struct RefreshPolicyTests {
@@ -22,7 +23,7 @@ struct RefreshPolicyTests {
     @Test(arguments: [Duration(attoseconds: .min), .seconds(-10), .zero])
     func `a token without life has no leeway`(lifetime: Duration) {
         #expect(policy.leeway(forLifetime: lifetime) == .zero)
-        #expect(policy.hardExpiry(forLifetime: lifetime) == lifetime)
+        #expect(policy.hardExpiry(forLifetime: lifetime) == .zero)
     }
 
     // Museum 21: leeway sign inverted (gotrue-swift PR#55); leeway longer than the lifetime: busy loop (gcloud-rust#6678).
@@ -160,5 +161,17 @@ struct RefreshPolicyTests {
         scene.advance(by: .seconds(0.1))
         _ = scene.call()
         #expect(scene.loader.loadCount == 2)
+    }
+
+    @Test func `no lifetime traps on a clock below its own start`() {
+        for lifetime in [Duration(attoseconds: .min), .seconds(Int64.min), .seconds(-1), .zero] {
+            var machine = TokenService.StateMachine(policy: policy, isRepeatable: false, seed: 1)
+            let past = Duration.seconds(-100), token = AccessToken("a", lifetime: lifetime, refreshIn: lifetime)
+            _ = machine.retrieve(seen: 0, at: past)
+            machine.loaded(token, by: 1, at: past)
+            machine.replace(with: token, at: past)
+            machine.invalidate(token, at: past)
+            #expect(machine.state.cached == nil)
+        }
     }
 }

@@ -21,6 +21,7 @@ extension StateDiagram {
         case (.refreshing, .loading): Route(path: "M 718 420 L 472 190", x: 608, y: 348, anchor: "end")
         case (.loading, .stalled): Route(path: "M 440 190 V 412", x: 432, y: 270, anchor: "end")
         case (.refreshing, .stalled): Route(path: "M 719 440 H 521", x: 620, y: 460)
+        case (.refreshing, .empty): Route(path: "M 760 468 V 484 H 96 V 190", x: 270, y: 478)
         case (.stalled, .empty): Route(path: "M 390 412 L 140 190", x: 232, y: 320, anchor: "end")
         case (.stalled, .fresh):
             Route(path: "M 450 468 V 500 Q 450 516 466 516 H 934 Q 950 516 950 500 V 178 Q 950 162 934 162 H 861", x: 700, y: 534)

@@ -11,6 +11,7 @@ extension StateDiagram {
         case uselessToken = "a useless token"
         case failure = "failure"
         case timeOut = "time-out"
+        case forgotten = "a long silence"
         case lateSuccess = "late success"
         case lateUselessToken = "late useless token"
         case lateFailure = "late failure"
@@ -39,6 +40,7 @@ extension StateDiagram {
             switch self {
             case .uselessToken: "refused before, expired on arrival, or inside its leeway"
             case .lateSuccess: "of a load given up after its limit, with nothing published since"
+            case .forgotten: "four times the limit after the start of a load that has not ended"
             case .overtaken: "a token was published, or a fence raised, since it was given up"
             case .expiredReplacement: "a lifetime of zero: a grant only"
             case .earlierCaller: "it saw the generation before the reset, and reaches the actor after it"
@@ -68,7 +70,7 @@ extension World {
             load(id, .uselessToken, late: .lateUselessToken)
         case .fail(let id), .failWithRetryAfter(let id), .failForGood(let id): load(id, .failure, late: .lateFailure)
         case .refreshAhead: isDue ? .claim : nil
-        case .invalidateCurrent: .refusal
+        case .invalidateCurrent: machine.state.cached == nil ? nil : .refusal
         case .invalidateOlder: .lateRefusal
         case .replace: .replacement
         case .replaceExpired: .expiredReplacement

@@ -17,7 +17,7 @@ extension StateDiagram {
         func tries(_ event: World.Event) -> Bool {
             #if DEBUG
             return switch event {
-            case .failWithRetryAfter, .failForGood, .succeedWithRejected, .invalidateOlder: !isRepeatable
+            case .failWithRetryAfter, .succeedWithRejected, .invalidateOlder: !isRepeatable
             case .succeedBarely, .failSalvaging, .invalidateCurrent, .storeFails, .replaceExpired:
                 !isRepeatable || !hasStore
             default: true

@@ -76,6 +76,8 @@ struct StateDiagram {
         world.machine.timeOutFlight(at: world.now)
         let afterwards = world.place
         if isLoadLate { add(Step(from: between, event: .timeOut, to: afterwards), kind) }
+        world.machine.forgetStalledFlight(at: world.now)
+        if world.place != afterwards { add(Step(from: afterwards, event: .forgotten, to: world.place), kind) }
         let isAwaited = world.machine.storage.operations.contains { !$0.isLate && $0.flight != nil }
         world.machine.timeOutStore(at: world.now)
         if isAwaited { add(Step(from: afterwards, event: .storeTimeOut, to: world.place), kind) }

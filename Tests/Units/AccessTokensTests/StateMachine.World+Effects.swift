@@ -10,8 +10,8 @@ extension World {
             switch effect {
             case .cancel(let id):
                 check(
-                    machine.isRepeatable || loads.allSatisfy { $0.id != id || $0.generation < machine.generation },
-                    "an unrepeatable load is cancelled by a fence only")
+                    machine.isRepeatable || loads.allSatisfy { $0.id != id || !stands($0) },
+                    "an unrepeatable load is cancelled by a fence, or when it is forgotten")
             case .perform(let operation):
                 check(machine.hasStore && running == nil, "the store does one thing at a time")
                 if case .load = operation.kind {
@@ -26,12 +26,12 @@ extension World {
                 discarded.append(grant.token.value)
                 check(grant.token.value != machine.grant.token?.value, "the grant is not given up")
             case .announce(let event):
-                check(
-                    event.generation == machine.generation || event.name == .storeFailed && ended?.isRemoval != false,
-                    "events carry the generation; only a removal may still fail after the next fence")
+                check(event.generation == machine.generation, "19: events carry the generation, which never goes back")
             }
         }
+        note()
         guard let result = ending.answer else { return }
+        checkSurvived(result)
         answered.forEach { index in
             guard case .waiting(let place) = callers[index] else { return check(false, "exactly one answer") }
             callers[index] = .idle
@@ -42,10 +42,9 @@ extension World {
 
     private mutating func start(_ flight: TokenService.StateMachine.Flight) {
         check(!machine.isDrained, "a drained service starts no load")
-        check(loads.count <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
+        check(loads.count(where: stands) <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
         check(
-            machine.isRepeatable || !loads.contains { $0.generation == machine.generation },
-            "an unrepeatable load is not repeated while it runs")
+            machine.isRepeatable || !loads.contains(where: stands), "an unrepeatable load is not repeated while it runs")
         if let previous = flight.previous {
             check((born[previous.value]?.generation ?? 0) >= machine.lastReset, "no grant crosses a reset")
         }
@@ -59,13 +58,44 @@ extension World {
         for case .save(let saving, _) in machine.storage.operations.filter({ $0.flight != nil && !$0.isLate }).map(\.kind) {
             check(saving.value != token.value, "a token is saved before it is served")
         }
-        if !isArrival { check(now < hardEnd, "nor one inside its leeway") }
+        if !isArrival {
+            // In a drained service no load may start, which is as good as one that failed.
+            if machine.isDrained, now >= hardEnd { hasFailed = true }
+            check(now < hardEnd || token == held && hasFailed, "44: inside its leeway only after a transient failure")
+        }
         check(!discarded.contains(token.value), "nor one whose grant was given up")
         check(generation >= machine.lastReset, "no token crosses a reset")
         check(refused?.token.value != token.value, "a refused token is not served")
     }
 
+    /// 46: whether a load stands in the way of others: from before a fence it doesn't, nor long after its start.
+    private func stands(_ load: Load) -> Bool {
+        load.generation == machine.generation && now < load.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten
+    }
+
+    /// Whoever gets an error that time can mend must not have a token that is still good for a while.
+    mutating func checkSurvived(_ result: Machine.Answer) {
+        guard case .failure(let error) = result, error.remedy == .retry, let held, let last = born[held.value] else { return }
+        let leeway = last.end - last.hardEnd
+        check(now >= last.end - leeway / 10, "44: an outage that the token survives costs no caller")
+    }
+
+    /// Which token might survive an outage: the last one, until a refusal or a fence.
+    private mutating func note() {
+        if let token = held, discarded.contains(token.value) { bar(token) }
+        guard let token = (machine.state.cached ?? machine.reserve)?.token, token != held, !barred.contains(token.value)
+        else { return }
+        held = token
+        hasFailed = false
+    }
+
+    mutating func bar(_ token: AccessToken?) {
+        if let token { barred.insert(token.value) }
+        if token == held { held = nil }
+    }
+
     mutating func checkInvariants() {
+        check(machine.reserve == nil || machine.state.cached == nil, "a token is handed out, or kept back")
         let waiting = callers.indices.filter { if case .waiting = callers[$0] { true } else { false } }
         var queued: [Int] = []
         lobby.waiters.forEach { queued.append($0) }

@@ -37,11 +37,12 @@ extension World {
         machine.callersJoined(joined, isAwaited: isAwaited)
         var entered: Int?
         let granted = machine.grant.token?.value
-        ended = nil
+        expect(event)
         switch event {
         case .call, .join, .leave: break
         case .tick:
             now += Self.step
+            if loads.contains(where: { $0.start + machine.policy.loadTimeout == now }) { hasFailed = true }
             if let until = refused?.until, until <= now { refused = nil }
             machine.elapse(to: now)
         case .arrive(let index): if arrive(index) { entered = index }
@@ -60,7 +61,8 @@ extension World {
         case .failSalvaging(let id): salvage(id)
         case .refreshAhead: machine.refreshAhead(at: now)
         case .invalidateCurrent:
-            guard let token = machine.state.cached?.token else { return }
+            guard let token = machine.state.cached?.token ?? machine.reserve?.token else { return }
+            bar(token)
             refused = (token, now + (token.lifetime ?? .zero))
             machine.invalidate(token, at: now)
             if let end = born[token.value]?.end, end > now {
@@ -69,6 +71,7 @@ extension World {
         case .invalidateOlder:
             guard let token = refused?.token else { return }
             let before = machine.state.cached?.token
+            bar(token)
             machine.invalidate(token, at: now)
             refused?.until = now + (token.lifetime ?? .zero)
             if let before, before.value != token.value, machine.state.cached == nil {
@@ -99,14 +102,43 @@ extension World {
         if event == .reset, let granted { givenUp.append(granted) }
         check(givenUp.allSatisfy(discarded.contains), "a grant that the service gives up reaches the program")
         givenUp = []
+        endForgotten()
         if let entered {
             let place = lobby.admit(urgency: .background)
             check(lobby.suspend(entered, at: place), "a place that was just taken is there")
             callers[entered] = .waiting(place)
         }
-        var tokens = [machine.state.cached?.token, machine.grant.token, refused?.token].compactMap { $0?.value }
+        var tokens = [machine.state.cached?.token, machine.reserve?.token, held, machine.grant.token, refused?.token].compactMap {
+            $0?.value
+        }
         for flight in flights { if case .saving(let token, _) = flight.phase { tokens.append(token.value) } }
         born = born.filter { tokens.contains($0.key) }
+        barred.formIntersection(tokens)
+    }
+
+    /// Of the loads that count no longer one of each kind stays: they are alike, and would collect.
+    private mutating func endForgotten() {
+        var kinds: Set<Bool> = []
+        for flight in machine.abandoned where flight.isLoading && !machine.counts(flight, at: now) {
+            if kinds.insert(flight.publications == machine.publications).inserted { continue }
+            loads.removeAll { $0.id == flight.id }
+            machine.failed(TokenServiceError(.loadFailed), by: flight.id, at: now)
+        }
+        _ = machine.conclude()
+    }
+
+    /// What an event means for the token that may survive an outage.
+    private mutating func expect(_ event: Event) {
+        switch event {
+        case .replace, .replaceExpired, .reset: bar(held)
+        case .failForGood(let id):
+            guard let flight = machine.state.flight, flight.id == id else { return }
+            // An older load has delivered meanwhile: this one's end means nothing while that token is good.
+            let isGood = machine.state.cached.map { $0.isValid(at: now) && !$0.isInLeeway } ?? false
+            if !isGood || flight.publications == machine.publications { bar(held) }
+        case .fail, .failWithRetryAfter, .failSalvaging, .succeedExpired, .succeedBarely, .succeedWithRejected: hasFailed = true
+        default: break
+        }
     }
 
     /// A token given from outside belongs to the generation that its own fence began.
@@ -123,6 +155,7 @@ extension World {
             return true
         }
         callers[index] = .idle
+        if seen >= machine.lastReset { checkSurvived(result) }
         if case .success(let token) = result { checkServed(token, since: seen, isArrival: false) }
         return false
     }
@@ -131,7 +164,6 @@ extension World {
     private mutating func endStore(finding token: AccessToken?, error: TokenServiceError?) {
         guard let operation = running else { return }
         running = nil
-        ended = operation
         if let token, machine.generation > 0 { born[token.value]?.generation = -1 }
         machine.storeEnded(found: token.map { ($0, Self.step) }, error: error, at: now)
         if let token, operation.handsOver { givenUp.append(token.value) }

@@ -1,7 +1,7 @@
 @testable import AccessTokens
 
 extension World {
-    /// What the future depends on, and nothing else: names and absolute times are left out.
+    /// What the future depends on, and nothing else: names and absolute times are left out, and when what was overtaken is forgotten.
     var key: [Int] {
         var key: [Int] = []
         key.reserveCapacity(32)
@@ -33,7 +33,8 @@ extension World {
         func add(_ cached: TokenService.CachedToken) {
             let end = steps(cached.expiry)
             key += [end, min(steps(cached.refreshFrom), end), min(steps(cached.refreshStart), end)]
-            key.append(min(cached.failedRefreshes, 1))
+            key.append(min(cached.failedRefreshes, 1) + (cached.isInLeeway ? 2 : 0))
+            key.append(steps(cached.inLeeway(at: now)?.expiry))
         }
         switch machine.state {
         case .empty: key.append(0)
@@ -53,9 +54,15 @@ extension World {
             add(flight)
         }
         key.append(-2)
-        // What was overtaken only counts; what was not can still deliver.
-        key += machine.abandoned.map { $0.publications == machine.publications ? age($0.start) : -1 }.sorted()
-        key += machine.abandoned.map(\.phase.key)
+        if let reserve = machine.reserve?.inLeeway(at: now) { add(reserve) }
+        key.append(-5)
+        // What was overtaken only counts, for a time; what was not can still deliver. Those that count no longer are alike.
+        let givenUp = machine.abandoned.map { flight in
+            let isOvertaken = flight.publications != machine.publications, counts = machine.counts(flight, at: now)
+            return (counts: counts, key: (isOvertaken ? 0 : counts ? age(flight.start) : 9) * 3 + flight.phase.key)
+        }
+        key += givenUp.filter(\.counts).map(\.key).sorted()
+        key += Set(givenUp.filter { !$0.counts }.map { -20 - $0.key }).sorted()
         key += machine.storage.operations.flatMap(storeKey)
         key.append((machine.isRestorePending ? 1 : 0) + (machine.isDrained ? 2 : 0))
         key.append(-3)

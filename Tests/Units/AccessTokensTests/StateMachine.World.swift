@@ -31,7 +31,11 @@ struct World: Sendable {
     }
 
     static let step = Duration.seconds(100)
-    static let lifetime = Duration.seconds(400)
+    /// The leeway, from 396 s on, has a step in it.
+    static let lifetime = Duration.seconds(440)
+
+    /// Fewer than in a service, since each step that a given-up load may count for makes more states.
+    static let timeoutsUntilForgotten = 2
 
     var machine: Machine
     var lobby = Lobby()
@@ -40,8 +44,6 @@ struct World: Sendable {
     var loads: [Load] = []
     /// What the store does now.
     var running: StoreQueue.Operation?
-    /// What it did until the last event.
-    var ended: StoreQueue.Operation?
     /// Fences whose callers wait for the store.
     var fences: Set<Int> = []
     /// What the last event gave up.
@@ -53,6 +55,11 @@ struct World: Sendable {
     var born: [String: (generation: Int, end: Duration, hardEnd: Duration)] = [:]
     /// The token refused last, until it has certainly expired.
     var refused: (token: AccessToken, until: Duration)?
+    /// The token that may be handed out inside its leeway, if a load fails, and whether one has since it came.
+    var held: AccessToken?
+    var hasFailed = false
+    /// Those that may not any more: refused, or their grant was, or a fence came.
+    var barred: Set<String> = []
     var violation: String?
     /// Whether the program may drain the service at any moment, and go on.
     private let drains: Bool
@@ -60,7 +67,9 @@ struct World: Sendable {
     init(callers: Int, isRepeatable: Bool, hasStore: Bool = false, drains: Bool = false) {
         self.drains = drains
         let policy = RefreshPolicy(loadTimeout: .seconds(200))
-        machine = Machine(policy: policy, isRepeatable: isRepeatable, hasStore: hasStore, seed: 1)
+        machine = Machine(
+            policy: policy, isRepeatable: isRepeatable, hasStore: hasStore, timeoutsUntilForgotten: Self.timeoutsUntilForgotten,
+            seed: 1)
         self.callers = Array(repeating: .idle, count: callers)
     }
 
@@ -78,7 +87,7 @@ struct World: Sendable {
     /// Everything that can happen now; callers and loads that are alike are taken once.
     var events: [Event] {
         var events: [Event] = [.tick, .refreshAhead, .reset, .replace, .replaceExpired, .retryNow]
-        if machine.state.cached != nil { events.append(.invalidateCurrent) }
+        if machine.state.cached != nil || machine.reserve != nil { events.append(.invalidateCurrent) }
         if refused != nil { events.append(.invalidateOlder) }
         if drains { events.append(machine.isDrained ? .resume : .drain) }
         if let idle = callers.firstIndex(of: .idle) { events.append(.call(idle)) }
@@ -91,9 +100,12 @@ struct World: Sendable {
         }
         let overtaken = machine.abandoned.filter { flight in
             flight.publications != machine.publications && loads.contains { $0.id == flight.id }
-        }.map(\.id)
-        if let id = overtaken.first { events += [.succeed(id), .failForGood(id), .failSalvaging(id)] }
-        for load in loads where !overtaken.contains(load.id) {
+        }
+        for counts in [true, false] {
+            guard let id = overtaken.first(where: { machine.counts($0, at: now) == counts })?.id else { continue }
+            events += [.succeed(id), .failForGood(id), .failSalvaging(id)]
+        }
+        for load in loads where !overtaken.contains(where: { $0.id == load.id }) {
             events += [.succeed(load.id), .fail(load.id), .failForGood(load.id), .failWithRetryAfter(load.id)]
             events += [.succeedExpired(load.id), .failSalvaging(load.id)]
             if load.start < now { events.append(.succeedBarely(load.id)) }

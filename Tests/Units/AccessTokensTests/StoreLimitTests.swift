@@ -64,4 +64,30 @@ struct StoreLimitTests {
         #expect(told.map(\.name) == [.loadStarted, .loadSucceeded])
         #expect(told.map(\.callers) == [2, 2])
     }
+
+    @Test func `with a limit for loads below 5 s the error names the time that the restore had`() throws {
+        let store = ScriptedStore(), scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(1)), store: store)
+        store.hold()
+        let caller = scene.call()
+        scene.advance(by: .seconds(1))
+        for caller in [caller, scene.call()] {
+            #expect("\(caller.error as Any)".contains("The store did not answer within 1.0 seconds"))
+        }
+        let signIn = scene.signIn(with: .granted("a"))
+        #expect("\(signIn.value?.storeFailure as Any)".contains("within 5.0 seconds") || !signIn.isDone)
+    }
+
+    @Test func `a given token that expires while it is saved is a grant, and those who wait get what it loads`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
+        let signIn = scene.signIn(with: AccessToken("short", lifetime: .seconds(3), refreshToken: "r"))
+        let caller = scene.call()
+        scene.advance(by: .seconds(4))
+        scene.release(store)
+        #expect(signIn.value?.storeFailure == nil && !caller.isDone)
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "r")
+        scene.succeed(load, with: .hour("b"))
+        #expect(caller.value?.value == "b")
+    }
 }

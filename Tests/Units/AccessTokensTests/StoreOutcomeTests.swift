@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
+import Foundation
 import Testing
 
 @Suite("What callers and fences wait for when a store is slow, and what they are told")
@@ -146,5 +147,20 @@ struct StoreOutcomeTests {
         scene.advance(by: .seconds(6))
         scene.succeed(load, with: .hour("a"))
         #expect(patient.value?.value == "a", "a token that is here is no reason for an error")
+    }
+
+    @Test func `4: a restored token begins the count of failures anew`() throws {
+        let stored = StoredToken(.hour("a"), received: .init(timeIntervalSince1970: 0))
+        let store = ScriptedStore(stored), scene = Scene(store: store)
+        store.fail(.load)
+        for _ in 1...4 {
+            #expect(scene.call().code == .storeFailed)
+            scene.advance(by: .seconds(10))
+        }
+        store.fail()
+        scene.invalidate(try #require(scene.call().value))
+        let caller = scene.call()
+        scene.fail(try scene.load())
+        #expect(caller.retryAt == scene.clock.now.offset / .seconds(1), "after a first failure the next caller tries at once")
     }
 }

@@ -1,6 +1,7 @@
-import AccessTokens
 import AccessTokensTesting
 import Testing
+
+@testable import AccessTokens
 
 /// A repeatable loader whose first load has taken too long, and whose second one runs: both may bring a grant.
 @Suite("Of two loads that both succeed the younger one's grant stays, and the other is handed over")
@@ -131,5 +132,45 @@ struct SupersededTests {
             try scene.deliver(.granted(name))
         }
         #expect(scene.discards.isEmpty)
+    }
+
+    @Test func `a younger token that comes inside its leeway counts: what the older load brings later is handed over`() throws {
+        let (scene, old, young) = try Self.twoLoads(nil)
+        let waiting = scene.call()
+        scene.advance(by: .seconds(4))
+        scene.succeed(young, with: AccessToken("young", lifetime: .seconds(4.1), refreshToken: "young's grant"))
+        #expect(waiting.value?.value == "young" && scene.service.cachedToken == nil)
+        scene.succeed(old, with: .granted("old"))
+        #expect(scene.discards == ["old superseded"] && scene.service.cachedToken == nil)
+        _ = scene.call()
+        #expect(try scene.load().previous?.value == "young")
+    }
+
+    @Test func `4: a younger load that fails after the older one's token was refused is a failure like any other`() throws {
+        let (scene, old, young) = try Self.twoLoads(nil)
+        scene.succeed(old, with: .granted("old"))
+        scene.invalidate(.granted("old"))
+        let waiting = scene.call()
+        scene.fail(young, with: ScriptedFailure(retryAfter: .seconds(100)))
+        #expect(waiting.code == .loadFailed)
+        #expect(scene.call().retryAt == 130 && scene.loader.loadCount == 2)
+    }
+
+    @Test func `a flight whose save is dropped before it begins has ended`() throws {
+        let store = ScriptedStore()
+        let (scene, oldest, older) = try Self.twoLoads(store)
+        scene.advance(by: .seconds(30))
+        scene.retryNow()
+        _ = scene.call()
+        let young = try scene.load()
+        store.hold()
+        scene.fail(oldest, with: SalvagedGrant(.granted("salvaged"), reason: ScriptedFailure.transient))
+        // Its save waits for that of the salvaged grant, and is dropped for the younger one's.
+        scene.succeed(older, with: .granted("older"))
+        scene.succeed(young, with: .granted("young"))
+        scene.release(store)
+        #expect(store.log == ["load", "save salvaged", "save young"] && scene.call().value?.value == "young")
+        let rests = scene.stage.start { [service = scene.service] in await service.machine.restsFrom != nil }
+        #expect(rests.value == true, "nothing is under way")
     }
 }

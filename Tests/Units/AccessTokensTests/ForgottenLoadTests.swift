@@ -1,0 +1,85 @@
+import AccessTokens
+import AccessTokensTesting
+import Testing
+
+/// With the default limit of 30 s a load that was given up is forgotten 120 s after its start.
+@Suite("Guarantee 46: a fence frees, and so does time")
+struct ForgottenLoadTests {
+    @Test(arguments: [true, false], [true, false])
+    func `46: however many loads never end, a fence forgets them`(isRepeatable: Bool, byReset: Bool) throws {
+        let scene = Scene(isRepeatable: isRepeatable)
+        for round in 1...10 {
+            _ = scene.call()
+            _ = try scene.load()
+            scene.advance(by: .seconds(isRepeatable ? 0 : 31))
+            if byReset { scene.reset() } else { scene.replace(with: AccessToken("\(round)", lifetime: .zero)) }
+        }
+        let caller = scene.call()
+        try scene.deliver(.hour("b"))
+        #expect(caller.value?.value == "b")
+    }
+
+    @Test func `46: time forgets loads that were given up, each after four times the limit`() throws {
+        let scene = Scene(isRepeatable: true)
+        // They begin at 0, 30 and 60 s.
+        for _ in 1...3 {
+            scene.retryNow()
+            _ = scene.call()
+            _ = try scene.load()
+            scene.advance(by: .seconds(30))
+        }
+        scene.advance(by: .seconds(30) - .milliseconds(1))
+        #expect(scene.call().code == .loadTimedOut && scene.loader.loadCount == 3)
+        scene.advance(by: .milliseconds(1))
+        let caller = scene.call()
+        try scene.deliver(.hour("b"))
+        #expect(caller.value?.value == "b")
+    }
+
+    @Test(arguments: [10, 30, 60])
+    func `46: a load that must not be repeated is forgotten and cancelled, too, and no fence is needed`(limit: Int) throws {
+        let scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(limit)))
+        scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+        let lost = try scene.load()
+        scene.advance(by: .seconds(4 * limit) - .milliseconds(1))
+        #expect(scene.call().code == .loadTimedOut && !lost.isCancelled && scene.loader.loadCount == 1)
+        scene.advance(by: .milliseconds(1))
+        let caller = scene.call(), next = try scene.load()
+        #expect(lost.isCancelled && next.previous?.refreshToken == "r")
+        scene.succeed(next, with: .hour("b"))
+        #expect(caller.value?.value == "b")
+    }
+
+    @Test func `46: what a forgotten load brings at last is still used, or handed over`() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let first = try scene.load()
+        scene.advance(by: .seconds(120))
+        let waiting = scene.call(), second = try scene.load()
+        scene.succeed(first, with: .granted("late"))
+        #expect(waiting.value?.value == "late")
+        for _ in 1...3 {
+            scene.reset()
+            _ = scene.call()
+            _ = try scene.load()
+        }
+        scene.succeed(second, with: .granted("later"))
+        #expect(scene.discards == ["late signedOut", "later signedOut"])
+    }
+
+    @Test func `46: a stalled refresh is forgotten while its token is good: the next caller starts another, and waits for none`()
+        throws
+    {
+        let scene = try Scene.holding(.hour("a"))
+        scene.advance(by: .seconds(2_730))
+        _ = scene.call()
+        _ = try scene.load()
+        scene.advance(by: .seconds(30))
+        scene.advance(by: .seconds(90) - .milliseconds(1))
+        #expect(scene.call().value?.value == "a" && scene.loader.loadCount == 2)
+        scene.advance(by: .milliseconds(1))
+        #expect(scene.call().value?.value == "a" && scene.loader.loadCount == 3)
+        try scene.deliver(.hour("b"))
+        #expect(scene.call().value?.value == "b")
+    }
+}
