@@ -15,7 +15,7 @@ struct UnansweredTests {
     private func loading(_ sharing: TokenSharing = TokenSharing()) throws -> (fleet: Fleet, load: ScriptedLoader.Call) {
         let fleet = Fleet(sharing: sharing)
         _ = fleet.signIn(0, with: .granted("first"))
-        fleet.advance(by: .seconds(3550))
+        fleet.advance(by: .seconds(3595))
         _ = fleet.call(0)
         return (fleet, try fleet.load(0))
     }
