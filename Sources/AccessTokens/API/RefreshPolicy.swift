@@ -43,7 +43,8 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// The defaults, without refreshes ahead: for programs that end soon after their last call, such as command-line tools.
     ///
-    /// Every load is then one that a caller waits for, so a program that awaits its callers ends in the middle of none.
+    /// Loads then start only when a caller needs a token, with one exception: while a failing server makes the service use a token's
+    /// leeway, attempts run in the background. ``TokenService/drain(within:)`` waits for those.
     public static let withoutRefreshAhead = RefreshPolicy(maximumRefreshWindow: .zero)
 
     private static func inRange(_ timeout: Duration) -> Duration {
@@ -93,8 +94,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// How many given-up loads may still run beside the current one; 2: a hanging server must not collect requests.
     static let abandonedFlights = 2
 
-    /// After how many times ``loadTimeout``, from its start, a load that was given up stands in no other's way; 4, two minutes by
-    /// default.
+    /// How many times ``loadTimeout`` after its start a given-up load is forgotten and blocks no other; 4, two minutes by default.
     ///
     /// Such a load has lost its callback, or its transport has no limit. Until then no load that must not be repeated starts beside
     /// it, and at most two repeatable ones do. A shared grant's load is the exception: only its end, or a fence, lets another start.

@@ -20,7 +20,7 @@ public protocol TokenLoadFailure: Error {
     ///
     /// Services that share a grant don't present its refresh token again meanwhile. Say `false` if nothing was sent, or if the
     /// server has answered. The default is `true` if the remedy is ``TokenServiceError/Remedy/retry`` and there is no
-    /// ``retryAfter``.
+    /// ``retryAfter``. An error that is no `TokenLoadFailure` counts as `true`.
     var mayBeUnderWay: Bool { get }
 
     /// A short name of what went wrong, such as `invalid_grant`, for a line in a log; `nil` if there is none.

@@ -37,7 +37,7 @@ extension TokenService {
     /// ``TokenServiceError/Code/reset``. A new token of the same user, from a refresh or from ``replace(with:)``, is returned.
     ///
     /// The session is the one in which this service handed out `refused`. The service knows its last 64 tokens by their strings, so a
-    /// token that is made from a header's text will do. One that it doesn't know is of no session that goes on. So ask the service that
+    /// token that is made from a header's text will do. A token that it doesn't know is treated as one of a session that has ended. So ask the service that
     /// the token came from: with `TokenServices`, hold on to the key's service for as long as the request lasts.
     ///
     /// **Concurrent calls.** Any number of calls with one token cause one load. A reset that comes while a call waits ends it.

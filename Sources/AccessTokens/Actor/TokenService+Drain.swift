@@ -11,7 +11,7 @@ extension TokenService {
     ///
     /// From this call on the service starts nothing by itself: no load, no refresh ahead, no look at a store. A valid token is still
     /// handed out. A caller that finds none waits for the load that runs; if none runs, it gets
-    /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved. ``replace(with:)`` and ``reset()`` work as ever,
+    /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved. ``replace(with:)`` and ``reset()`` still work,
     /// and return when the store has done its part. ``resume()`` ends this.
     ///
     /// A load that was given up, by its limit or a sign-out, may still bring a refresh token to save or to revoke, so it is waited for,

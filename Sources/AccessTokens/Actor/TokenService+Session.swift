@@ -4,8 +4,8 @@ extension TokenService {
     /// Drops a token that a resource server refused, if it is still the current one.
     ///
     /// Call it with the token that the refused request carried, if the request is not sent again. If it is, call
-    /// ``retrieveToken(insteadOf:within:)`` in place of this, which also keeps the request's user. An older one is only remembered, so that a late refusal
-    /// never throws a fresh token away; a refused token (the last 8, until they expire) is never handed out again. The
+    /// ``retrieveToken(insteadOf:within:)`` in place of this, which also keeps the request's user. A token that is no longer current
+    /// is only remembered, so that a late refusal never throws a fresh token away; a refused token (the last 8, until they expire) is never handed out again. The
     /// next caller loads, or joins the refresh that already runs; refusals cause at most 5 loads in 30 s, then callers
     /// get ``TokenServiceError/Code/tooManyInvalidations``. The refresh token is kept. Concurrent calls with one token do
     /// what one call does.

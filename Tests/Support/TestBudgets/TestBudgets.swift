@@ -6,9 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Whether the tests do all they can, rather than what fits into half a minute of a debug build.
+/// Whether the tests do all they can, rather than what fits into a minute of a debug build.
 ///
-/// They do in release builds, which CI tests, unless `EVERYDAY` is set, and in debug builds with `THOROUGH=1`.
+/// They do in release builds, which CI tests each night, unless `EVERYDAY` is set, and in debug builds with `THOROUGH=1`.
 package let isThorough: Bool = {
     #if DEBUG
     ProcessInfo.processInfo.environment["THOROUGH"] != nil

@@ -29,9 +29,11 @@ extension World {
                 check(event.generation == machine.generation, "19: events carry the generation, which never goes back")
             }
         }
+        if let token = held, discarded.contains(token.value) { bar(token) }
+        // A token that another load brings in the same moment comes too late for the callers that are answered.
+        if let result = ending.answer { checkSurvived(result) }
         note()
         guard let result = ending.answer else { return }
-        checkSurvived(result)
         answered.forEach { index in
             guard case .waiting(let place) = callers[index] else { return check(false, "exactly one answer") }
             callers[index] = .idle
@@ -73,7 +75,7 @@ extension World {
         load.generation == machine.generation && now < load.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten
     }
 
-    /// Whoever gets an error that time can mend must not have a token that is still good for a while.
+    /// A caller gets an error that time can mend only if no token is there that is still good for a while.
     mutating func checkSurvived(_ result: Machine.Answer) {
         guard case .failure(let error) = result, error.remedy == .retry, let held, let last = born[held.value] else { return }
         let leeway = last.end - last.hardEnd
@@ -82,7 +84,6 @@ extension World {
 
     /// Which token might survive an outage: the last one, until a refusal or a fence.
     private mutating func note() {
-        if let token = held, discarded.contains(token.value) { bar(token) }
         guard let token = (machine.state.cached ?? machine.reserve)?.token, token != held, !barred.contains(token.value)
         else { return }
         held = token

@@ -43,7 +43,11 @@ extension World {
         case .tick:
             now += Self.step
             if loads.contains(where: { $0.start + machine.policy.loadTimeout == now }) { hasFailed = true }
-            if let until = refused?.until, until <= now { refused = nil }
+            if let last = refused, last.until <= now {
+                // A server that hands it out once more vouches for it anew.
+                barred.remove(last.token.value)
+                refused = nil
+            }
             machine.elapse(to: now)
         case .arrive(let index): if arrive(index) { entered = index }
         case .succeed(let id): deliver(id) { $0.newToken(lifetime: Self.lifetime, from: $1.start) }

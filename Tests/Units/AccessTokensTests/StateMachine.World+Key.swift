@@ -55,6 +55,9 @@ extension World {
         }
         key.append(-2)
         if let reserve = machine.reserve?.inLeeway(at: now) { add(reserve) }
+        // What the checks know of that token.
+        let isHeld = held != nil && held == (machine.state.cached ?? machine.reserve)?.token
+        key.append(held == nil ? -15 : isHeld ? (hasFailed ? -16 : -17) : -18)
         key.append(-5)
         // What was overtaken only counts, for a time; what was not can still deliver. Those that count no longer are alike.
         let givenUp = machine.abandoned.map { flight in

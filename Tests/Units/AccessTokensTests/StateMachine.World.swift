@@ -84,6 +84,12 @@ struct World: Sendable {
         if !condition, violation == nil { violation = promise() }
     }
 
+    /// What is walked, for people.
+    var text: String {
+        let more = (machine.hasStore ? ", a store" : "") + (drains ? ", drained and resumed" : "")
+        return "\(callers.count) callers, \(machine.isRepeatable ? "repeatable" : "unrepeatable") loads\(more)"
+    }
+
     /// Everything that can happen now; callers and loads that are alike are taken once.
     var events: [Event] {
         var events: [Event] = [.tick, .refreshAhead, .reset, .replace, .replaceExpired, .retryNow]
