@@ -34,7 +34,7 @@ extension TokenServices {
         }
     }
 
-    private func time(until end: Duration) -> Duration { end - registry.clock.now() }
+    private func time(until end: Duration) -> Duration { max(end, .zero) - registry.clock.now() }
 
     /// Does it for all keys at once; whether it succeeded for all.
     private func all(_ keys: Set<Key>, _ body: @escaping @Sendable (Key) async -> Bool) async -> Bool {

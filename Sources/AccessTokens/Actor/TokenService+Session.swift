@@ -18,8 +18,8 @@ extension TokenService {
     /// Puts a new token for the same principal in place: signed in, or consent extended.
     ///
     /// Everything that began before is fenced off; callers who wait get the new token. Its lifetime counts from now. An
-    /// expired one (a lifetime of zero, or one that passes while it is saved) is a grant only: a load starts at once with it, and
-    /// those who wait go on waiting. Clears back-off and refusals. For a change of user call ``reset()`` first.
+    /// expired one (a lifetime of zero, or one that passes while it is saved) is a grant only. A load starts with it at once, or in a
+    /// program's first minute with the next caller, and those who wait go on waiting. Clears back-off and refusals. For a change of user call ``reset()`` first.
     ///
     /// The replacement takes effect at once. With a store the token is saved before any caller gets it, and this returns when
     /// it has been, or after 5 s; then callers get it all the same.

@@ -49,9 +49,13 @@ extension TokenService.StateMachine {
     /// moment, so for a while such a load starts only where a caller waits for it.
     func refreshStart(of cached: CachedToken) -> Duration? {
         guard !isDrained else { return nil }
-        let spends = !isRepeatable && (borrowsGrant || grant.token?.refreshToken != nil)
-        return spends ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
+        return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
     }
+
+    private var spendsGrant: Bool { !isRepeatable && (borrowsGrant || grant.token?.refreshToken != nil) }
+
+    /// Whether the program is so young that a load starts only where a caller waits for it.
+    func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }
 
     /// Whether a load or an operation of the store is under way, also one that nothing waits for any longer.
     var isAtWork: Bool {

@@ -423,7 +423,7 @@ extension TokenService.StateMachine {
             // Given by the program, it expired while it was saved: what is left of it is a grant.
             if isGiven, flaw.code == .tokenExpiredOnArrival {
                 if let error = obstacle(at: now) { return answerWaiters(.failure(error)) }
-                return startLoad(callers: flight.callers, at: now)
+                return isAwaited || !isTooEarly(at: now) ? startLoad(callers: flight.callers, at: now) : ()
             }
             if flaw.code == .tokenRejectedBefore { rejections.markNextLoad() }
             return fail(flaw, of: flight, at: now)
@@ -545,7 +545,7 @@ extension TokenService.StateMachine {
             answerWaiters(.success(token))
         } else if let error = obstacle(at: now) {
             answerWaiters(.failure(error))
-        } else {
+        } else if isAwaited || !isTooEarly(at: now) {
             begin(&flight, .loadStarted, at: now)
             state = .loading(flight)
         }
@@ -646,7 +646,10 @@ extension TokenService.StateMachine {
                 announce(.restored, flight)
                 return answerWaiters(.success(token))
             }
-            if isGood { reserve = cached }
+            if isGood {
+                handedOut.note(token)
+                reserve = cached
+            }
         }
         guard isCurrent, isAwaited else { return }
         guard !isDrained else { return answerWaiters(answer(to: TokenServiceError(.drained), at: now)) }

@@ -21,8 +21,8 @@ final class ExplorationLimiter: Sendable {
 
     private let state: Lock<State>
 
-    /// The process's limiter: a place for each processor.
-    static let shared = ExplorationLimiter(limit: max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1))
+    /// The process's limiter: half of the processors, at least one.
+    static let shared = ExplorationLimiter(limit: max(sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2, 1))
 
     /// One exploration at a time drives everything: two that did would share the program's global actors.
     private static let alone = ExplorationLimiter(limit: 1)

@@ -63,6 +63,7 @@ struct DrainTests {
     @Test func `45: a load that has exceeded its limit is waited for, since it may still bring a grant`() throws {
         let scene = Scene()
         scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+        _ = scene.call()
         let load = try scene.load()
         scene.advance(by: .seconds(40))
         let end = Self.drain(scene)
@@ -122,6 +123,18 @@ struct DrainTests {
         scene.advance(by: .seconds(1))
         #expect(scene.call().value?.value == "a")
         #expect(try scene.load().previous?.refreshToken == "r")
+    }
+
+    @Test func `45: a program that has just begun leaves a grant that it is given to the next caller`() throws {
+        let scene = Scene()
+        scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+        #expect(scene.loader.loadCount == 0)
+        let caller = scene.call()
+        #expect(try scene.load().previous?.refreshToken == "r" && !caller.isDone)
+        let later = Scene()
+        later.advance(by: .seconds(60))
+        later.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+        #expect(later.loader.loadCount == 1)
     }
 
     @Test(arguments: [true, false])

@@ -40,6 +40,7 @@ struct ForgottenLoadTests {
     func `46: a load that must not be repeated is forgotten and cancelled, too, and no fence is needed`(limit: Int) throws {
         let scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(limit)))
         scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+        _ = scene.call()
         let lost = try scene.load()
         scene.advance(by: .seconds(4 * limit) - .milliseconds(1))
         #expect(scene.call().code == .loadTimedOut && !lost.isCancelled && scene.loader.loadCount == 1)

@@ -41,6 +41,21 @@ struct RefusedRequestTests {
         #expect(scene.loader.loadCount == 2)
     }
 
+    @Test func `43: a stored token that was handed out inside its leeway is known, and dropped when it is refused`() throws {
+        let stored = StoredToken(.granted("stored"), received: Date(timeIntervalSince1970: -3_550))
+        let scene = Scene(store: ScriptedStore(stored)), first = scene.call()
+        scene.fail(try scene.load())
+        #expect(first.value?.value == "stored")
+        let again = scene.stage.start { [service = scene.service] in
+            try await service.retrieveToken(insteadOf: AccessToken("stored"))
+        }
+        #expect(again.code != .reset && scene.service.cachedToken == nil)
+        scene.advance(by: .seconds(2))
+        let next = scene.call()
+        try scene.deliver(.granted("next"))
+        #expect(next.value?.value == "next")
+    }
+
     @Test func `43: a late refusal of an older token of the session gets the current one at once`() throws {
         _ = retry(.hour("anna"))
         try scene.deliver(.hour("anna 2"))

@@ -186,6 +186,7 @@ struct StoreTests {
         let store = ScriptedStore(), scene = Scene(store: store)
         scene.replace(with: AccessToken("x", lifetime: .zero, refreshToken: "grant"))
         #expect(store.contents?.refreshToken == "grant")
+        _ = scene.call()
         #expect(try scene.load().previous?.refreshToken == "grant")
     }
 
