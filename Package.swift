@@ -106,6 +106,9 @@ let package = Package(
             path: "Benchmarks/Benchmarks"),
         // What the tests do every day, and what in CI.
         .target(name: "TestBudgets", path: "Tests/Support/TestBudgets"),
+        // Starts programs.
+        .target(
+            name: "ChildProcesses", dependencies: ["TokenServiceConcurrency"], path: "Tests/Support/ChildProcesses"),
         tests("Units/TokenServiceConcurrencyTests"),
         tests("Units/TokenServiceHTTPTests", "LoopbackServers", "TokenServiceHTTP"),
         // The tests of the keys stand here, too: they use the same scene.
@@ -122,7 +125,7 @@ let package = Package(
             path: "Tests/System/shared-grant-worker"),
         tests(
             "Units/AccessTokensFilesTests", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharedFiles",
-            "AccessTokensSharing", "shared-grant-worker", "token-file-rotator"),
+            "AccessTokensSharing", "ChildProcesses", "shared-grant-worker", "token-file-rotator"),
         tests("Units/AccessTokensOAuthTests", "AccessTokensOAuth", "LoopbackServers"),
         tests(
             "Units/DataLoadingTests", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensOAuth",
@@ -140,8 +143,8 @@ let package = Package(
         tests(
             "Exploration/RaceGalleryTests", "Interleavings", "InterleavingsEverything", "InterleavingsTesting", "RaceGallery"),
         tests(
-            "Units/RaceLabTests", "AccessTokensSharing", "Interleavings", "InterleavingsTesting", "RaceGallery", "movie-screens",
-            "race-lab"),
+            "Units/RaceLabTests", "AccessTokensSharing", "ChildProcesses", "Interleavings", "InterleavingsTesting", "RaceGallery",
+            "movie-screens", "race-lab"),
         // The migration guide's app, before and after, with the settings that an app has.
         .target(
             name: "MigrationBefore", path: "Tests/Documents/Migration/Before", swiftSettings: [.swiftLanguageMode(.v5)]),

@@ -10,13 +10,14 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 // Written once; the file stays mapped. A program that runs can't be written to.
 static struct {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) **functions;  // by address
     const char *names;
     size_t count;
     uintptr_t base;
@@ -27,14 +28,26 @@ static int note_base(struct dl_phdr_info *info, size_t size, void *base) {
     return 1;  // the program comes first
 }
 
+static int compare(const void *one, const void *other) {
+    uintptr_t first = (*(const ElfW(Sym) **)one)->st_value, second = (*(const ElfW(Sym) **)other)->st_value;
+    return (first > second) - (first < second);
+}
+
 static void read_symbols(const char *start) {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
     const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(start + header->e_shoff);
     for (int index = 0; index < header->e_shnum; index++) {
         if (sections[index].sh_type != SHT_SYMTAB) continue;
-        program.symbols = (const ElfW(Sym) *)(start + sections[index].sh_offset);
+        const ElfW(Sym) *symbol = (const ElfW(Sym) *)(start + sections[index].sh_offset);
+        size_t count = sections[index].sh_size / sizeof *symbol;
         program.names = start + sections[sections[index].sh_link].sh_offset;
-        program.count = sections[index].sh_size / sizeof *program.symbols;
+        program.functions = malloc(count * sizeof *program.functions);
+        for (; program.functions && count > 0; count--, symbol++) {
+            bool is_function = (symbol->st_info & 0xf) == STT_FUNC && symbol->st_size > 0;
+            if (is_function) program.functions[program.count++] = symbol;
+        }
+        if (program.count) qsort(program.functions, program.count, sizeof *program.functions, compare);
+        return;
     }
 }
 
@@ -55,11 +68,15 @@ const char *doors_caller_name(uintptr_t call) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_program);
     uintptr_t address = call - 1 - program.base;
-    for (size_t index = 0; index < program.count; index++) {
-        const ElfW(Sym) *symbol = program.symbols + index;
-        bool is_function = (symbol->st_info & 0xf) == STT_FUNC;
-        if (is_function && address - symbol->st_value < symbol->st_size) return program.names + symbol->st_name;
+    // Those before `first` begin at the address or below.
+    size_t first = 0, end = program.count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (program.functions[middle]->st_value <= address) first = middle + 1;
+        else end = middle;
     }
+    const ElfW(Sym) *function = first > 0 ? program.functions[first - 1] : NULL;
+    if (function && address - function->st_value < function->st_size) return program.names + function->st_name;
     return NULL;
 }
 

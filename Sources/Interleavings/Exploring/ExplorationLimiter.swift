@@ -9,88 +9,108 @@ import Glibc
 import Musl
 #endif
 
-/// Limits how many explorations run at once; the others wait in the order of their arrival.
+/// Limits how many explorations run at once to one for each processor, or to one that drives everything.
 ///
 /// An exploration computes without a pause. One for each test that runs in parallel would starve the pool, and slow down
-/// everything else in the process.
+/// everything else in the process. Those that drive everything share the program's global actors and the runtime's hooks, so
+/// each of them runs alone. They begin ahead of those that wait, since ordinary tests use the other processors meanwhile.
 final class ExplorationLimiter: Sendable {
+    /// A place for one exploration, or all of them.
+    private struct Claim {
+        let places: Int
+        /// Whether it is all places, for an exploration that begins: none begins while another such one waits in real time.
+        let beginsAlone: Bool
+        let proceed: @Sendable () -> Void
+    }
+
     private struct State {
         var free: Int
-        var waiting: [@Sendable () -> Void] = []
+        /// Whether an exploration that runs alone has begun and not ended.
+        var oneIsAlone = false
+        var waiting: [Claim] = []
+
+        /// Takes the places for those whose turn it is.
+        mutating func takeNext() -> [Claim] {
+            var next: [Claim] = []
+            while let index = waiting.firstIndex(where: { !($0.beginsAlone && oneIsAlone) }), waiting[index].places <= free {
+                let claim = waiting.remove(at: index)
+                free -= claim.places
+                if claim.beginsAlone { oneIsAlone = true }
+                next.append(claim)
+            }
+            return next
+        }
+    }
+
+    /// What an exploration holds while it runs.
+    private struct Holding {
+        let limiter: ExplorationLimiter
+        let places: Int
     }
 
     private let state: Lock<State>
+    private let limit: Int
 
-    /// The process's limiter: half of the processors, at least one.
-    static let shared = ExplorationLimiter(limit: max(sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2, 1))
-
-    /// One exploration at a time drives everything: two that did would share the program's global actors.
-    private static let alone = ExplorationLimiter(limit: 1)
-
-    /// Runs `body` when it is its turn.
-    ///
-    /// - Parameter alone: Whether it drives everything.
-    static func run<Result>(alone: Bool, _ body: () async throws -> Result) async rethrows -> Result {
-        guard alone else { return try await shared.run(body) }
-        return try await Self.alone.run { try await shared.run(body) }
-    }
+    /// The process's limiter.
+    static let shared = ExplorationLimiter(limit: max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1))
 
     init(limit: Int) {
+        self.limit = limit
         state = Lock(State(free: limit))
     }
 
     /// Runs `body` when it is its turn.
-    func run<Result>(_ body: () async throws -> Result) async rethrows -> Result {
-        await enter()
-        defer { leave() }
-        return try await Self.$current.withValue(self) { try await body() }
+    ///
+    /// - Parameter alone: Whether no other exploration may run beside it.
+    func run<Result>(alone: Bool = false, _ body: () async throws -> Result) async rethrows -> Result {
+        let places = alone ? limit : 1
+        await withCheckedContinuation { continuation in
+            let claim = Claim(places: places, beginsAlone: alone) { continuation.resume() }
+            // Those that run alone stay in the order of their arrival.
+            enter(claim) { alone && !$0.beginsAlone }
+        }
+        defer { leave(places, endsAlone: alone) }
+        return try await Self.$current.withValue(Holding(limiter: self, places: places)) { try await body() }
     }
 
-    /// The limiter in which the current task has a place.
-    @TaskLocal private static var current: ExplorationLimiter?
+    /// The places that the current task has.
+    @TaskLocal private static var current: Holding?
 
-    /// Waits in real time for something that costs no processor, and gives the place to the next exploration meanwhile.
+    /// Waits in real time for something that costs no processor, and lets other explorations run meanwhile.
     static func waiting<Result>(_ wait: () -> Result) -> Result {
-        guard let limiter = current else { return wait() }
-        limiter.leave()
-        defer { limiter.enterAgain() }
+        guard let holding = current else { return wait() }
+        holding.limiter.leave(holding.places)
+        defer { holding.limiter.enterAgain(holding.places) }
         return wait()
     }
 
-    private func enter() async {
-        await withCheckedContinuation { continuation in
-            let mayEnter = state.withLock { state in
-                guard state.free == 0 else {
-                    state.free -= 1
-                    return true
-                }
-                state.waiting.append { continuation.resume() }
-                return false
-            }
-            if mayEnter { continuation.resume() }
-        }
-    }
-
     /// Blocks the exploration's own thread, ahead of those that have not begun.
-    private func enterAgain() {
+    private func enterAgain(_ places: Int) {
         let isNext = DispatchSemaphore(value: 0)
-        state.withLock { state in
-            guard state.free == 0 else {
-                state.free -= 1
-                isNext.signal()
-                return
-            }
-            state.waiting.insert({ isNext.signal() }, at: 0)
-        }
+        enter(Claim(places: places, beginsAlone: false) { isNext.signal() }) { _ in true }
         isNext.wait()
     }
 
-    private func leave() {
-        let next = state.withLock { state -> (@Sendable () -> Void)? in
-            guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
-            state.free += 1
-            return nil
+    /// - Parameter isLater: Whether another claim's turn comes after this one's.
+    private func enter(_ claim: Claim, before isLater: (Claim) -> Bool) {
+        proceed {
+            let index = $0.waiting.firstIndex(where: isLater) ?? $0.waiting.endIndex
+            $0.waiting.insert(claim, at: index)
         }
-        next?()
+    }
+
+    private func leave(_ places: Int, endsAlone: Bool = false) {
+        proceed {
+            $0.free += places
+            if endsAlone { $0.oneIsAlone = false }
+        }
+    }
+
+    private func proceed(after change: (inout State) -> Void) {
+        let next = state.withLock { state in
+            change(&state)
+            return state.takeNext()
+        }
+        for claim in next { claim.proceed() }
     }
 }

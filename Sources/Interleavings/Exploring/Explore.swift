@@ -8,8 +8,8 @@ import Dispatch
 /// The first and the failing schedule run twice: the same choices must lead to the same execution. A failure's schedule is
 /// shrunk, unless it cannot be repeated.
 ///
-/// Each exploration has a thread of its own, so that explorations do not disturb each other. One runs for every two
-/// processors; the others wait for their turn. A sampled schedule is fair: a task that was passed over some hundred times is
+/// Each exploration has a thread of its own, so that explorations do not disturb each other. As many run at once as there are
+/// processors, but one that drives everything runs alone; the others wait for their turn. A sampled schedule is fair: a task that was passed over some hundred times is
 /// picked, so that waiting by yielding is not a livelock. An exhaustive exploration passes over a task up to the step limit, and
 /// a schedule that got there may take as many steps again to end fairly; the summary's coverage then says so.
 ///
@@ -54,7 +54,7 @@ public func explore(
         guard let thread = ControlledThread.current else { return try inner.run(strategy) }
         return try thread.exploring { try inner.run(strategy) }
     }
-    return try await ExplorationLimiter.run(alone: driving.isEverything) {
+    return try await ExplorationLimiter.shared.run(alone: driving.isEverything) {
         let place = "\(fileID):\(line)"
         for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
         let (blackBox, watchdog) = (BlackBox(place), Watchdog(settings))

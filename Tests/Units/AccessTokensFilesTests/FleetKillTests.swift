@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensFiles
+import ChildProcesses
 import Foundation
 import Testing
 
@@ -16,16 +17,16 @@ struct FleetKillTests {
         let longestPause = environment["FLEET_PAUSE"].flatMap { Int($0) } ?? 150
         try signIn(place, path)
         var workers = try (0..<3).map { _ in try self.start(place, path) }
-        defer { for worker in workers { end(worker) } }
+        defer { for worker in workers { worker.end() } }
         for kill in 1...kills {
             try await Task.sleep(for: .milliseconds(Int.random(in: 0...longestPause)))
             let index = Int.random(in: 0..<3)
             ledger.killed.insert(workers[index].processIdentifier)
-            end(workers[index])
+            workers[index].end()
             workers[index] = try self.start(place, path)
             for problem in try ledger.read() { Issue.record("\(problem)") }
             if ledger.hasEnded {
-                for worker in workers { end(worker) }
+                for worker in workers { worker.end() }
                 ledger.killed.formUnion(workers.map(\.processIdentifier))
                 try signIn(place, path)
                 workers = try (0..<3).map { _ in try self.start(place, path) }
@@ -48,21 +49,10 @@ struct FleetKillTests {
     }
 
     private func signIn(_ place: Place, _ ledger: String) throws {
-        let process = try start(place, ledger, "sign-in")
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        #expect(try start(place, ledger, "sign-in").waitUntilExit() == 0)
     }
 
-    private func start(_ place: Place, _ ledger: String, _ more: String...) throws -> Process {
-        let process = Process()
-        process.executableURL = try Rotation.program("shared-grant-worker")
-        process.arguments = [place.path, ledger] + more
-        try process.run()
-        return process
-    }
-
-    private func end(_ process: Process) {
-        if process.isRunning { _ = kill(process.processIdentifier, SIGKILL) }
-        process.waitUntilExit()
+    private func start(_ place: Place, _ ledger: String, _ more: String...) throws -> ChildProcess {
+        try ChildProcess(Rotation.program("shared-grant-worker"), [place.path, ledger] + more)
     }
 }

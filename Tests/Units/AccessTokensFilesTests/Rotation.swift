@@ -1,4 +1,5 @@
 import AccessTokensFiles
+import ChildProcesses
 import Foundation
 import Testing
 
@@ -84,13 +85,8 @@ struct Rotation: Sendable {
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
-                        let process = Process()
-                        process.executableURL = program
-                        process.arguments = arguments
-                        let output = Pipe()
-                        process.standardOutput = output
-                        try process.run()
-                        let text = body(output.fileHandleForReading, process.processIdentifier)
+                        let process = try ChildProcess(program, arguments, connecting: .output)
+                        let text = body(process[.output], process.processIdentifier)
                         process.waitUntilExit()
                         return text
                     })

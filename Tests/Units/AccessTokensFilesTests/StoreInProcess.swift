@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensSharing
+import ChildProcesses
 import Dispatch
 import Foundation
 import Testing
@@ -7,11 +8,6 @@ import TokenServiceConcurrency
 
 /// A shared file store in a process of its own, which is killed now and then in the middle of an operation.
 final class StoreInProcess: SharedTokenStore {
-    /// The process, with what is written to it and read from it.
-    private struct Worker {
-        let process = Process(), input = Pipe(), output = Pipe()
-    }
-
     private struct State: Sendable {
         var random: SplitMix64
         var operationsUntilKill: Int
@@ -23,8 +19,8 @@ final class StoreInProcess: SharedTokenStore {
     private let state: Lock<State>
     /// Operations wait here for the process's answer.
     private let queue = DispatchQueue(label: "StoreInProcess")
-    /// Touched on the queue only; `Process` isn't `Sendable`.
-    private nonisolated(unsafe) var worker: Worker?
+    /// Touched on the queue only.
+    private nonisolated(unsafe) var worker: ChildProcess?
 
     /// - Parameter operationsPerKill: How many operations a process lives for.
     init(path: String, operationsPerKill: ClosedRange<Int>, seed: UInt64) {
@@ -72,33 +68,28 @@ final class StoreInProcess: SharedTokenStore {
             state.kills += 1
             return Int.random(in: 0...200_000, using: &state.random)
         }
-        try worker.input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+        try worker[.input].write(contentsOf: Data((line + "\n").utf8))
         if let turns { end(worker, after: turns) }
         var answer = Data()
         while answer.last != UInt8(ascii: "\n") {
-            let more = worker.output.fileHandleForReading.availableData
+            let more = worker[.output].availableData
             guard !more.isEmpty else { throw Killed() }
             answer += more
         }
         return String(decoding: answer, as: UTF8.self).split(whereSeparator: \.isWhitespace).map { String($0) }
     }
 
-    private func start() throws -> Worker {
-        let new = Worker()
-        new.process.executableURL = try Rotation.program("shared-grant-worker")
-        new.process.arguments = [path]
-        new.process.standardInput = new.input
-        new.process.standardOutput = new.output
-        try new.process.run()
+    private func start() throws -> ChildProcess {
+        let new = try ChildProcess(Rotation.program("shared-grant-worker"), [path], connecting: .input, .output)
         unsafe worker = new
         return new
     }
 
-    private func end(_ old: Worker, after turns: Int) {
+    private func end(_ old: ChildProcess, after turns: Int) {
         var turn: UInt64 = 1
         for _ in 0..<turns { turn = turn &* 6_364_136_223_846_793_005 &+ 1 }
-        _ = kill(turn == 0 ? 0 : old.process.processIdentifier, SIGKILL)
-        old.process.waitUntilExit()
+        _ = kill(turn == 0 ? 0 : old.processIdentifier, SIGKILL)
+        old.waitUntilExit()
         unsafe worker = nil
     }
 

@@ -1,5 +1,6 @@
 import Dispatch
 import Testing
+import TokenServiceConcurrency
 
 @testable import Interleavings
 
@@ -20,5 +21,41 @@ import Testing
         #expect(await first.value == .success)
         // Nothing was lost: the limit is still one.
         await limiter.run {}
+    }
+
+    @Test func `no exploration runs beside one that runs alone, and no more than the limit beside each other`() async {
+        let limiter = ExplorationLimiter(limit: 3)
+        let running = Running()
+        await withTaskGroup { group in
+            for number in 1...200 {
+                let runsAlone = number.isMultiple(of: 7)
+                group.addTask {
+                    await limiter.run(alone: runsAlone) {
+                        let beside = running.begin(alone: runsAlone)
+                        #expect(runsAlone ? beside.isEmpty : beside.count < 3 && !beside.contains(true))
+                        for _ in 1...10 { await Task.yield() }
+                        running.end(alone: runsAlone)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Which explorations run, and whether each of them runs alone.
+private final class Running: Sendable {
+    private let explorations = Lock<[Bool]>([])
+
+    func begin(alone: Bool) -> [Bool] {
+        explorations.withLock { explorations in
+            defer { explorations.append(alone) }
+            return explorations
+        }
+    }
+
+    func end(alone: Bool) {
+        explorations.withLock { explorations in
+            if let index = explorations.firstIndex(of: alone) { explorations.remove(at: index) }
+        }
     }
 }

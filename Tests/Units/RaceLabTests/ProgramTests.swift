@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import TestBudgets
 import Testing
@@ -15,15 +16,11 @@ import Testing
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
-                        let process = Process()
-                        process.executableURL = URL(filePath: "/bin/sh")
-                        process.arguments = ["-c", line, place.appending(path: program).path]
-                        let notes = Pipe()
-                        process.standardError = notes
-                        try process.run()
-                        let text = String(decoding: notes.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-                        process.waitUntilExit()
-                        return (process.terminationStatus, text)
+                        let process = try ChildProcess(
+                            URL(filePath: "/bin/sh"), ["-c", line, place.appending(path: program).path],
+                            connecting: .error)
+                        let text = String(decoding: process[.error].readDataToEndOfFile(), as: UTF8.self)
+                        return (process.waitUntilExit(), text)
                     })
             }
         }

@@ -1,0 +1,84 @@
+package import Foundation
+import TokenServiceConcurrency
+
+/// A program that runs beside the tests.
+///
+/// Foundation's `Process` reads past the end of a list of open files when it starts one
+/// ([swift-corelibs-foundation#5472](https://github.com/swiftlang/swift-corelibs-foundation/pull/5472)): with Swift 6.3.1, beside hundreds
+/// of other tests, the process that runs them crashed there.
+package final class ChildProcess: Sendable {
+    /// What is connected to the tests; the rest is inherited.
+    package struct Stream: Sendable {
+        fileprivate let number: Int32
+
+        package static let input = Stream(number: 0), output = Stream(number: 1), error = Stream(number: 2)
+    }
+
+    package let processIdentifier: pid_t
+    private let ends: [Int32: FileHandle]
+    /// What it ended with; `nil`: that was not asked yet.
+    private let status = Lock<Int32?>(nil)
+
+    /// One begins at a time: no other program inherits its pipes.
+    private static let beginning = Lock<Void>(())
+
+    /// Starts a program.
+    package init(_ program: URL, _ arguments: [String], connecting streams: Stream...) throws {
+        (processIdentifier, ends) = try Self.beginning.withLock { _ in try Self.start(program, arguments, streams.map(\.number)) }
+    }
+
+    /// What it reads, writes or complains.
+    package subscript(_ stream: Stream) -> FileHandle { ends[stream.number] ?? .nullDevice }
+
+    private static func start(_ program: URL, _ arguments: [String], _ streams: [Int32]) throws -> (pid_t, [Int32: FileHandle]) {
+        #if canImport(Darwin)
+        var actions: posix_spawn_file_actions_t?
+        #else
+        var actions = unsafe posix_spawn_file_actions_t()
+        #endif
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        var ours: [Int32: FileHandle] = [:], theirs: [FileHandle] = []
+        for number in streams {
+            let pipe = Pipe()
+            let (our, their) = (
+                number == 0 ? pipe.fileHandleForWriting : pipe.fileHandleForReading,
+                number == 0 ? pipe.fileHandleForReading : pipe.fileHandleForWriting
+            )
+            for end in [our, their] { _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC) }
+            unsafe posix_spawn_file_actions_adddup2(&actions, their.fileDescriptor, number)
+            ours[number] = our
+            theirs.append(their)
+        }
+        // So that a reader notices the program's end.
+        defer { for end in theirs { try? end.close() } }
+        let words = unsafe ([program.path] + arguments).map { unsafe strdup($0) }
+        defer { unsafe words.forEach { unsafe free($0) } }
+        var pid = pid_t()
+        let problem = unsafe posix_spawn(&pid, program.path, &actions, nil, words + [nil], environ)
+        guard problem == 0 else { throw POSIXError(POSIXErrorCode(rawValue: problem) ?? .ENOENT) }
+        return (pid, ours)
+    }
+
+    /// Kills it, if it runs, and waits for its end.
+    package func end() {
+        status.withLock { if $0 == nil { _ = kill(processIdentifier, SIGKILL) } }
+        waitUntilExit()
+    }
+
+    /// Blocks the thread until the program has ended.
+    ///
+    /// - Returns: What it ended with; from 128: 128 and the signal that ended it.
+    @discardableResult
+    package func waitUntilExit() -> Int32 {
+        status.withLock { known in
+            if let known { return known }
+            var status: Int32 = 0
+            while unsafe waitpid(processIdentifier, &status, 0) < 0, errno == EINTR {}
+            let signal = status & 0x7f
+            let code = signal == 0 ? (status >> 8) & 0xff : 128 + signal
+            known = code
+            return code
+        }
+    }
+}
