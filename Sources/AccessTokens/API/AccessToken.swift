@@ -5,7 +5,7 @@
 /// the wall clock cannot fool.
 ///
 /// A token is *the same token* as another when their ``value`` is the same string; `==` compares every field.
-/// No description, dump or mirror of a token shows ``value`` or ``refreshToken``.
+/// No description, dump or mirror of a token shows ``value``, ``refreshToken`` or any other text that the server wrote.
 ///
 /// Source: RFC 6749 §5.1 (the fields), §1.4 and §1.5 (access and refresh token).
 public struct AccessToken: Sendable {
@@ -109,13 +109,14 @@ extension AccessToken: Hashable {
     }
 }
 
-/// What a token says of itself: everything but its secrets.
+/// What a token says of itself: nothing that the server wrote, since a server may write a secret anywhere.
 extension AccessToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The token's type, lifetime and scope; never its string or its refresh token.
+    /// The lifetime, the number of scopes, whether there is a refresh token, and the type if it is a known one.
     public var description: String {
-        var parts = ["\(LogText.line(tokenType)) token"]
+        let known = ["Bearer", "DPoP"].first { $0.lowercased() == tokenType.lowercased() }
+        var parts = [known.map { "\($0) token" } ?? "token of another type"]
         if let lifetime { parts.append("lifetime \(lifetime)") }
-        if let scope { parts.append("scope \(LogText.line(scope))") }
+        if let count = scope?.split(separator: " ").count { parts.append("\(count) scope\(count == 1 ? "" : "s")") }
         if refreshToken != nil { parts.append("with a refresh token") }
         return "AccessToken(\(parts.joined(separator: ", ")))"
     }

@@ -64,7 +64,8 @@ struct EventTextTests {
 
     @Test func `a token's type and scope can begin no line either`() {
         let token = AccessToken("a", tokenType: "Bearer\nforged", scope: "read\r\nforged\u{2029}")
-        #expect("\(token)" == "AccessToken(Bearer\\nforged token, scope read\\r\\nforged\\u{2029})")
+        #expect("\(token)" == "AccessToken(token of another type, 1 scope)")
+        #expect("\(AccessToken("a", tokenType: "dpop", scope: "mail  drive"))" == "AccessToken(DPoP token, 2 scopes)")
     }
 
     @Test(arguments: ["\n", "\r", "\u{0B}", "\u{0C}", "\u{85}", "\u{2028}", "\u{2029}", "\u{1B}", "\u{0}", "\u{7F}"])
