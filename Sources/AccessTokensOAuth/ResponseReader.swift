@@ -45,8 +45,8 @@ struct ResponseReader {
             throw failure(.unreadableResponse, error.text + kindOfAnswer)
         }
         guard body.tokenType.lowercased() == "bearer" else {
-            let secrets = secrets + [body.accessToken, body.refreshToken].compactMap { $0 }
-            throw failure(.unsupportedTokenType, ServerText.safe(body.tokenType, hiding: secrets))
+            throw failure(
+                .unsupportedTokenType, safe(body.tokenType, hiding: [body.accessToken, body.refreshToken].compactMap { $0 }))
         }
         return body
     }
@@ -76,20 +76,28 @@ struct ResponseReader {
     /// The server's own error, as far as it can be read.
     private func failure(_ errorBody: ErrorBody?) -> OAuthError {
         var failure = failure(.refused)
-        let secrets = secrets + (errorBody?.tokens ?? [])
+        let tokens = errorBody?.tokens ?? []
         failure.error = errorBody?.error.map {
-            TokenServiceError.Remedy.permanent[$0] == nil ? ServerText.safe($0, hiding: secrets) : $0
+            TokenServiceError.Remedy.permanent[$0] == nil ? safe($0, hiding: tokens) : $0
         }
         // Of the code as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
         failure.remedy = .ending(failure.error, status: response.status)
-        failure.serverDescription = errorBody?.errorDescription.map { ServerText.safe($0, hiding: secrets) }
+        failure.serverDescription = errorBody?.errorDescription.map { safe($0, hiding: tokens) }
         return failure
     }
 
-    /// What the server calls its answer, when that is not JSON.
+    /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer holds.
+    private func safe(_ text: String, hiding tokens: [String]) -> String {
+        guard let credentials = Credentials.values(in: response.body) else { return "[hidden]" }
+        return ServerText.safe(text, hiding: secrets + tokens + credentials)
+    }
+
+    /// What the server calls its answer, when that is not JSON: a usual name, or none, since a server may write anything there.
     private var kindOfAnswer: String {
-        guard let type = response.header("Content-Type"), !type.lowercased().contains("json") else { return "" }
-        return " (its type is \(ServerText.safe(type, hiding: secrets)))"
+        guard let type = response.header("Content-Type")?.lowercased(), !type.contains("json") else { return "" }
+        let usual = ["text/html", "text/plain", "text/xml", "application/xml", "application/x-www-form-urlencoded"]
+        let name = type.prefix { $0 != ";" }.trimming { $0 == " " }
+        return " (its type is \(usual.contains(name) ? name : "not JSON"))"
     }
 }
 

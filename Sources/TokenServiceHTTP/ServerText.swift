@@ -11,7 +11,9 @@ package enum ServerText {
 
     /// Returns the text in one line without control or invisible characters, without the secrets, and cut if it is long.
     ///
-    /// A secret is hidden as it is, in Base64, and escaped in whatever way and however often: see ``Unescaped``.
+    /// A secret is hidden as it is, in Base64, and escaped in any way that ``Unescaped`` undoes, however often; so is what looks like
+    /// one (``Credentials``). Not hidden are: a part of a secret; Base64 of Base64, hexadecimal digits, and other encodings; a secret
+    /// that holds a backslash before a letter and was escaped.
     ///
     /// The order matters. Secrets are hidden after invisible characters were replaced, which could disguise one, and before
     /// the text is cut, which could leave the first part of one.
@@ -19,7 +21,7 @@ package enum ServerText {
         // Bytes, not characters: a combining accent behind a secret would change its last character.
         let bytes = visible(text)
         let unescaped = Unescaped(bytes)
-        var found: [Range<Int>] = []
+        var found = Credentials.ranges(in: bytes)
         // As it is, too: what stands before a secret may look like the beginning of an escape.
         for secret in Set(secrets.map(visible)) { found += ranges(of: secret, in: bytes) }
         for secret in Set(secrets.flatMap(spellings)) {
@@ -32,8 +34,20 @@ package enum ServerText {
 
     /// Returns what a secret looks like in an unescaped text.
     private static func spellings(_ secret: String) -> [[UInt8]] {
-        let base64 = Data(secret.utf8).base64EncodedString().prefix { $0 != "=" }
-        return [Array(secret.utf8), visible(secret), Array(base64.utf8)].map { Unescaped($0).bytes }
+        let base64 = Data(secret.utf8).base64EncodedString()
+        var spellings = [secret, base64, String(base64.prefix { $0 != "=" })].map { Array($0.utf8) }
+        spellings.append(visible(secret))
+        for offset in 0...2 { spellings.append(base64Core(secret, at: offset)) }
+        return spellings.map { Unescaped($0).bytes }
+    }
+
+    /// Returns the characters of Base64 that depend on the secret alone, when it stands inside a longer text; none if it is short.
+    ///
+    /// - Parameter offset: How many bytes of a group of three stand before it.
+    private static func base64Core(_ secret: String, at offset: Int) -> [UInt8] {
+        let bytes = [UInt8](repeating: 0, count: offset) + secret.utf8
+        guard bytes.count >= offset + 8 else { return [] }
+        return Array(Array(Data(bytes).base64EncodedString().utf8)[(offset * 8 + 5) / 6..<bytes.count * 8 / 6])
     }
 
     /// Returns the bytes with `[hidden]` for each range; ranges that overlap are one.

@@ -1,35 +1,53 @@
-/// A text as it was before it was escaped, for comparing: percent-encoding and the escapes of HTML and JSON are undone, nested ones
+/// A text as it was before it was escaped, for comparing: the escapes of URLs, HTML, JSON and JavaScript are undone, nested ones
 /// too.
 ///
-/// What forms and kinds of Base64 write differently is the same here: plus, minus and space, slash and underscore.
-///
-/// Source: RFC 3986 §2.1; RFC 8259 §7; RFC 4648 §5.
+/// Source: RFC 3986 §2.1; RFC 8259 §7; HTML §13.1.4.
 struct Unescaped {
     private(set) var bytes: [UInt8] = []
-    /// Where in the text each byte began.
-    private var starts: [Int] = []
-    private let end: Int
+    /// Where in the text each byte began, and where it ended.
+    private var sources: [Range<Int>] = []
+    private let isFolded: Bool
+    /// A backslash that was escaped, which begins no escape before the next pass; a byte that no text in UTF-8 has.
+    private static let spentBackslash: UInt8 = 0xFF
 
-    init(_ text: some Collection<UInt8>) {
-        end = text.count
-        for (index, byte) in text.enumerated() { append(byte, from: index) }
+    /// Undoes the escapes of a text.
+    ///
+    /// - Parameter isFolded: Whether what is often written in another way is made the same: upper and lower case; slash and underscore,
+    ///   which the kinds of Base64 use. Plus, minus, blanks and backslashes go, so that a soft wrap changes nothing.
+    init(_ text: some Collection<UInt8>, isFolded: Bool = true) {
+        self.isFolded = isFolded
+        for (index, byte) in text.enumerated() { append(byte, from: index..<index + 1) }
+        // A server chooses how often backslashes are escaped, and each time takes a pass.
+        for _ in 1...8 where bytes.contains(Self.spentBackslash) {
+            let (before, starts) = (bytes, sources)
+            (bytes, sources) = ([], [])
+            for (byte, source) in zip(before, starts) {
+                append(byte == Self.spentBackslash ? UInt8(ascii: "\\") : byte, from: source)
+            }
+        }
+        guard isFolded else { return }
+        let kept = bytes.indices.filter { ![UInt8(ascii: "\\"), Self.spentBackslash].contains(bytes[$0]) }
+        (bytes, sources) = (kept.map { bytes[$0] }, kept.map { sources[$0] })
     }
 
-    /// Returns the part of the text that a range of the bytes stands for.
+    /// Returns the part of the text that a range of the bytes, which is not empty, stands for.
     func source(of range: Range<Int>) -> Range<Int> {
-        starts[range.lowerBound]..<(range.upperBound < starts.count ? starts[range.upperBound] : end)
+        sources[range.lowerBound].lowerBound..<sources[range.upperBound - 1].upperBound
     }
 
     /// Appends a byte and undoes the escapes that it completes: a loop, since a server chooses how deep they are nested.
-    private mutating func append(_ byte: UInt8, from start: Int) {
-        bytes.append(Self.folded(byte))
-        starts.append(start)
+    private mutating func append(_ byte: UInt8, from source: Range<Int>) {
+        guard let byte = folded(byte) else { return }
+        bytes.append(byte)
+        sources.append(source)
         while let (length, unescaped) = escape {
-            let start = starts[starts.count - length]
+            let source = sources[sources.count - length].lowerBound..<source.upperBound
+            let isBackslash = unescaped == [UInt8(ascii: "\\")]
             bytes.removeLast(length)
-            starts.removeLast(length)
-            bytes += unescaped.map(Self.folded)
-            starts += unescaped.map { _ in start }
+            sources.removeLast(length)
+            let unescaped = isBackslash ? [Self.spentBackslash] : unescaped.compactMap(folded)
+            bytes += unescaped
+            sources += unescaped.map { _ in source }
         }
     }
 
@@ -37,41 +55,57 @@ struct Unescaped {
     private var escape: (length: Int, unescaped: [UInt8])? {
         guard let last = bytes.last else { return nil }
         if last == UInt8(ascii: ";") { return entity }
-        let before = bytes.count - 1
-        if before >= 1, bytes[before - 1] == UInt8(ascii: "\\") {
+        if bytes.dropLast().last == UInt8(ascii: "\\") {
             if #""\/'"#.utf8.contains(last) { return (2, [last]) }
             if "nrt".utf8.contains(last) { return (2, [UInt8(ascii: " ")]) }
         }
         guard Self.isHex(last) else { return nil }
-        if before >= 2, bytes[before - 2] == UInt8(ascii: "%"), let byte = Self.number(bytes[(before - 1)...], radix: 16) {
-            return (3, [UInt8(truncatingIfNeeded: byte)])
-        }
-        if before >= 5, bytes[before - 5] == UInt8(ascii: "\\"), bytes[before - 4] == UInt8(ascii: "u"),
-            let scalar = Self.number(bytes[(before - 3)...], radix: 16).flatMap(Unicode.Scalar.init)
-        {
-            return (6, Array(String(Character(scalar)).utf8))
-        }
-        return nil
+        if let byte = number(after: "%", digits: 2) { return (3, [UInt8(truncatingIfNeeded: byte)]) }
+        if let scalar = number(after: "\\x", digits: 2).flatMap(Unicode.Scalar.init) { return (4, Self.utf8(scalar)) }
+        guard let unit = number(after: "\\u", digits: 4) else { return nil }
+        if let scalar = Unicode.Scalar(unit) { return (6, Self.utf8(scalar)) }
+        // The second half of a pair of surrogates.
+        guard let high = number(after: "\\u", digits: 4, before: 6), 0xD800..<0xDC00 ~= high, unit >= 0xDC00 else { return nil }
+        return Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + (unit - 0xDC00)).map { (12, Self.utf8($0)) }
     }
 
     /// The escape of HTML that a semicolon ends.
     private var entity: (length: Int, unescaped: [UInt8])? {
-        guard let start = bytes.suffix(10).lastIndex(of: UInt8(ascii: "&")) else { return nil }
+        guard let start = bytes.suffix(12).lastIndex(of: UInt8(ascii: "&")) else { return nil }
         let name = bytes[(start + 1)..<(bytes.count - 1)]
         let length = bytes.count - start
         guard name.first == UInt8(ascii: "#") else {
-            let names: [String: Unicode.Scalar] = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
-            return names[String(decoding: name, as: UTF8.self)].map { (length, [UInt8(ascii: $0)]) }
+            return Self.names[String(decoding: name, as: UTF8.self)].map { (length, [$0]) }
         }
         let digits = name.dropFirst()
         let isHex = digits.first == UInt8(ascii: "x") || digits.first == UInt8(ascii: "X")
         return Self.number(isHex ? digits.dropFirst() : digits, radix: isHex ? 16 : 10).flatMap(Unicode.Scalar.init)
-            .map { (length, Array(String(Character($0)).utf8)) }
+            .map { (length, Self.utf8($0)) }
+    }
+
+    /// HTML's names of what is printable in ASCII and is neither a letter nor a digit; in lower case.
+    private static let names: [String: UInt8] = {
+        let names =
+            "amp lt gt quot apos excl num dollar percnt lpar rpar ast plus comma period sol colon semi equals quest commat lsqb "
+            + "lbrack bsol rsqb rbrack lowbar grave lcub lbrace verbar vert rcub rbrace nbsp tab newline"
+        let characters = "&<>\"'!#$%()*+,./:;=?@[[\\]]_`{{||}}   "
+        return Dictionary(
+            zip(names.split(separator: " ").map(String.init), characters.utf8), uniquingKeysWith: { first, _ in first })
+    }()
+
+    /// Returns the number at the end, or that many bytes before it, if it stands behind a prefix.
+    private func number(after prefix: String, digits: Int, before rest: Int = 0) -> UInt32? {
+        let end = bytes.count - rest
+        let start = end - digits - prefix.utf8.count
+        guard start >= 0, bytes[start...].starts(with: prefix.utf8) else { return nil }
+        return Self.number(bytes[(end - digits)..<end], radix: 16)
     }
 
     private static func number(_ digits: ArraySlice<UInt8>, radix: Int) -> UInt32? {
         digits.allSatisfy(isHex) ? UInt32(String(decoding: digits, as: UTF8.self), radix: radix) : nil
     }
+
+    private static func utf8(_ scalar: Unicode.Scalar) -> [UInt8] { Array(String(Character(scalar)).utf8) }
 
     private static func isHex(_ byte: UInt8) -> Bool {
         switch byte {
@@ -81,11 +115,13 @@ struct Unescaped {
         }
     }
 
-    private static func folded(_ byte: UInt8) -> UInt8 {
+    private func folded(_ byte: UInt8) -> UInt8? {
+        guard isFolded else { return byte }
         switch byte {
-        case UInt8(ascii: "+"), UInt8(ascii: "-"), 0..<0x20, 0x7F: UInt8(ascii: " ")
-        case UInt8(ascii: "_"): UInt8(ascii: "/")
-        default: byte
+        case UInt8(ascii: "+"), UInt8(ascii: "-"), 0...0x20, 0x7F: return nil
+        case UInt8(ascii: "_"): return UInt8(ascii: "/")
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): return byte + 0x20
+        default: return byte
         }
     }
 }
