@@ -36,7 +36,8 @@ extension Message {
         guard next.body?.isReplayable != false else { throw refuse("the body can't be sent again") }
         if origin != self.origin {
             guard next.body == nil else {
-                throw refuse("the body would go to another origin, \(origin): send it there yourself if it may have it")
+                // Not which: the server may write a secret into the host's name. The answer has it.
+                throw refuse("the body would go to another origin: send it there yourself if that may have it (see the Location)")
             }
             next.hasLeftOrigin = true
             next.removeHeaders { !Self.harmlessHeaders.contains($0) }

@@ -50,7 +50,7 @@ final class SharedSession: Sendable {
                 answer = try await exchange.answer()
             }
         } catch let failure as ExchangeFailure {
-            throw DataLoadingError(failure)
+            throw DataLoadingError(failure, isElsewhere: message.hasLeftOrigin)
         }
         return Response(url: message.url, status: answer.status, headers: answer.headers, body: answer.body)
     }
@@ -66,8 +66,14 @@ extension StatefulRequest.Progress {
 
 extension DataLoadingError {
     /// The session's error: its own text names hosts and causes, no secret.
-    fileprivate init(_ failure: ExchangeFailure) {
+    ///
+    /// - Parameter isElsewhere: Whether a redirect has chosen the host: then its name may be a secret, and only the code is kept.
+    fileprivate init(_ failure: ExchangeFailure, isElsewhere: Bool) {
         switch failure {
+        case .connection(_, let underlying) where isElsewhere:
+            self.init(
+                .connectionFailed, detail: "it is another one, to which a redirect led",
+                underlying: (underlying as? URLError).map { URLError($0.code) })
         case .timedOut(let underlying): self.init(.timedOut, underlying: underlying)
         case .tooLong: self.init(.responseTooLong)
         case .connection(let detail, let underlying): self.init(.connectionFailed, detail: detail, underlying: underlying)
