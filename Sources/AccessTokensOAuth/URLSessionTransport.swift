@@ -22,11 +22,14 @@ import FoundationNetworking
 ///   (`//a%2fb/`, `//a%40b/`, `//a%00b/`);
 /// - a `Content-Length` between 9223372036854775296 and 9223372036854775807.
 ///
-/// Two things make all sessions of the process wait: while Foundation reads an answer with tens of thousands of header lines,
-/// which takes it seconds; and when an exchange is given up while the host's name is looked up, until the lookup has ended. Time
-/// limits and cancellations hold all the same. The body of a redirect is kept in memory until it ends or the time limit passes.
-/// A program that must bear such a server brings a ``TokenTransport`` over an HTTP
-/// client of its own.
+/// Three things make all sessions of the process wait:
+/// - an answer with tens of thousands of header lines, which Foundation reads for seconds;
+/// - an exchange that is given up while the host's name is looked up, until the lookup has ended;
+/// - a redirect with a long body, which Foundation keeps in memory and copies again and again while the server sends without a pause.
+///
+/// Time limits and cancellations hold all the same.
+///
+/// A program that must bear such a server brings a ``TokenTransport`` over an HTTP client of its own.
 public struct URLSessionTransport: TokenTransport {
     /// How long one exchange may take altogether, from the connection to the last byte.
     public let timeLimit: Duration

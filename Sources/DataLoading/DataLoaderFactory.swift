@@ -17,9 +17,9 @@ public import Foundation
 ///
 /// On Linux some answers end the process inside Foundation (Swift 6.3): a connection closed between two lines of the header, a
 /// chunked answer with a trailer, a redirect to `//[::1]/` or to a host with percent-encoded characters, a `Content-Length` near
-/// 2⁶³. One with tens of thousands of header lines holds up all sessions of the process for seconds. A request that is given up
-/// while its host's name is looked up does so until the lookup has ended. Send requests to servers that may do that with an HTTP
-/// client of your own, which takes its tokens from the `TokenService`.
+/// 2⁶³. Three things hold up all sessions of the process: an answer with tens of thousands of header lines, for seconds; a request that
+/// is given up while its host's name is looked up, until the lookup has ended; and the long body of a redirect, while the server sends
+/// it. Send requests to servers that may do that with an HTTP client of your own, which takes its tokens from the `TokenService`.
 public struct DataLoaderFactory: Sendable {
     let runner: RequestRunner
 

@@ -56,8 +56,8 @@ public struct Request: Sendable {
 
     /// The longest response body that is read, in bytes after decompression: a longer one ends with `responseTooLong`.
     ///
-    /// It is given up before it fills the memory. On Linux what arrives until `URLSession` stops takes some tens of MiB more, and the body of
-    /// a redirect has no limit but the session's time limits.
+    /// It is given up before it fills the memory. On Linux what arrives until `URLSession` stops takes some tens of MiB more. There the body
+    /// of a redirect has no limit: the request ends at the session's time limit, the transfer when the server stops sending.
     public var responseLimit: Int
 
     /// Creates a request from its parts.
