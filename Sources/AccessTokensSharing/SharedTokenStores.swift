@@ -4,27 +4,27 @@ import TokenServiceConcurrency
 
 /// Where the services of `TokenServices` share their grants with other processes: a record for each key.
 ///
-/// A record outlives its key's service, which is let go when it has not been used for a while. So a sign-out of an account has to
-/// reach records whose services aren't there; ``forEachStoredKey(_:)`` is for that.
+/// `TokenServices` releases a key's service when it hasn't been used for a while; the record stays. A sign-out of an account must
+/// reach such records too, so the stores can name their keys: ``forEachStoredKey(_:)``.
 public protocol SharedTokenStores<Key>: Sendable {
     /// What tells the services apart.
     associatedtype Key: Hashable & Sendable
 
     /// Returns the store of a key, whose record no other key has.
     ///
-    /// Called whenever a service is made, on any thread, and at the same moment for several keys or twice for one. It should only
-    /// make the store, and touch nothing: the service calls the store when it needs it.
+    /// Called each time that a service is made, on any thread. Calls may run at the same time, even for the same key. Only make the
+    /// store here: don't read or write anything.
     ///
     /// - Parameter key: The key.
     func store(for key: Key) -> any SharedTokenStore
 
-    /// Returns the keys that have a record, in any order; also a sign-out leaves one.
+    /// Returns the keys that have a record, in any order, including those that are signed out.
     @concurrent func storedKeys() async throws -> [Key]
 
     /// Tells the keys that have a record, in any order, each as soon as it is found.
     ///
-    /// Called once for each `TokenServices.reset(where:)`, which waits for each key 5 s at most, and signs it out meanwhile. Without an
-    /// implementation, they are those of ``storedKeys()``, which then has 5 s.
+    /// `TokenServices.reset(where:)` calls it once, and signs out each key as soon as it's named. It waits at most 5 s for each next key.
+    /// The default implementation names the keys of ``storedKeys()``, which then has 5 s for all of them.
     ///
     /// - Parameter body: Called with each key; returns at once.
     @concurrent func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws

@@ -1,17 +1,17 @@
 /// Where the services of `TokenServices` keep their tokens between two runs of the program: a store for each key.
 ///
-/// A store outlives its key's service, which is let go when it has not been used for a while. So a sign-out of an account has to
-/// reach tokens whose services aren't there; ``forEachStoredKey(_:)`` is for that.
+/// `TokenServices` releases a key's service when it hasn't been used for a while; the stored token stays. A sign-out of an account must
+/// remove such tokens too, so the stores can name their keys: ``forEachStoredKey(_:)``.
 public protocol TokenStores<Key>: Sendable {
     /// What tells the services apart.
     associatedtype Key: Hashable & Sendable
 
     /// Returns the store of a key, which no other key has.
     ///
-    /// Equal keys have the same one: two strings can be equal in Swift and have different bytes, as `"caf\u{E9}"` and `"cafe\u{301}"`.
+    /// Equal keys must have the same store. Two strings with different bytes can be equal in Swift: `"caf\u{E9}"` and `"cafe\u{301}"`.
     ///
-    /// Called whenever a service is made, on any thread, and at the same moment for several keys or twice for one. It should only
-    /// make the store, and touch nothing: the service calls the store when it needs it.
+    /// Called each time that a service is made, on any thread. Calls may run at the same time, even for the same key. Only make the
+    /// store here: don't read or write anything.
     ///
     /// - Parameter key: The key.
     func store(for key: Key) -> any TokenStore
@@ -21,8 +21,8 @@ public protocol TokenStores<Key>: Sendable {
 
     /// Tells the keys whose stores have a token, in any order, each as soon as it is found.
     ///
-    /// Called once for each `TokenServices.reset(where:)`, which waits for each key 5 s at most, and signs it out meanwhile. Without an
-    /// implementation, they are those of ``storedKeys()``, which then has 5 s.
+    /// `TokenServices.reset(where:)` calls it once, and signs out each key as soon as it's named. It waits at most 5 s for each next key.
+    /// The default implementation names the keys of ``storedKeys()``, which then has 5 s for all of them.
     ///
     /// - Parameter body: Called with each key; returns at once.
     @concurrent func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws
