@@ -1,7 +1,8 @@
 import AccessTokens
-import AccessTokensKeys
 import AccessTokensTesting
 import Testing
+
+@testable import AccessTokensKeys
 
 /// The keys a1, a2 and a3 share a refresh token, which the key a keeps; loads have 30 s.
 @Suite("Guarantee 46: a load that never ends gives its turn up")
@@ -80,6 +81,35 @@ struct SharedTurnTests {
         let caller = scene.call("a2")
         try scene.succeed("a2", with: .granted("a2 1", by: "r3"))
         #expect(caller.value?.value == "a2 1")
+    }
+
+    @Test func `21: a sign-in while a load reads the grant takes its turn, and no two loads present the new one`() throws {
+        let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
+        let store = try #require(scene.stores?["a"])
+        store.hold()
+        let callers = ["a1", "a2"].map { scene.call($0) }
+        scene.perform("a3") { await $0.replace(with: .granted("a3 1", by: "r1")) }
+        store.release()
+        scene.stage.run()
+        let load = try scene.load("a2")
+        #expect(load.previous?.refreshToken == "r1" && scene.loadCount("a1") == 0)
+        scene.succeed(load, with: .granted("a2 1", by: "r2"))
+        let next = try scene.load("a1")
+        #expect(next.previous?.refreshToken == "r2")
+        scene.succeed(next, with: .granted("a1 1", by: "r3"))
+        #expect(callers.map { $0.value?.value } == ["a1 1", "a2 1"])
+    }
+
+    @Test func `46: with a clock that never wakes, the next load in line finds that the turn is over`() throws {
+        var turns = GrantTurns()
+        let first = turns.enter(at: .zero), second = turns.enter(at: .zero)
+        #expect(first.next === first.start && second.next == nil)
+        let begins = turns.begin(first.number, until: .seconds(120))
+        #expect(begins)
+        #expect(turns.enter(at: .seconds(120) - .milliseconds(1)).next == nil)
+        #expect(turns.enter(at: .seconds(120)).next === second.start)
+        let begin = [first.number, second.number].map { turns.begin($0, until: .seconds(240)) }
+        #expect(begin == [false, true])
     }
 
     @Test func `a token without a refresh token, put in place for one key, takes no turn from a load of that key`() throws {
