@@ -225,8 +225,8 @@ final class SharedGrant: Sendable {
     /// Performs one key's load in its turn, with the grant that the last one left.
     ///
     /// A load that never ends keeps its turn as long as a service would let no other load start beside it: until a sign-in or a
-    /// sign-out, which gives the others another grant, or until its patience has passed. What it brings at last is still kept if no
-    /// other grant has come.
+    /// sign-out, after which the others have another grant, or until its patience has passed. What it brings at last is still kept if
+    /// no other grant has come.
     ///
     /// - Parameters:
     ///   - previous: The key's own last token.
