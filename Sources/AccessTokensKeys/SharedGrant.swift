@@ -21,7 +21,7 @@ final class SharedGrant: Sendable {
         var lastMember = 0
 
         /// A step counts from now on; returns whose turn it is then, if a sign-in or a sign-out has ended another's.
-        mutating func note(_ step: Step, by member: Int?) -> SingleResult<Void>? {
+        mutating func note(_ step: VaultStep, by member: Int?) -> SingleResult<Void>? {
             guard let reason = step.fence else {
                 if case .put = step { edition.loads += 1 }
                 return nil
@@ -51,29 +51,10 @@ final class SharedGrant: Sendable {
     }
 
     private struct Work {
-        let step: Step
+        let step: VaultStep
         /// What the other keys' services give up with a sign-out.
         let others: SingleResult<[AccessToken]>?
         let end: SingleResult<SessionChange>
-    }
-
-    private enum Step {
-        /// Keep a refresh token, which a load has brought or, with a reason, a sign-in.
-        case put(AccessToken, DiscardedGrant.Reason?)
-        case reset
-        /// Nothing: all before it is done.
-        case settle
-
-        /// Why it ends the session before it; `nil`: it doesn't.
-        var fence: DiscardedGrant.Reason? {
-            switch self {
-            case .put(_, let reason): reason
-            case .reset: .signedOut
-            case .settle: nil
-            }
-        }
-
-        var signsOut: Bool { if case .reset = self { true } else { false } }
     }
 
     private let state = Lock(State())
@@ -148,7 +129,7 @@ final class SharedGrant: Sendable {
     /// - Parameters:
     ///   - member: The key whose user signs in or out.
     ///   - edition: What a load's grant replaces; if another has come since, this does nothing.
-    private func perform(_ step: Step, by member: Int? = nil, over edition: Edition? = nil) -> SingleResult<SessionChange>? {
+    private func perform(_ step: VaultStep, by member: Int? = nil, over edition: Edition? = nil) -> SingleResult<SessionChange>? {
         let others = step.signsOut ? SingleResult<[AccessToken]>() : nil
         let work = Work(step: step, others: others, end: SingleResult<SessionChange>())
         typealias Decision = (isFirst: Bool, next: SingleResult<Void>?, fence: Int, services: [Int: TokenService])
@@ -310,41 +291,5 @@ final class SharedGrant: Sendable {
         }
         _ = try? await end.value()
         return true
-    }
-}
-
-/// A vault gets nothing from a server: what it doesn't have it was never given.
-private struct VaultLoader: TokenLoader {
-    let isRepeatable = true
-
-    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        // A store may have a whole token, from a time when its key shared nothing.
-        guard let previous, previous.refreshToken != nil else { throw NoGrant() }
-        return .kept(previous)
-    }
-}
-
-/// No user is signed in.
-private struct NoGrant: Error {}
-
-extension AccessToken {
-    private static let placeholder = "-"
-
-    fileprivate static let none = AccessToken("", lifetime: .zero)
-
-    /// What a vault keeps: the refresh token alone, with no end.
-    fileprivate static func kept(_ token: AccessToken) -> AccessToken {
-        AccessToken(placeholder, refreshToken: token.refreshToken)
-    }
-
-    fileprivate var withoutPlaceholder: AccessToken {
-        value == Self.placeholder ? AccessToken("", refreshToken: refreshToken) : self
-    }
-}
-
-extension Result {
-    /// The error, if it is one.
-    var failure: Failure? {
-        if case .failure(let error) = self { error } else { nil }
     }
 }
