@@ -5,36 +5,60 @@ import TokenServiceConcurrency
 ///
 /// The refresh token is kept by a service of its own, the vault, which no caller sees. So a rotated one is saved before any caller
 /// gets its access token, a sign-out is a fence, and a store that hangs costs 5 s: all as with a key that shares nothing. What is
-/// to be done with the vault is decided under a lock, in the order of the calls, and done by one task in that order.
-final class SharedGrant: GrantLender {
+/// to be done with the vault is decided under a lock, in the order of the calls, and done by one task in that order. A sign-out
+/// resets the services of all keys at once, and ends for its caller when that is done, too.
+final class SharedGrant: Sendable {
     private struct State {
-        /// How many sign-ins and sign-outs there were, and what the last one was.
-        var generation = 0
+        var edition = Edition()
+        /// What the last sign-in or sign-out was; `nil`: there was none.
         var lastFence: DiscardedGrant.Reason?
         /// What the vault has to do, and who waits for it.
-        var steps: [(step: Step, end: SingleResult<SessionChange>)] = []
+        var steps: [Work] = []
         var isAtWork = false
-    }
+        var turns = GrantTurns()
+        /// The keys' services.
+        var members: [Int: Member] = [:]
+        var lastMember = 0
 
-    private enum Step {
-        /// Keep a refresh token, which a load has brought or, with a reason, a sign-in.
-        case put(AccessToken, DiscardedGrant.Reason?)
-        case reset
-        /// Nothing: all before it is done.
-        case settle
-
-        /// Why it ends the session before it; `nil`: it doesn't.
-        var fence: DiscardedGrant.Reason? {
-            switch self {
-            case .put(_, let reason): reason
-            case .reset: .signedOut
-            case .settle: nil
+        /// A step counts from now on; returns whose turn it is then, if a sign-in or a sign-out has ended another's.
+        mutating func note(_ step: VaultStep, by member: Int?) -> SingleResult<Void>? {
+            guard let reason = step.fence else {
+                if case .put = step { edition.loads += 1 }
+                return nil
             }
+            lastFence = reason
+            edition.fences += 1
+            if let member { members[member]?.fence = edition.fences }
+            return turns.end()
+        }
+
+        /// The services that have yet to hear of the last sign-out.
+        var others: [Int: TokenService] {
+            members.filter { $0.value.fence < edition.fences }.compactMapValues { $0.service?.object }
         }
     }
 
+    /// Tells the grant that a load began with from what is kept now.
+    private struct Edition: Equatable {
+        /// How many sign-ins and sign-outs there were, and how many grants have come with loads.
+        var fences = 0, loads = 0
+    }
+
+    private struct Member {
+        var service: WeakReference<TokenService>?
+        /// The last sign-in or sign-out of the grant that has taken effect in the service.
+        var fence: Int
+    }
+
+    private struct Work {
+        let step: VaultStep
+        /// What the other keys' services give up with a sign-out.
+        let others: SingleResult<[AccessToken]>?
+        let end: SingleResult<SessionChange>
+    }
+
     private let state = Lock(State())
-    private let line = TurnLine()
+    private let clock: ServiceClock
     private let vault: TokenService
     private let executor: (any TaskExecutor)?
     private let loadExecutor: (any TaskExecutor)?
@@ -47,21 +71,40 @@ final class SharedGrant: GrantLender {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
         discard = onDiscard
+        clock = ServiceClock.opened(environment.clock)
         vault = TokenService(
-            policy: RefreshPolicy(), environment: environment, clock: ServiceClock.opened(environment.clock),
-            loader: VaultLoader(),
+            policy: RefreshPolicy(), environment: environment, clock: clock, loader: VaultLoader(),
             ties: ServiceTies(store: store, onDiscard: nil, tether: tether))
+    }
+
+    // MARK: Keys
+
+    /// A key's service is about to be made; returns its number.
+    func join() -> Int {
+        state.withLock { state in
+            state.lastMember += 1
+            state.members[state.lastMember] = Member(fence: state.edition.fences)
+            return state.lastMember
+        }
+    }
+
+    func attach(_ member: Int, to service: TokenService) {
+        state.withLock { $0.members[member]?.service = WeakReference(object: service) }
+    }
+
+    func leave(_ member: Int) {
+        state.withLock { _ = $0.members.removeValue(forKey: member) }
     }
 
     // MARK: Sign-in and sign-out
 
-    func signIn(_ token: AccessToken) -> SingleResult<SessionChange>? {
+    func signIn(_ token: AccessToken, by member: Int) -> SingleResult<SessionChange>? {
         guard token.refreshToken != nil else { return nil }
-        return perform(.put(.kept(token), .replaced))
+        return perform(.put(.kept(token), .replaced), by: member)
     }
 
-    func signOut() -> SingleResult<SessionChange>? {
-        perform(.reset)
+    func signOut(by member: Int) -> SingleResult<SessionChange>? {
+        perform(.reset, by: member)
     }
 
     /// Waits until all has been saved; no key loads any more.
@@ -79,47 +122,77 @@ final class SharedGrant: GrantLender {
 
     func resume() async { await vault.resume() }
 
-    var wasFenced: Bool { state.withLock { $0.generation > 0 } }
+    var wasFenced: Bool { state.withLock { $0.lastFence != nil } }
 
     /// Decides on a step, which is done after all that were decided on before.
     ///
-    /// - Parameter generation: The sign-in that a load's grant belongs to; if another came since, this does nothing.
-    private func perform(_ step: Step, in generation: Int? = nil) -> SingleResult<SessionChange>? {
-        let end = SingleResult<SessionChange>()
-        let (isWanted, isFirst) = state.withLock { state in
-            guard generation ?? state.generation == state.generation else { return (false, false) }
-            if let reason = step.fence {
-                state.generation += 1
-                state.lastFence = reason
-            }
-            state.steps.append((step, end))
+    /// - Parameters:
+    ///   - member: The key whose user signs in or out.
+    ///   - edition: What a load's grant replaces; if another has come since, this does nothing.
+    private func perform(_ step: VaultStep, by member: Int? = nil, over edition: Edition? = nil) -> SingleResult<SessionChange>? {
+        let others = step.signsOut ? SingleResult<[AccessToken]>() : nil
+        let work = Work(step: step, others: others, end: SingleResult<SessionChange>())
+        typealias Decision = (isFirst: Bool, next: SingleResult<Void>?, fence: Int, services: [Int: TokenService])
+        let decision = state.withLock { state -> Decision? in
+            guard edition ?? state.edition == state.edition else { return nil }
+            let next = state.note(step, by: member)
+            state.steps.append(work)
             defer { state.isAtWork = true }
-            return (true, !state.isAtWork)
+            return (!state.isAtWork, next, state.edition.fences, others == nil ? [:] : state.others)
         }
+        guard let (isFirst, next, fence, services) = decision else { return nil }
+        next?.complete(with: .success(()))
+        if let others { signOut(services, at: fence, then: others) }
         if isFirst { Task.detached(on: executor) { await self.work() } }
-        return isWanted ? end : nil
+        return work.end
     }
 
     /// Does what is to be done, until there is nothing left.
     private func work() async {
-        while let (step, end) = nextStep() {
+        while let work = nextWork() {
             var change = SessionChange(discarded: [], storeFailure: nil)
-            switch step {
+            switch work.step {
             case .put(let token, _): change = await vault.replace(with: token)
             case .reset: change = await vault.reset()
             case .settle: break
             }
-            let discarded = step.fence == nil ? [] : change.discarded.map(\.withoutPlaceholder)
-            for token in discarded { giveUp(token, step.fence) }
-            end.complete(with: .success(SessionChange(discarded: discarded, storeFailure: change.storeFailure)))
+            let discarded = work.step.fence == nil ? [] : change.discarded.map(\.withoutPlaceholder)
+            for token in discarded { giveUp(token, work.step.fence) }
+            // No load of a later session begins before the services have dropped what they had of this one.
+            let others = (try? await work.others?.value()) ?? []
+            work.end.complete(with: .success(SessionChange(discarded: discarded + others, storeFailure: change.storeFailure)))
         }
     }
 
-    private func nextStep() -> (step: Step, end: SingleResult<SessionChange>)? {
+    private func nextWork() -> Work? {
         state.withLock { state in
             guard state.steps.isEmpty else { return state.steps.removeFirst() }
             state.isAtWork = false
             return nil
+        }
+    }
+
+    /// Resets the other keys' services.
+    private func signOut(_ services: [Int: TokenService], at fence: Int, then end: SingleResult<[AccessToken]>) {
+        Task.detached(on: executor, priority: Task.currentPriority) {
+            let dropped = await withTaskGroup(of: [AccessToken].self) { group in
+                for (member, service) in services {
+                    group.addTask { await service.drop { _ in self.follows(fence, member) }?.discarded ?? [] }
+                }
+                return await group.reduce(into: []) { $0 += $1 }
+            }
+            end.complete(with: .success(dropped))
+        }
+    }
+
+    /// Whether a sign-out has yet to take effect in a key's service, and does now.
+    ///
+    /// A sign-in through that key may have come after it.
+    private func follows(_ fence: Int, _ member: Int) -> Bool {
+        state.withLock { state in
+            guard let last = state.members[member]?.fence, last < fence else { return false }
+            state.members[member]?.fence = fence
+            return true
         }
     }
 
@@ -132,32 +205,69 @@ final class SharedGrant: GrantLender {
 
     /// Performs one key's load in its turn, with the grant that the last one left.
     ///
-    /// - Parameter previous: The key's own last token.
+    /// A load that never ends keeps its turn as long as a service would let no other load start beside it: until a sign-in or a
+    /// sign-out, after which the others have another grant, or until its patience has passed. What it brings at last is still kept if
+    /// no other grant has come.
+    ///
+    /// - Parameters:
+    ///   - previous: The key's own last token.
+    ///   - patience: How long the load keeps its turn.
     /// - Returns: The key's new token, without the refresh token, which stays here.
-    func load(replacing previous: AccessToken?, from loader: any TokenLoader) async throws -> AccessToken {
-        try await line.turn {
-            while true {
-                try Task.checkCancellation()
-                let (grant, generation) = try await self.grant()
-                let given = grant == nil && previous == nil ? nil : (previous ?? .none).with(refreshToken: grant)
-                let outcome = await Result { try await loader.loadToken(replacing: given) }
-                let salvaged = (outcome.failure as? SalvagedGrant)?.grant
-                guard await keep(salvaged ?? (try? outcome.get()), given: grant, in: generation) else { continue }
-                if let salvage = outcome.failure as? SalvagedGrant { throw salvage.reason }
-                return try outcome.get().with(refreshToken: nil)
-            }
+    func load(
+        replacing previous: AccessToken?, from loader: any TokenLoader, patience: Duration
+    ) async throws -> AccessToken {
+        while true {
+            let turn = try await takeTurn()
+            defer { giveBack(turn) }
+            // A load whose time was over before its turn came spends nothing.
+            try LoadTime.check()
+            let (grant, edition) = try await self.grant()
+            let end = clock.now() + patience
+            guard state.withLock({ $0.edition == edition && $0.turns.begin(turn, until: end) }) else { continue }
+            let alarm = Task.detached(on: executor) { if await self.clock.hasPassed(end) { self.giveBack(turn) } }
+            defer { alarm.cancel() }
+            let given = grant == nil && previous == nil ? nil : (previous ?? .none).with(refreshToken: grant)
+            let outcome = await Result { try await loader.loadToken(replacing: given) }
+            let salvaged = (outcome.failure as? SalvagedGrant)?.grant
+            guard await keep(salvaged ?? (try? outcome.get()), given: grant, over: edition) else { continue }
+            if let salvage = outcome.failure as? SalvagedGrant { throw salvage.reason }
+            return try outcome.get().with(refreshToken: nil)
         }
     }
 
-    /// The refresh token, and the sign-in that it belongs to.
-    private func grant() async throws -> (refreshToken: String?, generation: Int) {
+    /// Waits for a load's turn; a load that is cancelled leaves the line at once.
+    private func takeTurn() async throws -> Int {
+        let now = clock.now()
+        let (turn, start, next) = state.withLock { $0.turns.enter(at: now) }
+        next?.complete(with: .success(()))
+        do {
+            try await withTaskCancellationHandler {
+                try await start.value()
+            } onCancel: {
+                giveBack(turn)
+                start.complete(with: .failure(CancellationError()))
+            }
+            try Task.checkCancellation()
+        } catch {
+            giveBack(turn)
+            throw error
+        }
+        return turn
+    }
+
+    private func giveBack(_ turn: Int) {
+        state.withLock { $0.turns.leave(turn) }?.complete(with: .success(()))
+    }
+
+    /// The refresh token, and which one it is.
+    private func grant() async throws -> (refreshToken: String?, edition: Edition) {
         while true {
-            let generation = state.withLock { $0.generation }
+            let edition = state.withLock { $0.edition }
             // All that users have done is done first.
             _ = try? await perform(.settle)?.value()
             let refreshToken = try await storedGrant()
             // A sign-in or a sign-out is counted before the vault learns of it: if there was none, the vault had this one's grant.
-            if state.withLock({ $0.generation }) == generation { return (refreshToken, generation) }
+            if state.withLock({ $0.edition }) == edition { return (refreshToken, edition) }
         }
     }
 
@@ -169,64 +279,17 @@ final class SharedGrant: GrantLender {
         }
     }
 
-    /// Saves the refresh token that a load has brought; `false`: the user has signed in or out meanwhile, so the load begins anew.
-    private func keep(_ token: AccessToken?, given: String?, in generation: Int) async -> Bool {
+    /// Saves the refresh token that a load has brought; `false`: another has come meanwhile, so the load begins anew.
+    private func keep(_ token: AccessToken?, given: String?, over edition: Edition) async -> Bool {
         guard let token, let new = token.refreshToken, new != given else {
-            return state.withLock { $0.generation } == generation
+            return state.withLock { $0.edition } == edition
         }
-        guard let end = perform(.put(.kept(token), nil), in: generation) else {
-            giveUp(AccessToken("", refreshToken: new), state.withLock { $0.lastFence })
+        guard let end = perform(.put(.kept(token), nil), over: edition) else {
+            let reason = state.withLock { $0.edition.fences > edition.fences ? $0.lastFence : .superseded }
+            giveUp(AccessToken("", refreshToken: new), reason)
             return false
         }
         _ = try? await end.value()
         return true
-    }
-}
-
-/// The loader of a key that shares its grant.
-struct SharingLoader: TokenLoader {
-    let loader: any TokenLoader
-    let grant: SharedGrant
-
-    var isRepeatable: Bool { loader.isRepeatable }
-
-    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        try await grant.load(replacing: previous, from: loader)
-    }
-}
-
-/// A vault gets nothing from a server: what it doesn't have it was never given.
-private struct VaultLoader: TokenLoader {
-    let isRepeatable = true
-
-    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        // A store may have a whole token, from a time when its key shared nothing.
-        guard let previous, previous.refreshToken != nil else { throw NoGrant() }
-        return .kept(previous)
-    }
-}
-
-/// No user is signed in.
-private struct NoGrant: Error {}
-
-extension AccessToken {
-    private static let placeholder = "-"
-
-    fileprivate static let none = AccessToken("", lifetime: .zero)
-
-    /// What a vault keeps: the refresh token alone, with no end.
-    fileprivate static func kept(_ token: AccessToken) -> AccessToken {
-        AccessToken(placeholder, refreshToken: token.refreshToken)
-    }
-
-    fileprivate var withoutPlaceholder: AccessToken {
-        value == Self.placeholder ? AccessToken("", refreshToken: refreshToken) : self
-    }
-}
-
-extension Result {
-    /// The error, if it is one.
-    var failure: Failure? {
-        if case .failure(let error) = self { error } else { nil }
     }
 }

@@ -20,10 +20,11 @@ public import TokenServiceConcurrency
 ///
 /// Some servers give an account one refresh token, for access tokens of several audiences. Say with `grant` which key keeps it: then
 /// the loads of those keys take turns, each with the refresh token that the last one brought. Sign in through any of them: a
-/// refresh token given to `TokenService.replace(with:)` is all keys' from then on. `TokenService.reset()` of one key ends the
-/// grant of all; the others' access tokens last until they expire, so sign an account out with ``reset(where:)``. The store of the key
-/// that keeps the grant holds the refresh token, and access tokens are not stored. A load's turn is a part of its time
-/// (`RefreshPolicy.loadTimeout`).
+/// refresh token given to `TokenService.replace(with:)` is all keys' from then on. `TokenService.reset()` of one key is a sign-out
+/// of all: it returns when every key's service has been reset. To sign an account out that may have no service at the moment, call
+/// ``reset(where:)``. The store of the key that keeps the grant holds the refresh token, and access tokens are not stored. The wait
+/// for a load's turn is a part of its time (`RefreshPolicy.loadTimeout`). A load that never ends gives its turn up at a sign-in or a
+/// sign-out of any of the keys, and otherwise four times that limit after its start, or after the limit if it may be repeated.
 ///
 /// **Concurrent calls.** Everything may be called from anywhere at any time. Don't use a key whose `hash(into:)` or `==` calls back:
 /// both are called under a lock.
@@ -161,20 +162,17 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     }
 
     private func makeService(_ key: Key, tether: any ServiceTether, stamp: Int) -> TokenService {
-        var loader = loader(key)
-        let environment = environment(stamp), clock = ServiceClock.opened(environment.clock), ties: ServiceTies
-        if let grant {
-            let lender = sharedGrant(grant(key))
-            loader = SharingLoader(loader: loader, grant: lender)
-            ties = ServiceTies(store: nil, onDiscard: discard(key), tether: tether, lender: lender)
-        } else {
-            ties = ServiceTies(
-                store: stores?.store(for: key), session: sharing?.session(key)(clock, environment), onDiscard: discard(key),
-                tether: tether)
-        }
-        return TokenService(
-            policy: policy(key), environment: environment, clock: clock, loader: loader, ties: ties,
+        let loader = loader(key), policy = policy(key)
+        let environment = environment(stamp), clock = ServiceClock.opened(environment.clock)
+        let share = grant.map { GrantShare(in: sharedGrant($0(key)), loader, policy) }
+        let ties = ServiceTies(
+            store: share == nil ? stores?.store(for: key) : nil, session: sharing?.session(key)(clock, environment),
+            onDiscard: discard(key), tether: tether, lender: share)
+        let service = TokenService(
+            policy: policy, environment: environment, clock: clock, loader: share ?? loader, ties: ties,
             isDrained: isDrained.withLock { $0 })
+        share?.attach(to: service)
+        return service
     }
 
     func sharedGrant(_ key: Key) -> SharedGrant {

@@ -17,9 +17,10 @@ struct GrantRecord: Sendable, Hashable {
         var failures: Int
         /// The service that met the last one, and keeps its own pause.
         var owner: String
-        /// The first service that the server refused this grant; that may be the service's own fault, such as a wrong client id.
+        /// The first service that the server refused this grant, of those whom it has served under the same sign-in: a service with a
+        /// wrong client id is always refused.
         var refuser: String?
-        /// Whether a second one was refused, too: then the refusal counts for all, until the pause is over.
+        /// Whether another one was refused after it: then the refusal counts for all, until the pause is over.
         var isRefused: Bool
         /// How long the fleet waits before it asks the server again.
         var pause: Duration

@@ -108,8 +108,7 @@ enum GrantRecordFormat {
         /// In version 1 the first refusal counted for all.
         var trouble: GrantRecord.Trouble {
             .init(
-                failures: failures, owner: owner, refuser: refuser ?? (refused ? owner : nil),
-                isRefused: refused && refuser != nil,
+                failures: failures, owner: owner, refuser: refuser, isRefused: refused && refuser != nil,
                 pause: pause.duration, time: time)
         }
     }

@@ -24,6 +24,10 @@ extension SharedFlight {
         var since = Duration.zero
         /// The generation that counts as refused for all; the service hasn't been refused itself.
         var refusedElsewhere: UInt64?
+        /// The generation that was refused to this service, or for all: a later failure outweighs no refusal.
+        var refused: UInt64?
+        /// The sign-in under which the server has given this service a token, as ``GrantRecord/fence``: its client is the right one.
+        var served: String?
         /// How many records this service has written.
         var writes = 0
     }
@@ -39,6 +43,8 @@ extension SharedFlight.Knowledge {
             generation = [generation, other.generation].compactMap { $0 }.max()
             seen = [seen, other.seen].compactMap { $0 }.max()
             refusedElsewhere = other.refusedElsewhere
+            refused = other.refused ?? refused
+            served = other.served ?? served
             signedOut = [signedOut, other.signedOut].compactMap { $0 }.max()
         }
         unanswered = [unanswered, other.unanswered].compactMap { $0 }.max { $0.end < $1.end }
@@ -59,6 +65,8 @@ extension SharedFlight.Knowledge {
     /// A sign-in or a sign-out of the service stands in the store.
     mutating func take(_ record: GrantRecord) {
         (generation, signedOut) = (record.generation, record.signedOut)
+        // The program has the token of a sign-in from the server.
+        served = record.fence
         seen = max(seen ?? 0, record.generation)
     }
 }

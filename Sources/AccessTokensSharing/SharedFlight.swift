@@ -39,6 +39,8 @@ struct SharedFlight: Sendable, Hashable {
     private var phase = Phase.reading
     /// The mark that has to be taken back if the flight ends now.
     private var stray: StrayMark?
+    /// The record, if its token is inside its leeway and the service doesn't have it.
+    private var reserve: GrantRecord?
     /// The server refused the token of this generation, which is not presented again.
     private var refusal: (generation: UInt64, failure: Failure)? {
         get { refusedGeneration.flatMap { generation in refusalFailure.map { (generation, $0) } } }
@@ -114,9 +116,13 @@ struct SharedFlight: Sendable, Hashable {
         }
         record.generation = record.generation(after: seen, at: moment.wall)
         // What the service has had itself is at its end by its own clock, whatever the wall clock says.
-        if let token = record.token, record.generation != knowledge.generation, isUsable(record, at: moment) {
-            knowledge.generation = record.generation
-            return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
+        if let token = record.token, record.generation != knowledge.generation {
+            if isUsable(record, until: setting.policy.hardExpiry(forLifetime:), at: moment) {
+                knowledge.generation = record.generation
+                return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
+            }
+            let isAlive = isUsable(record, until: setting.policy.lastUse(forLifetime:), at: moment)
+            reserve = isAlive && knowledge.refused != record.generation ? record : nil
         }
         if isAbandoned { return end(.failed(.abandoned)) }
         if setting.isLook { return end(isNew || isFreed(record, at: moment) ? .newGrant : .gaveUp) }
@@ -176,9 +182,15 @@ struct SharedFlight: Sendable, Hashable {
         setting.isRepeatable || record.token?.refreshToken == nil
     }
 
-    private func isUsable(_ record: GrantRecord, at moment: Moment) -> Bool {
+    private func isUsable(_ record: GrantRecord, until end: (_ lifetime: Duration) -> Duration, at moment: Moment) -> Bool {
         guard let token = record.token, !token.isUnusable, !setting.refused.contains(token.value) else { return false }
-        return token.lifetime.map { record.age(at: moment.wall) < setting.policy.hardExpiry(forLifetime: $0) } ?? true
+        return token.lifetime.map { record.age(at: moment.wall) < end($0) } ?? true
+    }
+
+    /// The record's token that the service may hand out if this flight fails for a reason that time can mend; once.
+    mutating func takeReserve() -> GrantRecord? {
+        defer { reserve = nil }
+        return reserve
     }
 
     /// Ends the flight if the fleet has failed and its pause has not passed; a service's own failures are its back-off's.
@@ -187,7 +199,7 @@ struct SharedFlight: Sendable, Hashable {
         let rest = record.pause(at: moment.wall)
         guard rest > .zero else { return nil }
         if trouble.isRefused {
-            knowledge.refusedElsewhere = record.generation
+            (knowledge.refusedElsewhere, knowledge.refused) = (record.generation, record.generation)
             return end(.failed(.refusedElsewhere))
         }
         return setting.isRefresh ? end(.gaveUp) : end(.failed(.elsewhere(.failed, retryAfter: rest)))
@@ -282,17 +294,21 @@ struct SharedFlight: Sendable, Hashable {
     ) -> Step {
         guard var record = spent else { return end(.failed(failure)) }
         if failure.isDefinite || isHarmless(record) || record.mark?.owner != setting.owner { record.mark = nil }
-        let failures = min(record.trouble?.failures ?? 0, 1_000) + 1
+        let isRefusal = failure.error.remedy == .signIn
+        if failure.error.remedy != .retry { knowledge.refused = record.generation }
+        // Who had no grant to present was refused for itself: another service may know how to sign in.
+        let isOwn = isRefusal && record.token?.refreshToken == nil
+        // A refusal may be about this service's own client (RFC 6749 §5.2), so the first keeps no other from asking. A program that is
+        // started again and again is another service each time: the first one is that of a service whose client is the right one.
+        let isServed = knowledge.served == record.fence
+        let refuser = record.trouble?.refuser ?? (isRefusal && isServed ? setting.owner : nil)
+        let isForAll = isRefusal && (refuser.map { $0 != setting.owner } ?? false || record.trouble?.isRefused ?? false)
+        // Nor does it lengthen the others' pauses.
+        let failures = min(record.trouble?.failures ?? 0, 1_000) + (isRefusal && !isForAll ? 0 : 1)
         let pause =
             failure.error.remedy == .retry
             ? RefreshPolicy.pause(afterFailures: failures, jitter: setting.jitter) : RefreshPolicy.longestPause
         let wish = RefreshPolicy.honoured(retryAfter: failure.retryAfter) ?? pause
-        let isRefusal = failure.error.remedy == .signIn
-        // Who had no grant to present was refused for itself: another service may know how to sign in.
-        let isOwn = isRefusal && record.token?.refreshToken == nil
-        let refuser = record.trouble?.refuser ?? (isRefusal ? setting.owner : nil)
-        // The first refusal may be about this service's own client (RFC 6749 §5.2), so it keeps no other from asking.
-        let isForAll = isRefusal && (refuser != setting.owner || record.trouble?.isRefused ?? false)
         record.trouble =
             isOwn
             ? nil
@@ -344,7 +360,7 @@ struct SharedFlight: Sendable, Hashable {
             phase = .loading(write.record, revision, began: moment.now)
             return .load(previous: write.record.token)
         case .token(let token, let began, let failure):
-            knowledge.generation = write.record.generation
+            (knowledge.generation, knowledge.served) = (write.record.generation, write.record.fence)
             return end(failure.map { .failed($0) } ?? .token(token, age: moment.now - began, isAdopted: false))
         case .failure(let failure): return end(.failed(failure))
         }

@@ -44,6 +44,9 @@ extension SharedSession: GrantSession {
             }
             step = flight.next(event, at: moment, isAbandoned: plan.isAbandoned())
             learn(flight.knowledge, since: beginning.fences)
+            if let reserve = flight.takeReserve(), let token = reserve.token {
+                await plan.keepInReserve(token, reserve.age(at: moment.wall))
+            }
         }
     }
 

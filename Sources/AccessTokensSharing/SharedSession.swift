@@ -21,16 +21,20 @@ final class SharedSession: Sendable {
         var displaced: [DiscardedGrant] = []
         /// The marks that are being taken back.
         var strays: [StrayMark] = []
-        /// How many of the store's operations have not ended, though nothing may wait for them any longer.
-        var unfinished = 0
+        /// When the store's operations began that have not ended, though nothing may wait for them any longer.
+        var unfinished: [Int: Duration] = [:]
+        var operations = 0
         /// Whether a person has asked to try again.
         var isRetry = false
         /// Until when others respect this service's mark, as far as is known; `nil`: without end.
         var respected: Duration? = .zero
     }
 
-    /// A store that doesn't answer gets no more operations than these: each keeps a task.
+    /// A store that doesn't answer gets no more operations than these, since each keeps a task, until the first are forgotten.
     private static let unfinishedOperations = 16
+
+    /// When an operation that hasn't ended is forgotten; two minutes, as a load of the default policy: its callback has been lost.
+    private static let patience = RefreshPolicy().loadTimeout * RefreshPolicy.timeoutsUntilForgotten
 
     let sharing: TokenSharing
     let owner = String(UInt64.random(in: .min ... .max), radix: 36)
@@ -96,6 +100,7 @@ final class SharedSession: Sendable {
             state.fence = SharedFence(token, number: number, owner: owner, after: state.fence)
             state.fences += 1
             state.isRetry = false
+            state.unfinished = [:]
         }
     }
 
@@ -235,18 +240,13 @@ final class SharedSession: Sendable {
     private func perform<Value: Sendable>(
         until deadline: Duration? = nil, _ body: @escaping @Sendable (any SharedTokenStore) async throws -> Value
     ) async throws -> Value {
-        let isTaken = state.withLock { state in
-            guard state.unfinished < Self.unfinishedOperations else { return false }
-            state.unfinished += 1
-            return true
-        }
-        guard isTaken else { throw StoreTimeout() }
+        guard let number = begin(at: clock.now()) else { throw StoreTimeout() }
         let end = SingleResult<Value>(), membership = LoadMembership.current
         let task = Task.detached(on: executor) { [self] in
             let result = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Result { try await body(store) } }
             }
-            state.withLock { $0.unfinished -= 1 }
+            state.withLock { _ = $0.unfinished.removeValue(forKey: number) }
             end.complete(with: result)
         }
         let limit = deadline ?? clock.now() + RefreshPolicy.storeTimeout
@@ -258,5 +258,18 @@ final class SharedSession: Sendable {
             if deadline != nil { task.cancel() }
         }
         return try await end.value()
+    }
+
+    /// The number of an operation of the store that begins now; `nil`: too many have not ended.
+    private func begin(at now: Duration) -> Int? {
+        state.withLock { state in
+            if state.unfinished.count >= Self.unfinishedOperations {
+                state.unfinished = state.unfinished.filter { now < $0.value + Self.patience }
+            }
+            guard state.unfinished.count < Self.unfinishedOperations else { return nil }
+            state.operations += 1
+            state.unfinished[state.operations] = now
+            return state.operations
+        }
     }
 }

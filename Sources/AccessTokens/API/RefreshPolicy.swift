@@ -97,7 +97,8 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// How many times ``loadTimeout`` after its start a given-up load is forgotten and blocks no other; 4, two minutes by default.
     ///
     /// Such a load has lost its callback, or its transport has no limit. Until then no load that must not be repeated starts beside
-    /// it, and at most two repeatable ones do. A shared grant's load is the exception: only its end, or a fence, lets another start.
+    /// it, and at most two repeatable ones do. Loads of a grant that processes share are the exception: only their end, or a fence, lets
+    /// another start.
     public static let timeoutsUntilForgotten = 4
 
     /// Which part of a token's leeway is left unused when the token is handed out after a failure; a tenth, 6 s of a minute: enough

@@ -47,6 +47,8 @@ package struct SharedFlightPlan: Sendable {
     package let refused: [String]
     /// Whether nothing waits for it any longer, by a fence or its limit.
     package let isAbandoned: @Sendable () -> Bool
+    /// Tells the service of the record's token, which is inside its leeway, and how long ago its load began.
+    package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
     /// Runs the loader.
     package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
     /// Gives the program what fences have put aside, unless an operation of the store will.
@@ -116,6 +118,7 @@ extension TokenService {
             id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
             isRefresh: machine.state.cached != nil, isLook: !flight.isLoading, previous: flight.previous,
             refused: refused.map(\.token.value), isAbandoned: { membership.hasEnded },
+            keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },
             load: { await self.load($0, for: flight, membership) },
             handOverDisplaced: { await self.handOverDisplaced(in: session) })
     }
@@ -147,6 +150,10 @@ extension TokenService {
         if flight.id == machine.state.flightID { self.load = RunningLoad(flight: flight.id, task: handle, urgency: urgency) }
         defer { ended(flight.id) }
         return await task.result
+    }
+
+    private func keepInReserve(_ token: AccessToken, age: Duration, of flight: Machine.Flight) {
+        step { $0.keepInReserve(token, age: age, of: flight.id, at: $1) }
     }
 
     /// Operations of the store tell those who wait for their fences what these have put aside; without one, this does.

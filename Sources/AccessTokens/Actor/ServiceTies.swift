@@ -63,11 +63,14 @@ extension TokenService {
         return await end(of: fence)
     }
 
-    /// Drops what came of a grant that is shared, and leaves the grant, which is a new user's if there is one.
+    /// Drops what came of a grant that is shared, as a sign-out does, and leaves the grant, which may be a new user's.
     ///
-    /// - Returns: `nil` if there was a fence already.
-    package nonisolated func dropUnlessFenced() async -> SessionChange? {
-        let fence = await visit { $0.generation == 0 ? $0.fence { $0.reset(at: $1) } : nil }
+    /// - Parameter isMeant: Asked in the service; must not take long.
+    /// - Returns: `nil` if it isn't meant.
+    package nonisolated func drop(
+        if isMeant: @Sendable (isolated TokenService) -> Bool
+    ) async -> SessionChange? {
+        let fence = await visit { isMeant($0) ? $0.fence { $0.reset(at: $1) } : nil }
         guard let fence else { return nil }
         return await end(of: fence)
     }

@@ -66,16 +66,24 @@ extension TokenService.StateMachine {
     /// before; `nil`: not before another event.
     ///
     /// It would be lost who waits for a load, a grant that no store has, a sign-out that the store hasn't heard of, and why a token or
-    /// a load is refused: its successor would ask at once.
+    /// a load is refused: its successor would ask at once. A load that was given up keeps the service itself while it lasts, so it is
+    /// no reason to keep the service once it stands in no other's way.
     var restsFrom: Duration? {
         // Of a shared store the session knows more: a later flight may have written what failed.
         let isSettled = isShared ? storage.operations.isEmpty : storage.isSettled
-        guard state.flight == nil, abandoned.isEmpty, isSettled, hasStore || grant.token?.refreshToken == nil,
+        guard let loadsEnd = loadsRestFrom, isSettled, hasStore || grant.token?.refreshToken == nil,
             let backOffEnd = backOff.restsFrom, let rejectionsEnd = rejections.restsFrom
         else { return nil }
         let isRefreshFailing = state.cached.map { $0.failedRefreshes > 0 } ?? false
         let pauseEnd = isRefreshFailing ? state.cached?.expiry : .zero
-        return pauseEnd.map { max($0, backOffEnd, rejectionsEnd) }
+        return pauseEnd.map { max($0, loadsEnd, backOffEnd, rejectionsEnd) }
+    }
+
+    /// From when on no load is a reason to keep the service; `nil`: one is under way that has its time.
+    private var loadsRestFrom: Duration? {
+        guard state.flight == nil || state.isStalled else { return nil }
+        guard !abandoned.isEmpty || state.isStalled else { return .zero }
+        return (abandoned + [state.flight].compactMap { $0 }).map { end(ofGivenUp: $0) }.max()
     }
 }
 

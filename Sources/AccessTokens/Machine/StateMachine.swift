@@ -347,6 +347,13 @@ extension TokenService.StateMachine {
         }
     }
 
+    /// The shared record has a token inside its leeway: callers get it if the flight fails for a reason that time can mend.
+    mutating func keepInReserve(_ token: AccessToken, age: Duration, of id: Int, at now: Duration) {
+        guard state.flightID == id, state.token == nil, !rejections.contains(token, at: now) else { return }
+        handedOut.note(token)
+        reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
+    }
+
     /// A sign-in or a sign-out that the store heard of late put a grant aside there.
     mutating func displaced(_ last: DiscardedGrant) {
         if last.reason == .superseded {

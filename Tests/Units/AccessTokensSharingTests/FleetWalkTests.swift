@@ -130,4 +130,14 @@ struct FleetWalkTests {
         #expect(walk.fates[.lostAndExplained] == nil && walk.fates[.kept, default: 0] > 0)
         walk.tell("\(kind), \(count) processes, one refused for its own fault, \(faults)")
     }
+
+    @Test(arguments: FleetWorld.ServerKind.allCases)
+    func `37: nor does one that is started again for each attempt`(kind: FleetWorld.ServerKind) async {
+        let facts = FleetWorld.Facts(misfit: 0, isMisfitRestarted: true)
+        let count = Int.everyday(2, thorough: 3)
+        let walk = await Walk(from: FleetWorld(kind, processes: count, flights: 3, faults: .init(), facts: facts))
+        #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
+        #expect(walk.fates[.lostAndExplained] == nil && walk.fates[.kept, default: 0] > 0)
+        walk.tell("\(kind), \(count) processes, one refused for its own fault and started again")
+    }
 }

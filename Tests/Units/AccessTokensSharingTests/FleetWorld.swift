@@ -45,6 +45,8 @@ struct FleetWorld: Hashable {
         var isDeathKnown = false
         /// A process that the server refuses whatever it presents: its client id is wrong.
         var misfit: Int?
+        /// Whether that process starts anew for each flight, as another service that knows nothing.
+        var isMisfitRestarted = false
     }
 
     struct Process: Hashable {
@@ -102,8 +104,11 @@ struct FleetWorld: Hashable {
     /// Why a used token is presented, or all that is left: the one that it was exchanged for was lost, or its holder doubted.
     private func hasReason(_ number: Int) -> Bool { lost.contains(number + 1) || doubted.contains(number) }
 
+    /// The process whose service an owner is.
+    private static func process(_ owner: String) -> Int? { Int(owner.prefix { $0 != "." }) }
+
     private func sighting(_ index: Int) -> SharedFlight.Sighting {
-        let holder = facts.isDeathKnown ? record.mark.flatMap { Int($0.owner) } : nil
+        let holder = facts.isDeathKnown ? record.mark.flatMap { Self.process($0.owner) } : nil
         return .init(record: record, revision: .init("\(revision)"), isHolderRunning: holder.map { !processes[$0].isDead })
     }
 
@@ -116,7 +121,7 @@ struct FleetWorld: Hashable {
 
     /// Whether the record has the mark of another process that is neither stopped nor done.
     private func isAnotherAtWork(_ index: Int) -> Bool {
-        guard let holder = record.mark.flatMap({ Int($0.owner) }), holder != index else { return false }
+        guard let holder = record.mark.flatMap({ Self.process($0.owner) }), holder != index else { return false }
         if case .end = processes[holder].step { return false }
         return !processes[holder].isDead && !processes[holder].isFrozen
     }
@@ -214,7 +219,7 @@ struct FleetWorld: Hashable {
     private func waitOut(_ index: Int, _ rest: Duration, _ add: ((inout FleetWorld) -> Void) -> Void) {
         // Those who look whether the holder is still running do so in no time.
         if facts.grace != nil, rest == RefreshPolicy.lookPause { return add { $0.take(.waited, index) } }
-        let holder = processes.indices.first { "\($0)" == record.mark?.owner } ?? index
+        let holder = record.mark.flatMap { Self.process($0.owner) } ?? index
         if underWay.contains(where: { $0.process == holder || $0.process == index }) { return }
         // Its own mark: the time for a late save, or of an earlier request.
         if holder == index {
@@ -246,7 +251,8 @@ struct FleetWorld: Hashable {
             add { world in
                 let isOfThePast = world.isSignedOut || number / Server.user != world.server.live / Server.user
                 if !isOfThePast, !world.doubted.contains(number) {
-                    if world.record.mark?.owner != "\(index)" { world.violation = "26: presented without the mark" }
+                    let holder = world.record.mark.flatMap { Self.process($0.owner) }
+                    if holder != index { world.violation = "26: presented without the mark" }
                     if facts.grace == nil, world.isUnderWay(number) { world.violation = "26: presented while it is under way" }
                 }
                 world.processes[index].exchange = .sent(number)
@@ -379,8 +385,10 @@ struct FleetWorld: Hashable {
 
     private mutating func startAgain(_ index: Int) {
         processes[index].flights -= 1
-        let setting = SharedFlight.Setting(owner: "\(index)", serverGrace: facts.grace)
-        processes[index].flight = SharedFlight(setting, knowing: processes[index].flight.knowledge)
+        let isNew = facts.isMisfitRestarted && index == facts.misfit
+        let owner = isNew ? "\(index).\(processes[index].flights)" : "\(index)"
+        let setting = SharedFlight.Setting(owner: owner, serverGrace: facts.grace)
+        processes[index].flight = SharedFlight(setting, knowing: isNew ? .init() : processes[index].flight.knowledge)
         (processes[index].step, processes[index].user) = (.read, nil)
     }
 

@@ -142,16 +142,36 @@ struct PendingFenceTests {
         #expect(signIn.displaced(in: record).map(\.reason) == [.replaced])
     }
 
+    /// A service whose store answers no read any more; callers ask again, with 5 s for each read.
+    private func ask(_ times: Int, _ fleet: Fleet) {
+        for _ in 0..<times {
+            _ = fleet.stage.start { [service = fleet.services[0]] in await service.retryNow() }
+            _ = fleet.call(0)
+            fleet.advance(by: .seconds(5))
+        }
+    }
+
+    @Test func `46: a store that doesn't answer gets sixteen operations in two minutes, and more after a sign-out`() throws {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3550))
+        store.hold()
+        let before = store.log.entries.count
+        ask(24, fleet)
+        #expect(store.log.entries.count == before + 16)
+        ask(24, fleet)
+        #expect(store.log.entries.count == before + 32, "those of two minutes ago are forgotten")
+        _ = fleet.signOut(0)
+        #expect(store.log.entries.count == before + 33, "it is asked to hear of the sign-out")
+    }
+
     @Test func `a store that doesn't answer gets sixteen operations, and more once it answers`() throws {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3550))
         store.hold()
         let before = store.log.entries.count
-        for _ in 1...100 {
-            _ = fleet.call(0)
-            fleet.advance(by: .seconds(600))
-        }
+        ask(20, fleet)
         #expect(store.log.entries.count == before + 16)
         store.release()
         fleet.stage.run()

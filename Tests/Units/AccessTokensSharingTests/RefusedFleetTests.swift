@@ -48,6 +48,45 @@ struct RefusedFleetTests {
         #expect([0, 1].map { fleet.call($0).value?.value } == ["second", "second"])
     }
 
+    @Test func `37: a program with a wrong client signs no other out, however often it is started again`() throws {
+        let fleet = fleet(6)
+        for healthy in [5, 0] {
+            for start in 1...4 { try refuse(start, in: fleet) }
+            #expect(fleet.record?.trouble?.isRefused == false)
+            #expect(fleet.record?.trouble?.failures == 0, "nor does it lengthen the others' pauses")
+            let caller = fleet.call(healthy), name = "by \(healthy)"
+            fleet.succeed(try fleet.load(healthy), with: .granted(name))
+            #expect(caller.value?.value == name)
+            fleet.advance(by: .seconds(3550))
+        }
+    }
+
+    @Test func `37: if the grant is really gone, each service hears of it, and a third presents it once`() throws {
+        let fleet = fleet(4)
+        // The second service is new: nothing says whether its client is the right one.
+        for index in [1, 0, 2] { try refuse(index, in: fleet) }
+        #expect(fleet.record?.trouble?.isRefused == true)
+        #expect((fleet.call(3).error as? TokenServiceError)?.remedy == .signIn && fleet.loaders[3].loadCount == 0)
+        _ = fleet.signIn(3, with: .granted("new"))
+        fleet.advance(by: .seconds(1))
+        for index in 0...3 { #expect(fleet.call(index).value?.value == "new") }
+    }
+
+    @Test func `37: a service that has loaded a token counts, too, and one sign-in later no longer`() throws {
+        let fleet = Fleet(4)
+        _ = fleet.signIn(3, with: AccessToken("", lifetime: .zero, refreshToken: "r1"))
+        let caller = fleet.call(0)
+        fleet.succeed(try fleet.load(0), with: .granted("first"))
+        #expect(caller.value?.value == "first")
+        fleet.advance(by: .seconds(3550))
+        try refuse(0, in: fleet)
+        #expect(fleet.record?.trouble?.refuser != nil)
+        _ = fleet.signIn(3, with: .granted("second"))
+        fleet.advance(by: .seconds(3550))
+        try refuse(0, in: fleet)
+        #expect(fleet.record?.trouble?.refuser == nil)
+    }
+
     @Test func `37: a service that was refused itself doesn't ask again when the fleet's refusal expires`() throws {
         let fleet = fleet(2)
         try refuse(0, in: fleet)

@@ -64,6 +64,25 @@ import Testing
         #expect(scene.counts == [0, 0, 0])
     }
 
+    @Test(arguments: [true, false])
+    func `46: a load that never ends keeps its service no longer than it stands in another's way`(isFenced: Bool) throws {
+        let scene = KeyScene(keepingIdle: 0)
+        _ = scene.call("a")
+        let lost = try scene.load("a")
+        if isFenced { scene.perform("a") { _ = await $0.reset() } }
+        scene.advance(by: .seconds(30))
+        scene.advance(by: .seconds(90) - .milliseconds(1))
+        #expect(scene.counts == [1, 0, 0])
+        scene.advance(by: .milliseconds(1))
+        #expect(scene.counts == [0, 0, 1], "the load holds it")
+        _ = scene.call("a")
+        #expect(scene.makings == ["a"])
+        try scene.succeed("a", with: .hour("a"))
+        #expect(scene.counts == [0, 0, 1])
+        scene.succeed(lost, with: .hour("late"))
+        #expect(scene.counts == [0, 0, 0])
+    }
+
     @Test func `a pause after failures keeps its service until a minute after it`() throws {
         let scene = KeyScene(keepingIdle: 0)
         for _ in 1...3 {

@@ -1,0 +1,49 @@
+import TokenServiceConcurrency
+
+/// Whose turn it is to load with a grant that several keys share, in the order in which they came: a pure value behind the grant's
+/// lock.
+///
+/// What it returns is to be completed after the lock: the wait of the load whose turn has come.
+struct GrantTurns: Sendable {
+    private struct Place: Sendable {
+        let number: Int
+        /// Complete when its turn has come.
+        let start: SingleResult<Void>
+        /// When its turn is over although its load hasn't ended; `nil`: it has yet to begin.
+        var end: Duration?
+    }
+
+    /// The first one has its turn.
+    private var line: [Place] = []
+    private var last = 0
+
+    /// A load gets in line.
+    mutating func enter(at now: Duration) -> (number: Int, start: SingleResult<Void>, next: SingleResult<Void>?) {
+        last += 1
+        let place = Place(number: last, start: SingleResult())
+        line.append(place)
+        // The clock may not have woken the alarm.
+        let isOver = line.first?.end.map { $0 <= now } ?? false
+        let next = isOver ? end() : line.count == 1 ? place.start : nil
+        return (last, place.start, next)
+    }
+
+    /// A load has its turn, and begins; `false`: it has lost its turn meanwhile.
+    mutating func begin(_ number: Int, until end: Duration) -> Bool {
+        guard line.first?.number == number else { return false }
+        line[0].end = end
+        return true
+    }
+
+    /// A load has ended, or waits no longer.
+    mutating func leave(_ number: Int) -> SingleResult<Void>? {
+        guard let index = line.firstIndex(where: { $0.number == number }) else { return nil }
+        line.remove(at: index)
+        return index == 0 ? line.first?.start : nil
+    }
+
+    /// The turn is over, whatever becomes of its load.
+    mutating func end() -> SingleResult<Void>? {
+        line.first.flatMap { leave($0.number) }
+    }
+}

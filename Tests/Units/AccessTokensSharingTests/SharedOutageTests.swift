@@ -1,0 +1,75 @@
+import AccessTokensTesting
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+/// A token of an hour: hard expiry at 3,540 s, handed out after a failure until 3,594 s.
+@Suite("Guarantee 44: an outage that a shared token survives costs no caller of any service")
+struct SharedOutageTests {
+    /// The record's token is inside its leeway, and the second service has never had it.
+    private func inLeeway() throws -> (Fleet, Stage.Player<AccessToken>, ScriptedLoader.Call) {
+        let fleet = Fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3_545))
+        let caller = fleet.call(1)
+        #expect(!caller.isDone)
+        return (fleet, caller, try fleet.load(1))
+    }
+
+    @Test(arguments: [true, false])
+    func `44: a service that finds the token in the record hands it out when the load fails or hangs`(hangs: Bool) throws {
+        let (fleet, caller, load) = try inLeeway()
+        if hangs { fleet.advance(by: .seconds(30)) } else { fleet.fail(load) }
+        #expect(caller.value?.value == "first" && fleet.services[1].cachedToken?.value == "first")
+        let refused = fleet.stage.start { [service = fleet.services[1]] in
+            try await service.retrieveToken(insteadOf: .granted("first"))
+        }
+        #expect(refused.code != .reset, "it is a token of the session")
+    }
+
+    @Test func `44: until shortly before its end`() throws {
+        let (fleet, _, load) = try inLeeway()
+        fleet.fail(load)
+        fleet.advance(by: .seconds(49) - .milliseconds(1))
+        #expect(fleet.services[1].cachedToken?.value == "first")
+        // The wall clock's time is a floating-point number.
+        fleet.advance(by: .milliseconds(2))
+        #expect(fleet.services[1].cachedToken == nil)
+    }
+
+    @Test func `44: also while another service is at it, and to one that last had an earlier token`() throws {
+        let fleet = Fleet(3)
+        _ = fleet.signIn(0, with: .granted("first"))
+        #expect(fleet.call(1).value?.value == "first")
+        fleet.advance(by: .seconds(3_545))
+        _ = fleet.call(0)
+        fleet.succeed(try fleet.load(0), with: .granted("second"))
+        fleet.advance(by: .seconds(3_545))
+        _ = fleet.call(0)
+        let caller = fleet.call(1)
+        #expect(!caller.isDone && fleet.loaders[1].loadCount == 0)
+        fleet.advance(by: .seconds(30))
+        #expect(caller.value?.value == "second")
+    }
+
+    @Test func `44: never after a refusal, nor after a transient failure that follows one`() throws {
+        let (fleet, caller, load) = try inLeeway()
+        fleet.fail(load, with: ScriptedFailure.grantRefused)
+        #expect(caller.code == .loadFailed)
+        _ = fleet.stage.start { [service = fleet.services[1]] in await service.retryNow() }
+        let next = fleet.call(1)
+        fleet.fail(try fleet.load(1))
+        #expect(next.code == .loadFailed && fleet.services[1].cachedToken == nil)
+    }
+
+    @Test func `44: nor after a resource server has refused it`() throws {
+        let fleet = Fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3_545))
+        _ = fleet.stage.start { [service = fleet.services[1]] in await service.invalidate(.granted("first")) }
+        let caller = fleet.call(1)
+        fleet.fail(try fleet.load(1))
+        #expect(caller.code == .loadFailed)
+    }
+}

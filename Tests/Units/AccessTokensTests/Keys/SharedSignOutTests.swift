@@ -1,0 +1,82 @@
+import AccessTokens
+import AccessTokensKeys
+import AccessTokensTesting
+import Testing
+
+/// The keys a1, a2 and a3 share a refresh token, which the key a keeps.
+@Suite("Guarantee 21: a sign-out of one key that shares a refresh token is every key's")
+struct SharedSignOutTests {
+    /// Anna has signed in through a1, and a2 has a token of hers.
+    private func scene(hasStores: Bool = false) throws -> KeyScene {
+        let scene = KeyScene(hasStores: hasStores, grant: { String($0.prefix(1)) })
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "anna")) }
+        try scene.hold(.granted("a2 1", by: "anna 2"), for: "a2")
+        return scene
+    }
+
+    private func retry(_ key: String, insteadOf token: String, _ scene: KeyScene) -> KeyScene.Caller {
+        scene.stage.start { [services = scene.services] in try await services[key].retrieveToken(insteadOf: .hour(token)) }
+    }
+
+    @Test func `21: it drops every key's token, and what it gave up comes back`() throws {
+        let scene = try scene()
+        let change = scene.stage.start { [services = scene.services] in await services["a1"].reset() }
+        #expect(change.value?.discarded.map { $0.refreshToken ?? $0.value } == ["a1 1", "anna 2", "a2 1"])
+        #expect(scene.services["a2"].cachedToken == nil)
+        _ = scene.call("a2")
+        #expect(try scene.load("a2").previous == nil)
+    }
+
+    @Test func `6: callers of every key who wait get the reset error, and never the next user's token`() throws {
+        let scene = try scene()
+        let callers = ["a3", "a4"].map { scene.call($0) }
+        let load = try scene.load("a3")
+        scene.perform("a1") { _ = await $0.reset() }
+        #expect(callers.map(\.code) == [.reset, .reset])
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "ben")) }
+        scene.succeed(load, with: .granted("a3 1", by: "anna 3"))
+        #expect(scene.discards.last == "a:  replaced", "\(scene.discards)")
+        #expect(scene.services["a3"].cachedToken == nil && scene.loadCount("a3") == 1 && scene.loadCount("a4") == 0)
+    }
+
+    @Test(arguments: [true, false])
+    func `43: a request of another key that is refused after the change of user gets the reset error`(ofKeeper: Bool) throws {
+        let scene = try scene()
+        scene.perform(ofKeeper ? "a" : "a1") { _ = await $0.reset() }
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "ben")) }
+        #expect(retry("a2", insteadOf: "a2 1", scene).code == .reset)
+        let caller = scene.call("a2")
+        #expect(try scene.load("a2").previous?.refreshToken == "ben")
+        #expect(!caller.isDone)
+    }
+
+    @Test func `43: after a sign-in of the same user, a refused request of another key goes on with the new grant`() throws {
+        let scene = try scene()
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "anna again")) }
+        let request = retry("a2", insteadOf: "a2 1", scene), load = try scene.load("a2")
+        #expect(load.previous?.refreshToken == "anna again")
+        scene.succeed(load, with: .granted("a2 2", by: "anna 4"))
+        #expect(request.value?.value == "a2 2")
+    }
+
+    @Test func `24: a store that hangs delays no other key's fence`() throws {
+        let scene = try scene(hasStores: true)
+        scene.stores?["a"].hold()
+        let change = scene.stage.start { [services = scene.services] in await services["a1"].reset() }
+        #expect(!change.isDone && scene.services["a2"].cachedToken == nil)
+        scene.advance(by: .seconds(5))
+        #expect(change.value?.storeFailure?.code == .storeFailed)
+    }
+
+    @Test func `21: a sign-in that comes through another key right after it stays`() throws {
+        let scene = try scene()
+        _ = scene.stage.start { [services = scene.services] in
+            async let signOut = services["a1"].reset()
+            async let signIn = services["a2"].replace(with: .granted("ben's", by: "ben"))
+            _ = await (signOut, signIn)
+        }
+        #expect(scene.services["a2"].cachedToken?.value == "ben's")
+        _ = scene.call("a3")
+        #expect(try scene.load("a3").previous?.refreshToken == "ben")
+    }
+}

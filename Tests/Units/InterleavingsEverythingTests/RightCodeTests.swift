@@ -1,0 +1,213 @@
+import Dispatch
+import Interleavings
+import InterleavingsEverything
+import Testing
+
+/// Programs that never fail on the real runtime: a schedule that fails is the explorer's mistake.
+@Suite struct `Right code` {
+    private static let ways: [Driving] = [.preferred, .everything, .everythingAndQueues]
+
+    /// Runs a program in every order, up to a limit, and expects one outcome.
+    private func expect(
+        _ outcome: [String], _ driving: Driving, _ granularity: Granularity = .jobs,
+        _ program: @escaping @Sendable (Notes) async throws -> Void
+    ) async throws {
+        for strategy in [Strategy.exhaustive(limit: 300), .mixed(schedules: 100)] {
+            try await explore(strategy, granularity: granularity, driving: driving) { simulation in
+                let notes = Notes()
+                simulation.spawn("program") { try await program(notes) }
+                try await simulation.settle()
+                try simulation.require(notes.all == outcome, "\(notes.all)")
+            }
+        }
+    }
+
+    #if os(Linux)
+    // MARK: Tasks that start at once
+
+    @Test(arguments: ways) func `begins an immediate task on an actor at once`(_ driving: Driving) async throws {
+        try await expect(["1", "2", "3"], driving) { await Immediate().begin($0) }
+    }
+
+    @Test(arguments: ways) func `begins an immediate detached task at once`(_ driving: Driving) async throws {
+        try await expect(["1", "2", "3"], driving) { await Immediate().beginDetached($0) }
+    }
+
+    @Test(arguments: [Driving.everything, .everythingAndQueues])
+    func `begins an immediate task on the main actor at once`(_ driving: Driving) async throws {
+        try await expect(["1", "2", "3"], driving) { await beginOnMain($0) }
+    }
+
+    @Test(arguments: ways) func `begins an immediate task outside of actors at once`(_ driving: Driving) async throws {
+        try await expect(["1", "2", "3"], driving) { notes in
+            let task = Task.immediate {
+                notes.add("1")
+                await Task.yield()
+                notes.add("3")
+            }
+            notes.add("2")
+            await task.value
+        }
+    }
+
+    // MARK: One task in an actor
+
+    @Test(arguments: ["handler", "group", "stream", "discarding group", "continuation", "value"])
+    func `lets no task into an actor in which another one waits in a queue`(_ way: String) async throws {
+        try await explore(.mixed(schedules: 150), driving: .everythingAndQueues) { simulation in
+            let room = Room()
+            for name in ["A", "B"] { simulation.spawn(name) { await room.enter(after: way) } }
+            try await simulation.settle()
+            try simulation.require(room.most == 1, "\(room.most) at once")
+        }
+    }
+
+    @Test(arguments: ["handler", "group", "stream", "discarding group", "continuation", "value"])
+    func `lets no task into an actor in which another one stopped at a point`(_ way: String) async throws {
+        try await explore(.mixed(schedules: 150), granularity: .accesses, driving: .everything) { simulation in
+            let room = Room()
+            for name in ["A", "B"] { simulation.spawn(name) { await room.enter(after: way) } }
+            try await simulation.settle()
+            try simulation.require(room.most == 1, "\(room.most) at once")
+        }
+    }
+
+    // MARK: Order in target queues
+
+    @Test func `begins the blocks of a queue and of its target in the order in which they came`() async throws {
+        try await expect(["1", "2"], .everythingAndQueues) { notes in
+            let target = DispatchQueue(label: "target"), queue = DispatchQueue(label: "queue", target: target)
+            await withCheckedContinuation { done in
+                target.async { notes.add("1") }
+                queue.async {
+                    notes.add("2")
+                    done.resume()
+                }
+            }
+        }
+    }
+
+    @Test func `begins the blocks of two queues with one target in the order in which they came`() async throws {
+        try await expect(["1", "2", "3"], .everythingAndQueues) { notes in
+            let target = DispatchQueue(label: "target")
+            let (a, b) = (DispatchQueue(label: "a", target: target), DispatchQueue(label: "b", target: target))
+            await withCheckedContinuation { done in
+                target.async {
+                    a.async { notes.add("1") }
+                    b.async { notes.add("2") }
+                    target.async {
+                        notes.add("3")
+                        done.resume()
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [Granularity.jobs, .accesses])
+    func `lets sync in a queue wait for what its target has to do`(_ granularity: Granularity) async throws {
+        try await expect(["1", "2", "3"], .everythingAndQueues, granularity) { notes in
+            let target = DispatchQueue(label: "target"), queue = DispatchQueue(label: "queue", target: target)
+            target.async { notes.add("1") }
+            queue.sync { notes.add("2") }
+            target.sync { notes.add("3") }
+        }
+    }
+
+    @Test func `begins blocks of the main queue and jobs of the main actor in the order in which they came`() async throws {
+        try await expect(["1", "2", "3"], .everythingAndQueues) { notes in
+            await withCheckedContinuation { done in
+                DispatchQueue.main.async { notes.add("1") }
+                Task { @MainActor in notes.add("2") }
+                DispatchQueue.main.async {
+                    notes.add("3")
+                    done.resume()
+                }
+            }
+        }
+    }
+    #endif
+}
+
+#if os(Linux)
+private actor Immediate {
+    func begin(_ notes: Notes) async {
+        let task = Task.immediate {
+            notes.add("1")
+            await Task.yield()
+            notes.add("3")
+        }
+        notes.add("2")
+        await task.value
+    }
+
+    func beginDetached(_ notes: Notes) async {
+        let task = Task.immediateDetached {
+            notes.add("1")
+            await Task.yield()
+            notes.add("3")
+        }
+        notes.add("2")
+        await task.value
+    }
+}
+
+@MainActor private func beginOnMain(_ notes: Notes) async {
+    let task = Task.immediate {
+        notes.add("1")
+        await Task.yield()
+        notes.add("3")
+    }
+    notes.add("2")
+    await task.value
+}
+
+/// A room for one; whoever is inside waits in a queue.
+private actor Room {
+    private let queue = DispatchQueue(label: "room")
+    private let (inside, peak) = (Notes(), Notes())
+
+    nonisolated var most: Int { peak.all.count }
+
+    func enter(after way: String) async {
+        work()
+        switch way {
+        case "handler": await withTaskCancellationHandler { await pause() } onCancel: {}
+        case "group":
+            await withTaskGroup { group in
+                group.addTask { await pause() }
+                await group.waitForAll()
+            }
+        case "stream":
+            await withTaskGroup { group in
+                for _ in 1...2 { group.addTask { await pause() } }
+                for await _ in group { work() }
+            }
+        case "discarding group": await withDiscardingTaskGroup { $0.addTask { await pause() } }
+        case "continuation": await withCheckedContinuation { done in Task { done.resume() } }
+        default: await Task { await pause() }.value
+        }
+        work()
+    }
+
+    private func work() {
+        inside.enter(peak)
+        interleavingPoint("inside")
+        queue.sync {}
+        interleavingPoint("inside")
+        inside.leave()
+    }
+}
+
+private func pause() async { await Task.yield() }
+
+extension Notes {
+    /// Counts one more; notes in `peak` where there are more than ever.
+    fileprivate func enter(_ peak: Notes) {
+        add("one")
+        if all.count > peak.all.count { peak.add("more") }
+    }
+
+    fileprivate func leave() { removeLast() }
+}
+#endif
