@@ -239,7 +239,8 @@ extension TokenService.StateMachine {
 
     /// The next moment at which time alone changes something for those who wait; `nil`: there is none.
     var nextDeadline: Duration? {
-        guard let ofStore = storage.nextDeadline else { return state.loadDeadline }
+        let isAnyBehind = storage.operations.count > 1
+        guard let ofStore = storage.nextDeadline ?? (isAnyBehind ? storeLostFrom : nil) else { return state.loadDeadline }
         return state.loadDeadline.map { min(ofStore, $0) } ?? ofStore
     }
 }

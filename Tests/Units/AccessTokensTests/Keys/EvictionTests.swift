@@ -64,6 +64,20 @@ import Testing
         #expect(scene.counts == [0, 0, 0])
     }
 
+    @Test(arguments: [true, false])
+    func `46: a load that never ends keeps its service until it is forgotten`(byReset: Bool) throws {
+        let scene = KeyScene(keepingIdle: 0)
+        _ = scene.call("a")
+        if byReset { scene.perform("a") { _ = await $0.reset() } }
+        scene.advance(by: .seconds(30))
+        scene.advance(by: .seconds(90) - .milliseconds(1))
+        _ = scene.services["b"]
+        #expect(scene.counts == [1, 0, 0])
+        scene.advance(by: .milliseconds(1))
+        _ = scene.services["c"]
+        #expect(scene.counts == [0, 0, 1])
+    }
+
     @Test func `a pause after failures keeps its service until a minute after it`() throws {
         let scene = KeyScene(keepingIdle: 0)
         for _ in 1...3 {
