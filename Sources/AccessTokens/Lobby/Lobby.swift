@@ -83,6 +83,13 @@ extension TokenService {
             _ = waiters.append(waiter)
         }
 
+        /// A caller that waits has become more urgent; returns whether it is now more urgent than all others.
+        mutating func raiseUrgency(of place: Place, to priority: Urgency) -> Bool {
+            guard waiters.holds(place), urgency < priority else { return false }
+            urgency = priority
+            return true
+        }
+
         /// Whether the caller is to suspend, because it has not been answered yet.
         mutating func suspend(_ waiter: Waiter, at place: Place) -> Bool {
             waiters.fill(place, with: waiter)
