@@ -99,6 +99,8 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// Such a load has lost its callback, or its transport has no limit. Until then no load that must not be repeated starts beside
     /// it, and at most two repeatable ones do. Loads of a grant that processes share are the exception: only their end, or a fence, lets
     /// another start.
+    ///
+    /// An operation of a ``TokenStore`` is forgotten one time less after its limit of 5 s: 95 s after it began.
     public static let timeoutsUntilForgotten = 4
 
     /// Which part of a token's leeway is left unused when the token is handed out after a failure; a tenth, 6 s of a minute: enough

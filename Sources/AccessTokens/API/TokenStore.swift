@@ -11,7 +11,9 @@ public import Foundation
 /// The service calls one operation at a time, in the order it decided, in tasks that are never cancelled: a sign-out's
 /// ``remove()`` is the last word, and a ``load()`` comes before it, since what is removed is to be revoked. A token is saved
 /// *before* callers get it, so that a rotated refresh token survives a crash. Nothing waits for an operation longer than 5 s.
-/// One that takes longer goes on; until it ends no other begins, and nothing else waits for the store.
+/// One that takes longer goes on; until it ends no other begins, and nothing else waits for the store. Three times
+/// ``RefreshPolicy/loadTimeout`` later, 95 s after it began with the default limit, its callback is taken for lost, and the next one
+/// begins beside it. A save or removal that ends after all may have come last: then the service repeats what it decided last.
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///

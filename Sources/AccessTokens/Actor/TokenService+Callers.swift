@@ -164,6 +164,19 @@ extension TokenService {
 
     /// Every caller with a place must come here: the lobby keeps an answer until the caller has collected it.
     private nonisolated(nonsending) func wait(at place: Place) async throws -> AccessToken {
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            await withTaskPriorityEscalationHandler {
+                await suspend(at: place)
+            } onPriorityEscalated: { _, priority in
+                raiseUrgency(of: place, to: Urgency(priority))
+            }
+        } else {
+            await suspend(at: place)
+        }
+        return try lobby.withLock { $0.collectAnswer(at: place) }.get()
+    }
+
+    private nonisolated(nonsending) func suspend(at place: Place) async {
         await withTaskCancellationHandler {
             await WaitingTask.suspend { task in
                 if !lobby.withLock({ $0.suspend(.caller(task), at: place) }) { task.resume() }
@@ -171,7 +184,15 @@ extension TokenService {
         } onCancel: {
             leave(place, with: CancellationError())
         }
-        return try lobby.withLock { $0.collectAnswer(at: place) }.get()
+    }
+
+    /// A caller that waits has become more urgent, and makes the load as urgent.
+    private nonisolated func raiseUrgency(of place: Place, to urgency: Urgency) {
+        guard lobby.withLock({ $0.raiseUrgency(of: place, to: urgency) }) else { return }
+        Task.detached(on: executor, priority: urgency.priority) {
+            // Those who wait by then may be others.
+            await self.raiseUrgency(to: self.lobby.withLock { $0.urgency })
+        }
     }
 
     private nonisolated func leave(_ place: Place, with error: any Error) {

@@ -15,7 +15,7 @@ extension TokenService {
     /// and return when the store has done its part. ``resume()`` ends this.
     ///
     /// A load that was given up, by its limit or a sign-out, may still bring a refresh token to save or to revoke, so it is waited for,
-    /// too. With a shared grant, so is a mark that is being taken back. What `onDiscard` does is the program's own: it isn't waited for.
+    /// too, until it is forgotten (``RefreshPolicy/timeoutsUntilForgotten``). With a shared grant, so is a mark that is being taken back. What `onDiscard` does is the program's own: it isn't waited for.
     ///
     /// **Concurrent calls** each wait for themselves. The caller's cancellation cuts nothing short, since programs often cancel their
     /// tasks before they end.
@@ -24,8 +24,16 @@ extension TokenService {
     /// - Returns: Whether all has ended; `false`: the limit has passed, and the program's end may lose a refresh token.
     @discardableResult
     public nonisolated func drain(within limit: Duration) async -> Bool {
-        guard let end = await visit({ $0.beginDrain() }) else { return true }
-        return await wait(for: end, until: clock.now() + min(limit, RefreshPolicy.longestLifetime))
+        await visit { service in service.step { machine, _ in machine.drain() } }
+        var now = clock.now()
+        let deadline = now + min(limit, RefreshPolicy.longestLifetime)
+        while let (end, forgotten) = await visit({ [now] in $0.endOfWork(at: now) }) {
+            if await wait(for: end, until: min(forgotten, deadline)) { return true }
+            if deadline <= forgotten { return false }
+            // What is forgotten may not be all: a store's next operation may have begun.
+            now = forgotten
+        }
+        return true
     }
 
     /// Ends what ``drain(within:)`` began: the service loads again when a caller needs a token.
@@ -43,22 +51,23 @@ extension TokenService {
         return (try? await end.value()) != nil
     }
 
-    /// Starts nothing any more; returns what is complete when all has ended, or `nil` if nothing is under way.
-    private func beginDrain() -> SingleResult<Void>? {
-        step { machine, now in
-            machine.elapse(to: now)
-            machine.drain()
+    /// What is complete when all has ended, and when the last of it is forgotten; `nil`: no end of anything is to be expected.
+    private func endOfWork(at moment: Duration) -> (end: SingleResult<Void>, forgotten: Duration)? {
+        let now = step { machine, now in
+            machine.elapse(to: max(now, moment))
+            return max(now, moment)
         }
-        guard isAtWork else { return nil }
+        guard isAtWork(at: now) else { return nil }
         let end = SingleResult<Void>()
         drains.append(end)
-        return end
+        let isSessionAtWork = ties?.session?.isAtWork ?? false
+        return (end, isSessionAtWork ? .forever : machine.isAtWorkUntil ?? .forever)
     }
 
-    private var isAtWork: Bool { machine.isAtWork || ties?.session?.isAtWork ?? false }
+    private func isAtWork(at now: Duration) -> Bool { machine.isAtWork(at: now) || ties?.session?.isAtWork ?? false }
 
-    func endDrains() {
-        guard !isAtWork else { return }
+    func endDrains(at now: Duration) {
+        guard !isAtWork(at: now) else { return }
         for end in drains { end.complete(with: .success(())) }
         drains = []
     }

@@ -74,7 +74,7 @@ extension TokenService {
             }
             found = (stored.token, Self.bounded(age))
         }
-        step { [found, error] in $0.storeEnded(found: found, error: error, at: $1) }
+        step { [found, error] in $0.storeEnded(operation, found: found, error: error, at: $1) }
     }
 
     /// Gives the program what sign-ins and sign-outs have put aside in a shared store, unless the service has had it.

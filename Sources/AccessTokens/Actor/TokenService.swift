@@ -144,7 +144,7 @@ public actor TokenService {
             alarms.wakeNoMore()
         }
         if let tether = ties?.tether { tell(tether, at: now) }
-        if !drains.isEmpty { endDrains() }
+        if !drains.isEmpty { endDrains(at: now) }
     }
 
     private func tell(_ tether: any ServiceTether, at now: Duration) {

@@ -83,6 +83,13 @@ extension TokenService {
             _ = waiters.append(waiter)
         }
 
+        /// A caller that waits has become more urgent; returns whether it is now more urgent than all others.
+        mutating func raiseUrgency(of place: Place, to priority: Urgency) -> Bool {
+            guard waiters.holds(place), urgency < priority else { return false }
+            urgency = priority
+            return true
+        }
+
         /// Whether the caller is to suspend, because it has not been answered yet.
         mutating func suspend(_ waiter: Waiter, at place: Place) -> Bool {
             waiters.fill(place, with: waiter)
@@ -239,7 +246,8 @@ extension TokenService.StateMachine {
 
     /// The next moment at which time alone changes something for those who wait; `nil`: there is none.
     var nextDeadline: Duration? {
-        guard let ofStore = storage.nextDeadline else { return state.loadDeadline }
+        let isAnyBehind = storage.operations.count > 1
+        guard let ofStore = storage.nextDeadline ?? (isAnyBehind ? storeLostFrom : nil) else { return state.loadDeadline }
         return state.loadDeadline.map { min(ofStore, $0) } ?? ofStore
     }
 }

@@ -156,6 +156,21 @@ extension TokenService.StateMachine {
         var phase = Phase.loading
     }
 
+    /// What is left of a load that a fence cut off: it goes on, and what it brings goes to the program.
+    struct FencedLoad: Sendable {
+        let id: Int
+        /// How many fences there were at its start.
+        let generation: Int
+        /// From then on its end isn't waited for.
+        let forgottenFrom: Duration
+
+        init(_ flight: borrowing Flight, forgottenFrom: Duration) {
+            id = flight.id
+            generation = flight.generation
+            self.forgottenFrom = forgottenFrom
+        }
+    }
+
     /// What a flight does.
     enum Phase: Sendable {
         /// The store is asked for a token, of an earlier run or of another service; the loader comes after it, if at all.

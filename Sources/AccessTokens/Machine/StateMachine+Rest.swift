@@ -5,6 +5,7 @@ extension TokenService.StateMachine {
         timeOutFlight(at: now)
         forgetStalledFlight(at: now)
         timeOutStore(at: now)
+        forgetLateOperation(at: now)
     }
 
     /// How long a restore may take, which is a part of its load.
@@ -24,15 +25,16 @@ extension TokenService.StateMachine {
         return end(ofGivenUp: flight)
     }
 
-    /// Whether a given-up load still counts: one from before a fence doesn't, nor an old one.
-    func counts(_ flight: borrowing Flight, at now: Duration) -> Bool {
-        flight.generation == generation && now < end(ofGivenUp: flight)
+    /// When the operation that runs is taken for lost; `nil`: it isn't late, or the grant is shared.
+    var storeLostFrom: Duration? {
+        guard storage.isLate, !isShared else { return nil }
+        return storage.operations.first.map { $0.deadline + policy.loadTimeout * (timeoutsUntilForgotten - 1) }
     }
 
     /// Whether so many given-up loads still run that no other may start.
     func isCrowded(at now: Duration) -> Bool {
         guard abandoned.count > RefreshPolicy.abandonedFlights else { return false }
-        return abandoned.count { counts($0, at: now) } > RefreshPolicy.abandonedFlights
+        return abandoned.count { now < end(ofGivenUp: $0) } > RefreshPolicy.abandonedFlights
     }
 
     /// Why no load may start now.
@@ -57,9 +59,24 @@ extension TokenService.StateMachine {
     /// Whether the program is so young that a load starts only where a caller waits for it.
     func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }
 
-    /// Whether a load or an operation of the store is under way, also one that nothing waits for any longer.
-    var isAtWork: Bool {
-        state.flight != nil || !abandoned.isEmpty || !storage.operations.isEmpty
+    /// Until when an end may be expected of loads that were given up; `nil`: there are none.
+    private var givenUpUntil: Duration? {
+        abandoned.reduce(fenced.last?.forgottenFrom) { until, flight in max(until ?? .zero, end(ofGivenUp: flight)) }
+    }
+
+    /// Until when a load or an operation of the store may be expected to end, also one that nothing waits for any longer; `nil`: none is
+    /// under way.
+    var isAtWorkUntil: Duration? {
+        let isUnderWay = state.flight != nil || !storage.operations.isEmpty
+        if isShared, isUnderWay { return .forever }
+        let ofFlight = state.flight.map { end(ofGivenUp: $0) }
+        let ofStore = storage.operations.first.map { $0.deadline + policy.loadTimeout * (timeoutsUntilForgotten - 1) }
+        return [ofFlight, ofStore, givenUpUntil].compactMap(\.self).max()
+    }
+
+    /// Whether the end of something is to be expected.
+    func isAtWork(at now: Duration) -> Bool {
+        isAtWorkUntil.map { now < $0 } ?? false
     }
 
     /// From when on the service could be let go, and be made again for its next caller, without a loss, if nothing happens to it
@@ -69,21 +86,21 @@ extension TokenService.StateMachine {
     /// a load is refused: its successor would ask at once. A load that was given up keeps the service itself while it lasts, so it is
     /// no reason to keep the service once it stands in no other's way.
     var restsFrom: Duration? {
-        // Of a shared store the session knows more: a later flight may have written what failed.
-        let isSettled = isShared ? storage.operations.isEmpty : storage.isSettled
-        guard let loadsEnd = loadsRestFrom, isSettled, hasStore || grant.token?.refreshToken == nil,
+        guard state.flight == nil || stalledUntil != nil, let storeEnd = storeRestsFrom,
+            hasStore || grant.token?.refreshToken == nil,
             let backOffEnd = backOff.restsFrom, let rejectionsEnd = rejections.restsFrom
         else { return nil }
         let isRefreshFailing = state.cached.map { $0.failedRefreshes > 0 } ?? false
         let pauseEnd = isRefreshFailing ? state.cached?.expiry : .zero
-        return pauseEnd.map { max($0, loadsEnd, backOffEnd, rejectionsEnd) }
+        let loadEnd = max(stalledUntil ?? .zero, givenUpUntil ?? .zero)
+        return pauseEnd.map { max($0, loadEnd, storeEnd, backOffEnd, rejectionsEnd) }
     }
 
-    /// From when on no load is a reason to keep the service; `nil`: one is under way that has its time.
-    private var loadsRestFrom: Duration? {
-        guard state.flight == nil || state.isStalled else { return nil }
-        guard !abandoned.isEmpty || state.isStalled else { return .zero }
-        return (abandoned + [state.flight].compactMap { $0 }).map { end(ofGivenUp: $0) }.max()
+    /// From when on the store has what the service wants it to have, or is asked anew: it has lost the callback of a restore.
+    private var storeRestsFrom: Duration? {
+        // Of a shared store the session knows more: a later flight may have written what failed.
+        if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }
+        return storage.operations.count == 1 && !storage.operations[0].isWrite ? storeLostFrom : nil
     }
 }
 

@@ -23,8 +23,10 @@ extension TokenService {
         ///
         /// After a failure that time can mend it is handed out again. A refusal, a fence or another token ends it.
         private(set) var reserve: CachedToken?
-        /// Loads given up (fenced or timed out) that have not ended.
+        /// Loads given up since the last fence that have not ended.
         private(set) var abandoned: [Flight] = []
+        /// Loads that a fence cut off and that have not ended, in the order of their starts.
+        private(set) var fenced: [FencedLoad] = []
         private(set) var backOff = BackOff()
         private(set) var rejections = Rejections()
         /// What tells a refused request of this session from one of an earlier user.
@@ -197,6 +199,15 @@ extension TokenService.StateMachine {
             }
             finish(operation, error: .storeIsLate, at: now)
         }
+    }
+
+    /// An operation that is late by so much has lost its callback: the next one begins beside it.
+    ///
+    /// Not if the grant is shared: then the operations are the session's own.
+    mutating func forgetLateOperation(at now: Duration) {
+        guard let end = storeLostFrom, end <= now, let lost = storage.forgetFirst() else { return }
+        if let flight = lost.flight { _ = self.end(flight) }
+        if let next = storage.begin(at: now) { effects.append(.perform(next)) }
     }
 
     private mutating func abandon(_ flight: Flight, _ error: TokenServiceError, at now: Duration) {
@@ -392,10 +403,17 @@ extension TokenService.StateMachine {
         if let salvaged {
             if keep(salvaged, bringsToken: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
         }
-        guard isCurrent else { return }
+        guard isCurrent || endsSession(error, of: flight) else { return }
         // The time-out has counted as the failure; only news that time cannot mend, or the server's wish, is added to it.
         if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
         fail(error, of: flight, retryAfter: retryAfter, at: now)
+    }
+
+    /// Whether a load that was given up learns late that the grant is dead, and nothing has come since or will tell it sooner.
+    ///
+    /// A younger load may have used the same grant, and then its refusal may be no more than that: its own end says it.
+    private func endsSession(_ error: TokenServiceError, of flight: Flight) -> Bool {
+        error.remedy == .signIn && state.flight == nil && grant.isUsedUp(by: flight.previous)
     }
 
     /// Keeps a load's new grant, unless the one that came meanwhile is of more use.
@@ -470,11 +488,15 @@ extension TokenService.StateMachine {
             state.endFlight()
             return (flight, true)
         }
-        guard let index = abandoned.firstIndex(where: { $0.id == id }) else { return nil }
-        let flight = abandoned.remove(at: index)
-        if flight.publications == publications { return (flight, false) }
-        let reason: DiscardedGrant.Reason =
-            flight.generation < lastReset ? .signedOut : flight.generation < generation ? .replaced : .superseded
+        var reason = DiscardedGrant.Reason.superseded
+        if let index = abandoned.firstIndex(where: { $0.id == id }) {
+            let flight = abandoned.remove(at: index)
+            if flight.publications == publications { return (flight, false) }
+        } else if let index = fenced.firstIndex(where: { $0.id == id }) {
+            reason = fenced.remove(at: index).generation < lastReset ? .signedOut : .replaced
+        } else {
+            return nil
+        }
         if let token { discard(grant.giveUp(token, reason)) }
         return nil
     }
@@ -584,7 +606,8 @@ extension TokenService.StateMachine {
         let flight = state.flight
         // What asks the server may bring a grant, to be handed over; what asks the store is forgotten.
         if let flight { abandoned.append(flight) }
-        abandoned.removeAll { !$0.isLoading }
+        for load in abandoned where load.isLoading { fenced.append(FencedLoad(load, forgottenFrom: end(ofGivenUp: load))) }
+        abandoned = []
         reserve = nil
         state = .empty
         return flight
@@ -592,16 +615,28 @@ extension TokenService.StateMachine {
 
     // MARK: The store
 
-    /// The operation that ran has ended, in time or late; `found` is what it read in the store.
-    mutating func storeEnded(found: Found?, error: TokenServiceError?, at now: Duration) {
+    /// An operation has ended, in time or late; `found` is what it read in the store.
+    mutating func storeEnded(_ ended: StoreQueue.Operation, found: Found?, error: TokenServiceError?, at now: Duration) {
         expireToken(at: now)
         defer { elapse(to: now) }
+        guard ended.id == storage.operations.first?.id else {
+            return lostOperationEnded(ended, found: found?.token, failed: error != nil, at: now)
+        }
         guard let (operation, unknown) = storage.end(found: found?.token, failed: error != nil) else { return }
         if let next = storage.begin(at: now) { effects.append(.perform(next)) }
         if case .load = operation.kind { restored(found, error: error, by: operation, at: now) }
         // What the service knows it has handed over, or used up.
         let givenUp = operation.handsOver ? unknown.flatMap { grant.giveUp($0, operation.reason) } : nil
         finish(operation, givenUp: givenUp, error: error, at: now)
+    }
+
+    /// An operation that was taken for lost has ended after all; it may have written behind a later one, whose work is done again.
+    private mutating func lostOperationEnded(
+        _ lost: StoreQueue.Operation, found: AccessToken?, failed: Bool, at now: Duration
+    ) {
+        guard lost.isWrite else { return }
+        if lost.handsOver, let found, !storage.isKnown(found) { discard(grant.giveUp(found, lost.reason)) }
+        if let again = storage.endLost(lost, failed: failed) { enqueue(again, at: now) }
     }
 
     /// A save or a removal is over, or nothing waits for it any longer, and so are the fences that it stood for.

@@ -37,6 +37,11 @@ struct StoreQueue: Sendable {
     private var known: [AccessToken] = []
     private static let mostKnown = 8
 
+    /// The save or removal that the service decided on last.
+    private(set) var lastWrite: (id: Int, kind: Kind)?
+    /// Whether one that was to hand over what it finds was taken for lost: the next one does.
+    private var owesHandOver = false
+
     /// Whether the last save or removal failed: then the store has something else than the service wants.
     private var hasFailed = false
 
@@ -57,7 +62,7 @@ struct StoreQueue: Sendable {
         count += 1
         var operation = Operation(
             id: count, kind: kind, generation: generation, deadline: deadline, flight: flight,
-            handsOver: handsOver || dropped.contains(where: \.handsOver))
+            handsOver: handsOver || owesHandOver || dropped.contains(where: \.handsOver))
         for other in dropped where !other.fences.isEmpty {
             operation.fences += other.fences
             // A fence that waits for this one instead waits no longer for that.
@@ -67,6 +72,7 @@ struct StoreQueue: Sendable {
         // Behind one that is late, nothing waits.
         operation.isLate = isLate
         operations.append(operation)
+        if operation.isWrite { (lastWrite, owesHandOver) = ((count, kind), false) }
         return dropped
     }
 
@@ -81,7 +87,7 @@ struct StoreQueue: Sendable {
         let operation = operations.removeFirst()
         let unknown = found.flatMap { isKnown($0) ? nil : $0 }
         if operation.handsOver, let found { known = [found] }
-        if case .load = operation.kind {} else { hasFailed = failed }
+        if operation.isWrite { hasFailed = failed }
         switch operation.kind {
         case .load: break
         case .save(let token, _):
@@ -92,6 +98,25 @@ struct StoreQueue: Sendable {
         case .remove: if !failed { known = [] }
         }
         return (operation, unknown)
+    }
+
+    /// The operation that runs is taken for lost, which counts as a failure.
+    mutating func forgetFirst() -> Operation? {
+        guard let lost = end(found: nil, failed: true)?.operation else { return nil }
+        if operations.isEmpty { owesHandOver = lost.handsOver } else if lost.handsOver { operations[0].handsOver = true }
+        return lost
+    }
+
+    /// A save or a removal that was taken for lost has ended.
+    ///
+    /// - Returns: What is to be written again, since this one may have written behind it; `nil` if there was nothing later, or if
+    ///   something later has yet to begin.
+    mutating func endLost(_ lost: Operation, failed: Bool) -> Kind? {
+        guard let lastWrite, lastWrite.id != lost.id else {
+            hasFailed = failed
+            return nil
+        }
+        return operations.dropFirst().contains(where: \.isWrite) ? nil : lastWrite.kind
     }
 
     /// Whether the service has had a token that was in the store, and so has handed it over, or used it up.
@@ -151,6 +176,11 @@ struct StoreQueue: Sendable {
 extension StoreQueue.Operation {
     var isRemoval: Bool {
         if case .remove = kind { true } else { false }
+    }
+
+    /// Whether it changes what the store has.
+    var isWrite: Bool {
+        if case .load = kind { false } else { true }
     }
 
     /// Why what it finds in the store is given up.

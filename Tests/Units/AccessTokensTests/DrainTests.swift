@@ -72,6 +72,20 @@ struct DrainTests {
         #expect(end.value == true && scene.service.cachedToken?.value == "late")
     }
 
+    @Test(arguments: [true, false])
+    func `45: a load that never ends is waited for until it is forgotten, and no longer`(byReset: Bool) throws {
+        let scene = Scene()
+        scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+        _ = scene.call()
+        if byReset { scene.reset() }
+        scene.advance(by: .seconds(115))
+        let cutShort = Self.drain(scene, within: .seconds(4)), end = Self.drain(scene)
+        scene.advance(by: .seconds(4))
+        #expect(cutShort.value == false && !end.isDone)
+        scene.advance(by: .seconds(1))
+        #expect(end.value == true && Self.drain(scene).value == true)
+    }
+
     @Test func `45: a restore that runs ends without a load`() throws {
         let store = ScriptedStore()
         store.hold()

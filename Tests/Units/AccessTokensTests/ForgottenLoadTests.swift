@@ -1,6 +1,7 @@
-import AccessTokens
 import AccessTokensTesting
 import Testing
+
+@testable import AccessTokens
 
 /// With the default limit of 30 s a load that was given up is forgotten 120 s after its start.
 @Suite("Guarantee 46: a fence frees, and so does time")
@@ -66,6 +67,16 @@ struct ForgottenLoadTests {
         }
         scene.succeed(second, with: .granted("later"))
         #expect(scene.discards == ["late signedOut", "later signedOut"])
+    }
+
+    @Test func `46: a service looks at no load again that a fence has cut off`() throws {
+        let scene = Scene()
+        for _ in 1...100 {
+            _ = scene.call()
+            scene.reset()
+        }
+        let givenUp = scene.stage.start { [service = scene.service] in await service.machine.abandoned.count }
+        #expect(givenUp.value == 0)
     }
 
     @Test func `46: a stalled refresh is forgotten while its token is good: the next caller starts another, and waits for none`()

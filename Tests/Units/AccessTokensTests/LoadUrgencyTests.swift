@@ -36,6 +36,66 @@ struct LoadUrgencyTests {
     }
 
     /// Notes the priority at which it is asked, and again once it may answer.
+    private final class NotingLoader: TokenLoader {
+        let priorities = Log<TaskPriority>()
+        private let gate = SingleResult<Void>()
+
+        func answer() { gate.complete(with: .success(())) }
+
+        @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+            priorities.append(Task.currentPriority)
+            try await gate.value()
+            priorities.append(Task.currentPriority)
+            return .hour("a")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `15: a load becomes as urgent as a caller becomes while it waits`(joins: Bool) throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let stage = Stage(), loader = NotingLoader()
+        let service = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: loader)
+        func call() -> Task<AccessToken, any Error> {
+            let caller = Task(executorPreference: stage, priority: .low) { try await service.retrieveToken() }
+            stage.run()
+            return caller
+        }
+        var caller = call()
+        if joins { caller = call() }
+        caller.escalatePriority(to: .high)
+        stage.run()
+        loader.answer()
+        stage.run()
+        #expect(loader.priorities.entries == [.low, .high])
+    }
+
+    @Test func `15: so does the store that is asked first, and the urgency of a caller who has left is over`() throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        for leaves in [false, true] {
+            let store = NotingStore(), scene = Scene(store: store)
+            func call() -> Task<AccessToken, any Error> {
+                let caller = Task(executorPreference: scene.stage, priority: .low) { [service = scene.service] in
+                    try await service.retrieveToken()
+                }
+                scene.stage.run()
+                return caller
+            }
+            let staying = call(), caller = call()
+            if leaves {
+                caller.cancel()
+                scene.stage.run()
+            }
+            caller.escalatePriority(to: .high)
+            scene.stage.run()
+            store.answer()
+            scene.stage.run()
+            #expect(store.priorities.entries == [.low, leaves ? .low : .high])
+            #expect(try scene.load().priority == (leaves ? .low : .high))
+            staying.cancel()
+        }
+    }
+
+    /// Notes the priority at which it is asked, and again once it may answer.
     private final class NotingStore: TokenStore {
         let priorities = Log<TaskPriority>()
         private let gate = SingleResult<Void>()

@@ -4,6 +4,12 @@ extension World {
     /// What the actor does with what the machine decided.
     mutating func performEffects() {
         let ending = machine.conclude()
+        // The callback is taken for lost.
+        if let late = running, late.id != machine.storage.operations.first?.id {
+            check(now >= late.deadline + machine.policy.loadTimeout * (Self.timeoutsUntilForgotten - 1), "46: but not too early")
+            if late.isWrite { lost = late }
+            running = nil
+        }
         let answered = lobby.open(ending.snapshot, answering: ending.answer?.mapError { $0 as any Error })
         if ending.start != nil, let flight = machine.state.flight { start(flight) }
         for effect in ending.effects {
@@ -108,7 +114,7 @@ extension World {
             check(atWork.contains(flight.id), "the current flight is under way")
             check(!machine.abandoned.contains { $0.id == flight.id }, "a flight is current or abandoned")
         }
-        let flights = (machine.abandoned + [machine.state.flight].compactMap { $0 }).map(\.id)
+        let flights = (machine.abandoned + [machine.state.flight].compactMap { $0 }).map(\.id) + machine.fenced.map(\.id)
         let stored = machine.storage.operations.compactMap(\.flight).filter(flights.contains)
         check(flights.count == loads.count + stored.count, "every load is accounted for")
         check(machine.storage.operations.count <= 3, "a store that hangs collects nothing")
@@ -118,7 +124,11 @@ extension World {
             check(fences.isEmpty, "nothing waits for a store that is late")
             if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
         }
-        check(machine.isAtWork || running == nil && loads.isEmpty, "a service that is done has no load or save under way")
+        let isExpected = loads.contains { now < $0.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten }
+        check(
+            machine.isAtWork(at: now) == (running != nil || isExpected),
+            "45: a service is done when no load or save is to be expected"
+        )
         check(lobby.snapshot.hit.token == machine.state.cached?.token, "the snapshot shows the state's token")
         check(lobby.snapshot.hit.generation == machine.generation, "and its generation")
     }

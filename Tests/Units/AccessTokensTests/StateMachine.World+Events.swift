@@ -98,6 +98,8 @@ extension World {
         case .storeFinds: endStore(finding: newToken(lifetime: Self.lifetime, from: now - Self.step), error: nil)
         case .storeEnds: endStore(finding: nil, error: nil)
         case .storeFails: endStore(finding: nil, error: TokenServiceError(.storeFailed))
+        case .lostEnds: endLost(error: nil)
+        case .lostFails: endLost(error: TokenServiceError(.storeFailed))
         }
         if machine.hasStore, [.reset, .replace, .replaceExpired].contains(event) { fences.insert(machine.generation) }
         discarded = []
@@ -120,13 +122,16 @@ extension World {
         barred.formIntersection(tokens)
     }
 
-    /// Of the loads that count no longer one of each kind stays: they are alike, and would collect.
+    /// Of the loads that count no longer one of each kind stays, a fenced one in place of one that was overtaken: they are alike, and
+    /// would collect.
     private mutating func endForgotten() {
-        var kinds: Set<Bool> = []
-        for flight in machine.abandoned where flight.isLoading && !machine.counts(flight, at: now) {
-            if kinds.insert(flight.publications == machine.publications).inserted { continue }
-            loads.removeAll { $0.id == flight.id }
-            machine.failed(TokenServiceError(.loadFailed), by: flight.id, at: now)
+        var kinds: Set<Bool> = machine.fenced.isEmpty ? [] : [false]
+        let forgotten = machine.abandoned.filter { $0.isLoading && !counts($0) }.filter {
+            !kinds.insert($0.publications == machine.publications).inserted
+        }
+        for id in forgotten.map(\.id) + machine.fenced.dropFirst().map(\.id) {
+            loads.removeAll { $0.id == id }
+            machine.failed(TokenServiceError(.loadFailed), by: id, at: now)
         }
         _ = machine.conclude()
     }
@@ -136,6 +141,8 @@ extension World {
         switch event {
         case .replace, .replaceExpired, .reset: bar(held)
         case .failForGood(let id):
+            // A late refusal counts like one in time, unless a younger load may know better.
+            if machine.state.flight == nil, !isOutdated(id), grantFromMeanwhile(for: id) == nil { return bar(held) }
             guard let flight = machine.state.flight, flight.id == id else { return }
             // An older load has delivered meanwhile: this one's end means nothing while that token is good.
             let isGood = machine.state.cached.map { $0.isValid(at: now) && !$0.isInLeeway } ?? false
@@ -169,8 +176,23 @@ extension World {
         guard let operation = running else { return }
         running = nil
         if let token, machine.generation > 0 { born[token.value]?.generation = -1 }
-        machine.storeEnded(found: token.map { ($0, Self.step) }, error: error, at: now)
+        machine.storeEnded(operation, found: token.map { ($0, Self.step) }, error: error, at: now)
         if let token, operation.handsOver { givenUp.append(token.value) }
+        checkLastWord(operation, error)
+    }
+
+    /// An operation that was taken for lost ends, and takes effect only now.
+    private mutating func endLost(error: TokenServiceError?) {
+        guard let operation = lost.take() else { return }
+        machine.storeEnded(operation, found: nil, error: error, at: now)
+        checkLastWord(operation, error)
+    }
+
+    private mutating func checkLastWord(_ operation: StoreQueue.Operation, _ error: TokenServiceError?) {
+        guard error == nil, operation.isWrite, machine.storage.operations.isEmpty, let last = machine.storage.lastWrite else {
+            return
+        }
+        check(operation.id == last.id, "46: what the service decided last is what the store has been told last")
     }
 
     private mutating func deliver(_ id: Int, _ token: (inout World, Load) -> AccessToken) {

@@ -61,12 +61,16 @@ extension World {
         key.append(-5)
         // What was overtaken only counts, for a time; what was not can still deliver. Those that count no longer are alike.
         let givenUp = machine.abandoned.map { flight in
-            let isOvertaken = flight.publications != machine.publications, counts = machine.counts(flight, at: now)
+            let isOvertaken = flight.publications != machine.publications, counts = self.counts(flight)
             return (counts: counts, key: (isOvertaken ? 0 : counts ? age(flight.start) : 9) * 3 + flight.phase.key)
         }
         key += givenUp.filter(\.counts).map(\.key).sorted()
-        key += Set(givenUp.filter { !$0.counts }.map { -20 - $0.key }).sorted()
+        let fenced = machine.fenced.isEmpty ? [] : [-20]
+        key += Set(givenUp.filter { !$0.counts }.map { -20 - $0.key } + fenced).sorted()
         key += machine.storage.operations.flatMap(storeKey)
+        if let end = machine.storeLostFrom { key.append(steps(end)) }
+        if let lost { key += storeKey(lost) + [-32, lost.id == machine.storage.lastWrite?.id ? 1 : 0] }
+        if lost != nil, let last = machine.storage.lastWrite { key.append(last.kind.key) }
         key.append((machine.isRestorePending ? 1 : 0) + (machine.isDrained ? 2 : 0))
         key.append(-3)
         key.append(machine.grant.token == nil ? 0 : 1)

@@ -16,7 +16,7 @@ struct World: Sendable {
         case fail(Int), failWithRetryAfter(Int), failForGood(Int), failSalvaging(Int)
         case refreshAhead, invalidateCurrent, invalidateOlder, replace, replaceExpired, reset, retryNow
         case tick
-        case storeFinds, storeEnds, storeFails
+        case storeFinds, storeEnds, storeFails, lostEnds, lostFails
         case drain, resume
     }
 
@@ -44,6 +44,8 @@ struct World: Sendable {
     var loads: [Load] = []
     /// What the store does now.
     var running: StoreQueue.Operation?
+    /// The last save or removal that was taken for lost, and may end after all.
+    var lost: StoreQueue.Operation?
     /// Fences whose callers wait for the store.
     var fences: Set<Int> = []
     /// What the last event gave up.
@@ -107,11 +109,12 @@ struct World: Sendable {
         let overtaken = machine.abandoned.filter { flight in
             flight.publications != machine.publications && loads.contains { $0.id == flight.id }
         }
-        for counts in [true, false] {
-            guard let id = overtaken.first(where: { machine.counts($0, at: now) == counts })?.id else { continue }
+        let counting = overtaken.first { counts($0) }, forgotten = overtaken.first { !counts($0) }
+        for id in [counting?.id, forgotten?.id, machine.fenced.first?.id].compactMap(\.self) {
             events += [.succeed(id), .failForGood(id), .failSalvaging(id)]
         }
-        for load in loads where !overtaken.contains(where: { $0.id == load.id }) {
+        let others = overtaken.map(\.id) + machine.fenced.map(\.id)
+        for load in loads where !others.contains(load.id) {
             events += [.succeed(load.id), .fail(load.id), .failForGood(load.id), .failWithRetryAfter(load.id)]
             events += [.succeedExpired(load.id), .failSalvaging(load.id)]
             if load.start < now { events.append(.succeedBarely(load.id)) }
@@ -121,6 +124,10 @@ struct World: Sendable {
             events += [.storeEnds, .storeFails]
             if case .load = running.kind { events.append(.storeFinds) } else if running.handsOver { events.append(.storeFinds) }
         }
+        if lost != nil { events += [.lostEnds, .lostFails] }
         return events
     }
+
+    /// Whether a load that was given up still stands in others' way.
+    func counts(_ flight: Machine.Flight) -> Bool { now < machine.end(ofGivenUp: flight) }
 }

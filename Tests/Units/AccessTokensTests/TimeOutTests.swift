@@ -72,6 +72,45 @@ struct TimeOutTests {
     }
 
     // Museum 9: a finished flight's clean-up evicts its successor (Firebase; Duende; golang/go#31420).
+    @Test func `9: a late refusal of the grant ends the session, as it would have in time`() throws {
+        let scene = Scene(isRepeatable: true)
+        scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+        let caller = scene.call(), load = try scene.load()
+        scene.advance(by: .seconds(30))
+        #expect(caller.code == .loadTimedOut)
+        scene.fail(load, with: ScriptedFailure.grantRefused)
+        #expect((scene.call().error as? TokenServiceError)?.remedy == .signIn && scene.loader.loadCount == 1)
+    }
+
+    @Test func `9: a late refusal of the grant says nothing once a younger load runs, or has brought a token`() throws {
+        for isRunning in [true, false] {
+            let scene = Scene(isRepeatable: true)
+            scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+            _ = scene.call()
+            let older = try scene.load()
+            scene.advance(by: .seconds(30))
+            let caller = scene.call(), younger = try scene.load()
+            if isRunning { scene.fail(older, with: ScriptedFailure.grantRefused) }
+            scene.succeed(younger, with: .granted("a"))
+            if !isRunning { scene.fail(older, with: ScriptedFailure.grantRefused) }
+            #expect(caller.value?.value == "a" && scene.call().value?.value == "a")
+        }
+    }
+
+    @Test func `9: a late refusal ahead of the leeway keeps the token, and ends the use of the leeway`() throws {
+        let scene = try Scene.holding(.granted("a"), isRepeatable: true)
+        scene.advance(by: .seconds(3_000))
+        _ = scene.call()
+        let refresh = try scene.load()
+        scene.advance(by: .seconds(30))
+        scene.fail(refresh, with: ScriptedFailure.grantRefused)
+        #expect(scene.call().value?.value == "a")
+        scene.advance(by: .seconds(510))
+        let caller = scene.call()
+        scene.fail(try scene.load())
+        #expect(caller.code == .loadFailed)
+    }
+
     @Test func `late success answers those who wait then; a later failure of the younger load is ignored`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()

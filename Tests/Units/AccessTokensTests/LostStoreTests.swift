@@ -1,0 +1,158 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+/// With the default limits an operation of the store is taken for lost 95 s after it began: three times 30 s after its limit of 5 s.
+@Suite("Guarantee 46: no number of lost callbacks of a store locks a service")
+struct LostStoreTests {
+    /// A store that loses its callbacks while the test says so.
+    private final class LosingStore: TokenStore {
+        private struct State {
+            var contents: StoredToken?
+            var log: [String] = []
+            var loses = false
+            var lost: [SingleResult<Void>] = []
+        }
+
+        private let state: Lock<State>
+
+        init(_ contents: StoredToken? = nil) { state = Lock(State(contents: contents)) }
+
+        var contents: AccessToken? { state.withLock { $0.contents?.token } }
+        var log: [String] { state.withLock { $0.log } }
+
+        /// What begins from now on doesn't end.
+        func lose() { state.withLock { $0.loses = true } }
+
+        /// What begins from now on ends.
+        func work() { state.withLock { $0.loses = false } }
+
+        /// What was lost takes effect, and ends.
+        func find() { for gate in state.withLock({ $0.lost }) { gate.complete(with: .success(())) } }
+
+        private func begin(_ entry: String) async throws {
+            let gate = SingleResult<Void>()
+            let isLost = state.withLock { state in
+                state.log.append(entry)
+                if state.loses { state.lost.append(gate) }
+                return state.loses
+            }
+            if isLost { try await gate.value() }
+        }
+
+        @concurrent func load() async throws -> StoredToken? {
+            try await begin("load")
+            return state.withLock { $0.contents }
+        }
+
+        @concurrent func save(_ token: StoredToken) async throws {
+            try await begin("save \(token.token.value)")
+            state.withLock { $0.contents = token }
+        }
+
+        @concurrent func remove() async throws {
+            try await begin("remove")
+            state.withLock { $0.contents = nil }
+        }
+    }
+
+    private static func stored(_ token: AccessToken) -> StoredToken {
+        StoredToken(token, received: Date(timeIntervalSince1970: 0))
+    }
+
+    @Test func `46: a restore that never ends is tried again, however often that happens`() {
+        let store = LosingStore(Self.stored(.granted("a"))), scene = Scene(store: store)
+        store.lose()
+        for _ in 1...5 {
+            let caller = scene.call()
+            scene.advance(by: .seconds(5))
+            #expect(caller.code == .storeFailed)
+            scene.advance(by: .seconds(90) - .milliseconds(1))
+            #expect(scene.call().code == .storeFailed)
+            scene.advance(by: .milliseconds(1))
+        }
+        store.work()
+        #expect(scene.call().value?.value == "a")
+        #expect(store.log == Array(repeating: "load", count: 6) && scene.loader.loadCount == 0)
+        store.find()
+        scene.stage.run()
+        #expect(scene.call().value?.value == "a")
+    }
+
+    @Test func `46: a save that never ends holds up a sign-out's removal no longer than that, and no caller is needed`() throws {
+        let store = LosingStore(), scene = Scene(store: store)
+        let caller = scene.call()
+        store.lose()
+        try scene.deliver(.granted("a"))
+        scene.advance(by: .seconds(5))
+        #expect(caller.value?.value == "a", "it is handed out unsaved")
+        store.work()
+        #expect(scene.signOut().value?.storeFailure?.code == .storeFailed)
+        scene.advance(by: .seconds(90) - .milliseconds(1))
+        #expect(store.log == ["load", "save a"])
+        scene.advance(by: .milliseconds(1))
+        #expect(store.log == ["load", "save a", "load", "remove"])
+        #expect(scene.signIn(with: .hour("b")).value?.storeFailure == nil && store.contents?.value == "b")
+    }
+
+    @Test func `46: however many saves never end, the next is made`() throws {
+        let store = LosingStore(), scene = Scene(store: store)
+        store.lose()
+        for round in 1...5 {
+            scene.replace(with: .granted("\(round)"))
+            scene.advance(by: .seconds(95))
+        }
+        store.work()
+        #expect(scene.signIn(with: .granted("b")).value?.storeFailure == nil && store.contents?.value == "b")
+    }
+
+    @Test func `46: a save that was taken for lost and comes after a removal doesn't get the last word`() throws {
+        let store = LosingStore(), scene = Scene(store: store)
+        store.lose()
+        scene.replace(with: .granted("a"))
+        scene.advance(by: .seconds(95))
+        store.work()
+        #expect(scene.signOut().value?.storeFailure == nil)
+        store.find()
+        scene.stage.run()
+        #expect(store.contents == nil && store.log.suffix(3) == ["remove", "save a", "remove"])
+    }
+
+    @Test func `46: nor does a removal that comes after a save, and what it was to hand over the next one does`() throws {
+        let store = LosingStore(Self.stored(.granted("old"))), scene = Scene(store: store)
+        store.lose()
+        scene.reset()
+        scene.advance(by: .seconds(95))
+        store.work()
+        #expect(scene.signIn(with: .granted("b")).value?.storeFailure == nil)
+        store.find()
+        scene.stage.run()
+        #expect(store.contents?.value == "b" && store.log.suffix(2) == ["remove", "save b"])
+        #expect(scene.discards == ["old replaced"])
+    }
+
+    @Test func `46: one that was taken for lost and ends before anything else is written has done its work`() throws {
+        let store = LosingStore(), scene = Scene(store: store)
+        store.lose()
+        scene.replace(with: .granted("a"))
+        scene.advance(by: .seconds(95))
+        store.work()
+        store.find()
+        scene.stage.run()
+        #expect(store.contents?.value == "a")
+        #expect(store.log.last == "save a")
+    }
+
+    @Test func `45: a program that ends waits for no operation of the store that was taken for lost`() throws {
+        let store = LosingStore(), scene = Scene(store: store)
+        store.lose()
+        scene.replace(with: .granted("a"))
+        scene.advance(by: .seconds(90))
+        let end = scene.stage.start { [service = scene.service] in await service.drain(within: .seconds(8)) }
+        #expect(!end.isDone)
+        scene.advance(by: .seconds(5))
+        #expect(end.value == true)
+    }
+}
