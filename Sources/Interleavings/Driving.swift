@@ -73,6 +73,8 @@ package protocol DoorSession: AnyObject, Sendable {
     func callSite() -> (@Sendable () -> String?)?
     /// What to do about an escape; `nil`: what the preferred way needs.
     var remedy: String? { get }
+    /// The lane of the default actor at an address; `nil`: none is known.
+    func knownLane(of actor: UInt) -> Int?
     /// Runs the explorer's own code inside a step, with the doors shut.
     func away<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
 }
@@ -82,7 +84,9 @@ package protocol DrivenEngine: AnyObject, Sendable {
     /// Adds the lane of the pool.
     func addPool() -> Int
     /// Adds the lane of an actor.
-    func addActor(named name: String) -> Int
+    ///
+    /// - Parameter inOrder: Whether its jobs run in the order in which they come, as those of the main actor do.
+    func addActor(named name: String, inOrder: Bool) -> Int
     /// Takes a job of an actor's lane.
     func enqueue(_ job: consuming ExecutorJob, lane: Int, on executor: some SerialExecutor, in session: any DoorSession)
     /// Takes a job of the pool's lane.

@@ -98,12 +98,14 @@ import TokenServiceConcurrency
         unsafe Unmanaged<DrivenSession>.fromOpaque(owner).takeUnretainedValue()
     }
 
+    func knownLane(of actor: UInt) -> Int? { lanes.withLock { $0[actor] } }
+
     /// Returns the lane of an actor.
     func lane(of actor: AnyObject) -> Int {
         let address = ActorExecutor.address(of: actor)
         return lanes.withLock { lanes in
             if let lane = lanes[address] { return lane }
-            let lane = engine.addActor(named: String(describing: type(of: actor)))
+            let lane = engine.addActor(named: String(describing: type(of: actor)), inOrder: actor === MainActor.shared)
             lanes[address] = lane
             ActorExecutor.remember(address, in: self)
             return lane

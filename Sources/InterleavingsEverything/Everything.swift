@@ -85,8 +85,6 @@ struct ProgramDoors: LinkedDoors {
     }
 
     /// What the program lacks; `nil`: nothing.
-    ///
-    /// The first use puts the hooks in place.
     static let missing: String? = {
         let callbacks = unsafe doors_callbacks(
             actors: ActorExecutor.table,

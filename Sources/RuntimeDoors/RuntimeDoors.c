@@ -22,8 +22,12 @@ static doors_session *with(uint32_t door) {
 
 doors_session *doors_current(void) { return current; }
 
+static void hook(int change);
+static bool is_hooked(const doors_session *session) { return session && session->open & (doors_main | doors_leaving); }
+
 doors_session *doors_enter(doors_session *session) {
     doors_session *before = current;
+    if (is_hooked(before) != is_hooked(session)) hook(is_hooked(session) ? 1 : -1);
     current = session;
     return before;
 }
@@ -118,12 +122,27 @@ SWIFT doors_executor default_pool(void) {
 
 // Hops. The original is called in tail position: a task that switches leaves no frame behind.
 
+typedef SWIFT doors_executor current_function(void);
+static current_function *current_executor;
+
+// Whether the task that runs here is where it would hop to. `Task.immediate` outside of actors runs on an executor that has no
+// identity and a flag: source: swift/include/swift/ABI/Executor.h, `forSynchronousStart`.
+static bool is_there(uintptr_t identity) {
+    doors_executor present = current_executor();
+    return present.identity == identity && (identity || present.implementation);
+}
+
 typedef ASYNC void resume_function(CONTEXT void *);
 typedef ASYNC void switch_function(CONTEXT void *, resume_function *, uintptr_t, uintptr_t);
 static switch_function *real_switch;
 
 ASYNC void swift_task_switch(CONTEXT void *context, resume_function *resume, uintptr_t identity, uintptr_t implementation) {
     doors_session *session = with(doors_hops);
+    // The runtime would send away a task that began at once, since it prefers an executor and runs on none.
+    if (session && is_there(identity)) {
+        // A tail call needs the type of this function. The other arguments are in registers that no function keeps.
+        __attribute__((musttail)) return ((switch_function *)resume)(context, resume, identity, implementation);
+    }
     if (session && identity && !implementation) implementation = callbacks.actors;
     __attribute__((musttail)) return real_switch(context, resume, identity, implementation);
 }
@@ -158,7 +177,8 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     return 0;
 }
 
-// Hooks of the runtime.
+// Hooks of the runtime. They are in place while a thread has its doors open, since other libraries take a hook for a sign that theirs
+// is on.
 
 typedef SWIFT doors_executor main_function(void);
 typedef SWIFT doors_executor main_hook(main_function *);
@@ -170,7 +190,6 @@ static main_hook **main_slot;
 static _Atomic(main_hook *) other_main;
 static global_hook **global_slot;
 static _Atomic(global_hook *) other_global;
-static main_function *current_executor;
 
 typedef SWIFT void enqueue_function(void *, uintptr_t, uintptr_t);
 static enqueue_function *enqueue;
@@ -194,12 +213,26 @@ doors_executor doors_current_executor(void) { return current_executor(); }
 
 void doors_enqueue_on_actor(void *job, uintptr_t actor) { enqueue(job, actor, 0); }
 
+// Code may take its order from a dictionary or a set: one seed for all processes and tables makes it the same in each schedule, as the
+// variable SWIFT_DETERMINISTIC_HASHING does. It must come before the first table. Source:
+// swift/stdlib/public/SwiftShims/swift/shims/GlobalObjects.h, `struct _SwiftHashingParameters`.
+static void fix_hashing(void) {
+    struct {
+        uint64_t seeds[2];
+        bool is_deterministic;
+    } *hashing = dlsym(RTLD_DEFAULT, "_swift_stdlib_Hashing_parameters");
+    if (!hashing) return;
+    hashing->seeds[0] = hashing->seeds[1] = 0;
+    hashing->is_deterministic = true;
+}
+
 __attribute__((constructor)) static void find(void) {
+    fix_hashing();
     real_clock = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");
     real_create = (create_function *)dlsym(RTLD_NEXT, "swift_task_create");
     real_pool = (pool_function *)dlsym(RTLD_NEXT, "$ss24globalConcurrentExecutorSch_pvg");
     real_switch = (switch_function *)dlsym(RTLD_NEXT, "swift_task_switch");
-    current_executor = (main_function *)dlsym(RTLD_DEFAULT, "swift_task_getCurrentExecutor");
+    current_executor = (current_function *)dlsym(RTLD_DEFAULT, "swift_task_getCurrentExecutor");
     main_slot = (main_hook **)dlsym(RTLD_DEFAULT, "swift_task_getMainExecutor_hook");
     enqueue = (enqueue_function *)dlsym(RTLD_DEFAULT, "swift_task_enqueue");
     global_slot = (global_hook **)dlsym(RTLD_DEFAULT, "swift_task_enqueueGlobal_hook");
@@ -215,9 +248,23 @@ const char *doors_install(doors_callbacks given) {
     if (!global_slot) return "swift_task_enqueueGlobal_hook";
     if (doors_missing_exit()) return doors_missing_exit();
     callbacks = given;
-    if (*main_slot != get_main) other_main = *main_slot, *main_slot = get_main;
-    if (*global_slot != enqueue_global) other_global = *global_slot, *global_slot = enqueue_global;
     return NULL;
+}
+
+static void hook(int change) {
+    static atomic_flag is_busy = ATOMIC_FLAG_INIT;
+    static int threads;
+    while (atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire)) {}
+    threads += change;
+    if (threads == 1 && change > 0) {
+        if (*main_slot != get_main) other_main = *main_slot, *main_slot = get_main;
+        if (*global_slot != enqueue_global) other_global = *global_slot, *global_slot = enqueue_global;
+    } else if (threads == 0) {
+        // What the code under test has put there stays.
+        if (*main_slot == get_main) *main_slot = other_main;
+        if (*global_slot == enqueue_global) *global_slot = other_global;
+    }
+    atomic_flag_clear_explicit(&is_busy, memory_order_release);
 }
 
 #else

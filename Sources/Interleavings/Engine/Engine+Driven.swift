@@ -27,7 +27,7 @@ extension Engine {
 }
 
 extension Engine: DrivenEngine {
-    package func addActor(named name: String) -> Int { addLane(name, .serial) }
+    package func addActor(named name: String, inOrder: Bool) -> Int { addLane(name, inOrder ? .fifo : .serial) }
 
     package func addPool() -> Int { addLane("pool", .concurrent) }
 

@@ -64,12 +64,12 @@ extension Engine.State {
 
     private mutating func isCandidate(_ index: Int) -> Bool {
         if isFrozen(ready[index].process) { return false }
-        guard case .thread = ready[index].work else { return !isBehindEqual(ready[index]) && isNext(ready[index].turn) }
+        guard case .thread = ready[index].work else { return !isBehindEqual(ready[index]) && isNext(ready[index]) }
         // A thread that stopped on the way still has its turn. At the end all may pass.
         switch ready[index].wait {
         case nil: return true
         case .gate(let gate): return isWindingDown || gate.isOpen
-        case .turn(let turn): return isNext(turn) || isWindingDown
+        case .turn: return isNext(ready[index]) || isWindingDown
         }
     }
 }

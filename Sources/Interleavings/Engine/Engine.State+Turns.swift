@@ -1,10 +1,12 @@
 /// Who may run beside whom.
 extension Engine.State {
-    /// Whether it is a turn's time: nothing runs that excludes it, and nothing is before it in the order of its queue.
-    mutating func isNext(_ turn: Engine.Turn) -> Bool {
+    /// Whether it is an entry's time: nothing runs that excludes it, and nothing is before it in the order of its queue and of the
+    /// queues in which that runs its work.
+    mutating func isNext(_ entry: Engine.Entry) -> Bool {
+        let turn = entry.awaitedTurn
         guard lanes[turn.lane].order != .concurrent else { return true }
         let isFirst = isFirst(turn)
-        return isFirst && isFree(turn)
+        return isFirst && isFree(turn) && !(hasTargets && isBehindInTargets(entry))
     }
 
     /// Whether nothing runs that excludes it.
@@ -47,6 +49,47 @@ extension Engine.State {
         if lanes[lane].foundPriorities.contains(priority) { return true }
         lanes[lane].foundPriorities.append(priority)
         return false
+    }
+
+    /// Whether something that excludes an entry came before it into a queue in which the work of several queues runs.
+    ///
+    /// A serial queue has one place there from its first piece of work to its last, as in Dispatch.
+    private func isBehindInTargets(_ entry: Engine.Entry) -> Bool {
+        var next = Optional(entry.lane)
+        while let lane = next {
+            next = lanes[lane].target
+            guard lanes[lane].order != .concurrent, let place = place(of: entry, in: lane) else { continue }
+            let isBarrier = entry.isBarrier(in: lane)
+            let isBehind = ready.contains { other in
+                guard let earlier = self.place(of: other, in: lane), earlier < place else { return false }
+                return lanes[lane].order != .barriers || isBarrier || other.isBarrier(in: lane)
+            }
+            if isBehind { return true }
+        }
+        return false
+    }
+
+    /// The place of waiting work in the order of a queue; `nil`: it doesn't run there.
+    private func place(of entry: Engine.Entry, in lane: Int) -> Int? {
+        guard entry.isWaiting else { return nil }
+        var (place, next) = (entry.arrival, entry.lane)
+        while next != lane {
+            guard let target = lanes[next].target else { return nil }
+            if lanes[next].hasOnePlace { place = lanes[next].place }
+            next = target
+        }
+        return place
+    }
+
+    /// Gives a queue that had no work a place in the queue in which it runs.
+    mutating func takePlaces(for entry: Engine.Entry) {
+        guard hasTargets, entry.isWaiting else { return }
+        var next = Optional(entry.lane)
+        while let lane = next {
+            let isActive = lanes[lane].isBusy || lanes[lane].shares > 0 || ready.contains { place(of: $0, in: lane) != nil }
+            if !isActive { lanes[lane].place = entry.arrival }
+            next = lanes[lane].target
+        }
     }
 
     /// Begins a turn, in its lane and in those of its target queues.

@@ -18,6 +18,9 @@ extension Engine {
         let order: Order
         /// The lane in which its work runs too: that of a target queue.
         var target: Int?
+        /// Whether all its work has one place in the target queue, and which that is.
+        var hasOnePlace = false
+        var place = 0
         /// The task of a queue that is like one task; `nil`: each piece of work is a task of its own.
         var task: Int?
         /// Whether work runs that allows none beside it.
@@ -53,11 +56,18 @@ extension Engine {
         var priority: UInt8?
         /// The simulated process whose work it is; `nil`: none.
         var process: Int?
+        /// Its number in the order in which work became runnable.
+        var arrival = 0
 
         /// Where it runs next.
         var lane: Int { claim?.lane ?? turn.lane }
         /// The turn for which a stopped thread waits, beside that which it has.
         var claim: Turn? { if case .turn(let turn) = wait { turn } else { nil } }
+        var awaitedTurn: Turn { claim ?? turn }
+        /// Whether it waits for a turn, rather than goes on in one.
+        var isWaiting: Bool { if case .thread = work { claim != nil } else { true } }
+
+        func isBarrier(in lane: Int) -> Bool { self.lane == lane && awaitedTurn.isBarrier }
     }
 
     /// A place in a lane.
@@ -99,6 +109,10 @@ extension Engine {
         var chooser: Chooser
         var lanes: [Lane] = []
         var ready: [Entry] = []
+        /// How often work became runnable.
+        var arrivals = 0
+        /// Whether a queue runs its work in another.
+        var hasTargets = false
         /// The threads whose step sleeps, and what they made runnable.
         var sleepers: [Sleeper] = []
         var readyBySleepers: [Entry] = []

@@ -43,6 +43,8 @@ final class Engine: Sendable {
         var watchdog: Watchdog?
     }
 
+    private var session: (any DoorSession)? { state.withLock { $0.session } }
+
     var pool: PoolReference? { poolReference.withLock { $0 } }
 
     func setPool(_ executor: any TaskExecutor) {
@@ -60,13 +62,19 @@ final class Engine: Sendable {
     func addQueue(_ name: String, _ order: Lane.Order, target: Int? = nil) -> Int {
         state.withLock { state in
             let task = order == .fifo ? state.newTask(named: name) : nil
-            state.lanes.append(Lane(name: name, order: order, target: target, task: task))
+            // The main queue is the main actor's, which no queue of its own has.
+            let hasOnePlace =
+                order == .fifo && target.map { state.lanes[$0].task != nil || state.lanes[$0].order != .fifo } ?? false
+            if target != nil { state.hasTargets = true }
+            state.lanes.append(Lane(name: name, order: order, target: target, hasOnePlace: hasOnePlace, task: task))
             return state.lanes.count - 1
         }
     }
 
     /// Takes a job of a task or an actor.
-    func enqueue(_ job: Job, lane: Int, in session: (any DoorSession)? = nil) {
+    func enqueue(_ job: Job, lane pool: Int, in session: (any DoorSession)? = nil) {
+        // A task that comes back to an actor inside one of the runtime's own functions queues there: that is the actor's turn, too.
+        let actor = job.drainedActor.flatMap { (session ?? self.session)?.knownLane(of: $0) }
         let origin = origin
         // A task that hops to an actor is not the current task when the actor's job arrives, and runs first in that job.
         let isHop = job.identity == 0 && Job.hasNoCurrentTask
@@ -77,11 +85,11 @@ final class Engine: Sendable {
                 state.resumptions.append(.yield(job, process: state.process))
                 return true
             }
-            if job.isDrain { state.omissions.insert(.queuedCalls) }
+            if job.isDrain { state.omissions.insert(actor == nil ? .queuedCalls : .queuedReturns) }
             state.endSleep(of: job.identity)
             let task = state.task(job.identity, hops: isHop)
             let process = job.identity == 0 ? state.process : state.taskProcesses[task]
-            return state.append(.job(job), Turn(lane: lane), task: task, of: process, from: origin, callSite)
+            return state.append(.job(job), Turn(lane: actor ?? pool), task: task, of: process, from: origin, callSite)
         }
         if !isTaken { runLate(.job(job), in: session) } else if origin == .outside { outside.signal() }
     }

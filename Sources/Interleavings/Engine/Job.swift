@@ -38,6 +38,16 @@
     /// Whether the job drains the queue of a default actor: any number of calls, one after the other.
     var isDrain: Bool { (192...194).contains(kind) }
 
+    /// The address of the default actor whose queue the job drains, if it was made for that alone; `nil`: it drains none.
+    ///
+    /// Such a job has the actor behind what every job has. Where a runtime changes that, the check of the doors fails. Source:
+    /// swift/stdlib/public/Concurrency/Actor.cpp, `class ProcessOutOfLineJob`.
+    var drainedActor: UInt? {
+        guard kind == 193 else { return nil }
+        let address = unsafe unsafeBitCast(job, to: UnsafeRawPointer.self)
+        return unsafe address.load(fromByteOffset: 8 * MemoryLayout<UnsafeRawPointer>.size, as: UInt.self)
+    }
+
     var priority: UInt8 { job.priority.rawValue }
 
     private var kind: UInt32 { word(0) & 0xff }

@@ -31,6 +31,13 @@ public struct Coverage: Sendable, Hashable, CustomStringConvertible {
         public static let defaultActor = Gap(
             description: "calls that queue for a default actor run in one step, in the order of their arrival: link"
                 + " InterleavingsEverything, or give the actor an executor from simulation.actorExecutor")
+        /// Calls that came back to a default actor inside one of the runtime's functions, such as `withTaskCancellationHandler` or a
+        /// group's end, were not steps of their own.
+        public static let returns = Gap(
+            description:
+                "calls that came back to a default actor at the end of a group or a handler ran in one step, in the order"
+                + " in which they came: give the actor an executor from simulation.actorExecutor to separate them")
+
         /// At the step limit of a schedule, a task was still passed over by others, and was then picked.
         public static let patience = Gap(
             description: "a task was passed over up to the step limit and then ran: raise 'stepLimit', or wait without spinning")
@@ -72,6 +79,7 @@ public struct Coverage: Sendable, Hashable, CustomStringConvertible {
     mutating func add(_ omissions: Omissions) {
         if omissions.contains(.earlyTimer) { bounds.append(.timeWhenIdle) }
         if omissions.contains(.queuedCalls) { gaps.append(.defaultActor) }
+        if omissions.contains(.queuedReturns) { gaps.append(.returns) }
         if omissions.contains(.starvation) { gaps.append(.patience) }
         if omissions.contains(.sleepingStep) { gaps.append(.sleepingStep) }
         if omissions.contains(.escape) { gaps.append(.escape) }
@@ -86,6 +94,8 @@ struct Omissions: OptionSet {
     static let earlyTimer = Omissions(rawValue: 1)
     /// A default actor's queue was drained, and its calls were not steps of their own.
     static let queuedCalls = Omissions(rawValue: 2)
+    /// The same of an actor whose other calls are steps.
+    static let queuedReturns = Omissions(rawValue: 32)
     /// A task was passed over until the step limit, and then picked.
     static let starvation = Omissions(rawValue: 4)
     /// A step slept in the kernel, and woke beside another one.

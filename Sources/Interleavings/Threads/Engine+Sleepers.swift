@@ -47,6 +47,10 @@ extension Engine {
 extension Engine.State {
     /// Makes work runnable; that of a sleeper's step only when the sleeper is taken back.
     mutating func add(_ entry: Engine.Entry, isLate: Bool) {
+        var entry = entry
+        arrivals += 1
+        entry.arrival = arrivals
+        takePlaces(for: entry)
         if isLate { readyBySleepers.append(entry) } else { ready.append(entry) }
     }
 }

@@ -70,7 +70,7 @@ typedef struct {
     uintptr_t global;
 } doors_callbacks;
 
-/// Puts the hooks in place, if they aren't.
+/// Takes note of what the doors ask. The hooks are in place only while doors are open.
 ///
 /// Returns the name of what is missing; NULL: nothing is.
 const char *_Nullable doors_install(doors_callbacks callbacks);

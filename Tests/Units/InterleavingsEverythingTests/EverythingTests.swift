@@ -125,4 +125,6 @@ final class Notes: Sendable {
     func add(_ note: String) {
         notes.withLock { $0.append(note) }
     }
+
+    func removeLast() { notes.withLock { _ = $0.removeLast() } }
 }

@@ -1,11 +1,14 @@
 /// Runs programs in every order, step by step, with none of the explorer's code: what the explorer must agree with.
 ///
-/// A task's step ends where it hops, yields, waits or ends. Any task that isn't waiting may have the next step.
+/// A task's step ends where it hops, yields, waits or ends. Any task that isn't waiting may have the next step, but the main actor,
+/// like its queue, runs first what came first.
 struct ProgramInterpreter {
     private enum Part {
         case note(Int)
         /// The task can go on at once, in a step of its own.
         case stop
+        /// The task can go on, in a step of its own, when those have that came to the main actor before it.
+        case stopForMain
         case start([Part])
         /// Waits for so many of the tasks that were started last.
         case join(Int)
@@ -23,6 +26,7 @@ struct ProgramInterpreter {
 
     private var tasks: [Running]
     private var order: [Int] = []
+    private var mainQueue: [Int] = []
 
     init(_ program: [Deed]) {
         tasks = [Running(code: Self.parts(of: program))]
@@ -36,7 +40,7 @@ struct ProgramInterpreter {
         case .call(let id, _, let yields):
             // To yield, a task leaves the actor, and comes back to it.
             [.stop, .note(id)] + Array(repeating: [.stop, .stop, .stop, .note(-id)], count: yields).joined() + [.stop]
-        case .main(let id): [.stop, .note(id), .stop]
+        case .main(let id): [.stopForMain, .note(id), .stop]
         case .nested(let id, _, _): [.stop, .stop, .note(id), .stop, .note(-id), .stop]
         case .asyncLet(let child, let meanwhile), .task(let child, let meanwhile):
             [.start(parts(of: child))] + parts(of: meanwhile) + [.join(1)]
@@ -46,7 +50,7 @@ struct ProgramInterpreter {
 
     /// Calls `found` with the order of the deeds under each schedule, until it returns `false`.
     func forEachSchedule(_ found: ([Int]) -> Bool) -> Bool {
-        let runnable = tasks.indices.filter { tasks[$0].canRun }
+        let runnable = tasks.indices.filter { tasks[$0].canRun && (!mainQueue.contains($0) || mainQueue[0] == $0) }
         guard !runnable.isEmpty else { return found(order) }
         return runnable.allSatisfy { task in
             var copy = self
@@ -56,10 +60,15 @@ struct ProgramInterpreter {
     }
 
     private mutating func step(_ task: Int) {
+        mainQueue.removeAll { $0 == task }
         while tasks[task].next < tasks[task].code.count {
             switch tasks[task].code[tasks[task].next] {
             case .note(let id): order.append(id)
             case .stop:
+                tasks[task].next += 1
+                return
+            case .stopForMain:
+                mainQueue.append(task)
                 tasks[task].next += 1
                 return
             case .start(let code):

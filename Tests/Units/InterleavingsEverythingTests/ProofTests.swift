@@ -87,6 +87,41 @@ import UntouchedCode
         #expect(try await "digest \(Self.digest(seed: 8))" != digests[0])
     }
 
+    @Test func `takes no order from a dictionary that another process does not take`() async throws {
+        var orders: [String] = []
+        for _ in 1...2 {
+            let result = try await #require(processExitsWith: .success, observing: [\.standardOutputContent]) {
+                print("order \(Set((1...20).map { "key \($0)" }).joined(separator: ","))")
+            }
+            let lines = String(decoding: result.standardOutputContent, as: UTF8.self).split(separator: "\n")
+            orders.append(String(try #require(lines.first { $0.hasPrefix("order ") })))
+        }
+        #expect(orders[0] == orders[1])
+    }
+
+    #if os(Linux)
+    /// Others take a hook of the runtime for a sign that theirs is on.
+    @Test func `leaves no hook in the runtime`() async throws {
+        await #expect(processExitsWith: .success) {
+            #expect(Self.hooks == [false, false])
+            let seen = Notes()
+            try await explore(.random(schedules: 3), driving: .everything) { _ in
+                seen.add("\(Self.hooks)")
+                await Task.yield()
+            }
+            #expect(Set(seen.all) == ["[true, true]"])
+            #expect(Self.hooks == [false, false])
+        }
+    }
+
+    /// Whether the hooks of the runtime are in place.
+    private static var hooks: [Bool] {
+        ["swift_task_getMainExecutor_hook", "swift_task_enqueueGlobal_hook"].map { (name: String) in
+            unsafe dlsym(nil, name)?.load(as: UnsafeRawPointer?.self) != nil
+        }
+    }
+    #endif
+
     /// A hash of what happened in each schedule, in which order and when.
     private static func digest(seed: UInt64) async throws -> UInt64 {
         let hash = Mutex(UInt64(0xcbf2_9ce4_8422_2325)), schedules = Int.everyday(20, thorough: 100)

@@ -1,7 +1,12 @@
 import Dispatch
+import Foundation
 import Interleavings
 import InterleavingsEverything
 import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
 
 /// Programs that never fail on the real runtime: a schedule that fails is the explorer's mistake.
 @Suite struct `Right code` {
@@ -38,7 +43,8 @@ import Testing
         try await expect(["1", "2", "3"], driving) { await beginOnMain($0) }
     }
 
-    @Test(arguments: ways) func `begins an immediate task outside of actors at once`(_ driving: Driving) async throws {
+    @Test(arguments: [Driving.everything, .everythingAndQueues])
+    func `begins an immediate task outside of actors at once`(_ driving: Driving) async throws {
         try await expect(["1", "2", "3"], driving) { notes in
             let task = Task.immediate {
                 notes.add("1")
@@ -126,10 +132,41 @@ import Testing
             }
         }
     }
+
+    /// Foundation's session has a queue whose target is another: in another order it ends the process.
+    @Test func `lets a session of Foundation answer from a protocol`() async throws {
+        for strategy in [Strategy.exhaustive(limit: 60), .mixed(schedules: 60)] {
+            try await explore(strategy, driving: .everythingAndQueues) { simulation in
+                let configuration = URLSessionConfiguration.ephemeral
+                configuration.protocolClasses = [Answering.self]
+                let session = URLSession(configuration: configuration)
+                guard let url = URL(string: "https://api.example/a") else { return }
+                let (data, _) = try await session.data(from: url)
+                session.finishTasksAndInvalidate()
+                try simulation.require(data == Data("yes".utf8), "\(data)")
+            }
+        }
+    }
     #endif
 }
 
 #if os(Linux)
+/// Answers each request at once.
+private final class Answering: URLProtocol {
+    override class func canInit(with request: URLRequest) -> Bool { true }
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    override func startLoading() {
+        guard let url = request.url, let answer = HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil)
+        else { return }
+        client?.urlProtocol(self, didReceive: answer, cacheStoragePolicy: .notAllowed)
+        client?.urlProtocol(self, didLoad: Data("yes".utf8))
+        client?.urlProtocolDidFinishLoading(self)
+    }
+
+    override func stopLoading() {}
+}
+
 private actor Immediate {
     func begin(_ notes: Notes) async {
         let task = Task.immediate {
@@ -172,7 +209,11 @@ private actor Room {
     func enter(after way: String) async {
         work()
         switch way {
-        case "handler": await withTaskCancellationHandler { await pause() } onCancel: {}
+        case "handler":
+            await withTaskCancellationHandler {
+                await pause()
+            } onCancel: {
+            }
         case "group":
             await withTaskGroup { group in
                 group.addTask { await pause() }
