@@ -11,7 +11,10 @@ import TokenServiceConcurrency
 /// atomically.
 @safe final class DrivenSession: DoorSession, @unchecked Sendable {
     let engine: any DrivenEngine
-    private let lanes = Lock<[UInt: Int]>([:])
+    /// By address; the type tells an actor from an earlier one that had the same place in memory.
+    ///
+    /// The type is a number: see `ActorExecutor.Owner` for what a dictionary does with an `ObjectIdentifier`.
+    private let lanes = Lock<[UInt: (lane: Int, type: UInt)]>([:])
     /// Its queues.
     let queues = DrivenQueues()
     private let session: UnsafeMutablePointer<doors_session>
@@ -98,15 +101,17 @@ import TokenServiceConcurrency
         unsafe Unmanaged<DrivenSession>.fromOpaque(owner).takeUnretainedValue()
     }
 
-    func knownLane(of actor: UInt) -> Int? { lanes.withLock { $0[actor] } }
+    func knownLane(of actor: UInt) -> Int? { lanes.withLock { $0[actor]?.lane } }
 
     /// Returns the lane of an actor.
     func lane(of actor: AnyObject) -> Int {
         let address = ActorExecutor.address(of: actor)
         return lanes.withLock { lanes in
-            if let lane = lanes[address] { return lane }
-            let lane = engine.addActor(named: String(describing: type(of: actor)), inOrder: actor === MainActor.shared)
-            lanes[address] = lane
+            let type: any AnyObject.Type = type(of: actor)
+            let number = UInt(bitPattern: ObjectIdentifier(type))
+            if let known = lanes[address], known.type == number { return known.lane }
+            let lane = engine.addActor(named: String(describing: type), inOrder: actor === MainActor.shared)
+            lanes[address] = (lane, number)
             ActorExecutor.remember(address, in: self)
             return lane
         }

@@ -3,28 +3,28 @@
 
 #ifdef __linux__
 
+#include <poll.h>
 #include <pthread.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 // Ways out of a simulation: each is reported, and then taken.
 
-// A sanitizer has a definition of its own, which must be called instead of the C library's: it would not know the thread.
-typedef int create_thread(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-extern create_thread __interceptor_pthread_create __attribute__((weak));
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
+REPLACE(int, pthread_create, pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
     doors_leave("started a thread");
-    create_thread *real = __interceptor_pthread_create;
-    if (!real) real = (create_thread *)dlsym(RTLD_NEXT, "pthread_create");
-    return real(thread, attributes, start, argument);
+    return real_pthread_create()(thread, attributes, start, argument);
 }
 
-int connect(int socket, const struct sockaddr *address, socklen_t length) {
+REPLACE(int, connect, int socket, const struct sockaddr *address, socklen_t length) {
     doors_leave("opened a network connection");
-    int (*real)(int, const struct sockaddr *, socklen_t) = dlsym(RTLD_NEXT, "connect");
-    return real(socket, address, length);
+    return real_connect()(socket, address, length);
+}
+
+REPLACE(int, pthread_cond_timedwait, pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *limit) {
+    if (!is_for_dispatch()) doors_leave("waited for a condition with a time limit, which isn't driven");
+    return real_pthread_cond_timedwait()(condition, mutex, limit);
 }
 
 // Foundation sleeps until its clock shows the time, so the time that is shown moves too. Dispatch sleeps while another thread is
@@ -38,30 +38,56 @@ int connect(int socket, const struct sockaddr *address, socklen_t length) {
         if (session) atomic_fetch_add(&session->now, duration);                                             \
     } while (0)
 
-int nanosleep(const struct timespec *time, struct timespec *rest) {
-    LEAVE_FOR(time->tv_sec * INT64_C(1000000000) + time->tv_nsec);
-    int (*real)(const struct timespec *, struct timespec *) = dlsym(RTLD_NEXT, "nanosleep");
-    return real(time, rest);
+static int64_t nanoseconds(const struct timespec *time) { return time->tv_sec * INT64_C(1000000000) + time->tv_nsec; }
+
+REPLACE(int, nanosleep, const struct timespec *time, struct timespec *rest) {
+    LEAVE_FOR(nanoseconds(time));
+    return real_nanosleep()(time, rest);
 }
 
-int usleep(useconds_t microseconds) {
+REPLACE(int, clock_nanosleep, clockid_t clock, int flags, const struct timespec *time, struct timespec *rest) {
+    // A deadline lies in the past of the real clock: what is left is counted from the time that is shown.
+    struct timespec now = {0, 0};
+    if (flags & TIMER_ABSTIME) clock_gettime(clock, &now);
+    int64_t left = nanoseconds(time) - nanoseconds(&now);
+    LEAVE_FOR(left > 0 ? left : 0);
+    return real_clock_nanosleep()(clock, flags, time, rest);
+}
+
+REPLACE(int, usleep, useconds_t microseconds) {
     LEAVE_FOR(microseconds * INT64_C(1000));
-    int (*real)(useconds_t) = dlsym(RTLD_NEXT, "usleep");
-    return real(microseconds);
+    return real_usleep()(microseconds);
 }
 
-unsigned sleep(unsigned seconds) {
+REPLACE(unsigned, sleep, unsigned seconds) {
     LEAVE_FOR(seconds * INT64_C(1000000000));
-    unsigned (*real)(unsigned) = dlsym(RTLD_NEXT, "sleep");
-    return real(seconds);
+    return real_sleep()(seconds);
 }
+
+// Without anything to wait for these are sleeps.
+
+REPLACE(int, poll, struct pollfd *files, nfds_t count, int milliseconds) {
+    LEAVE_FOR(count == 0 && milliseconds > 0 ? milliseconds * INT64_C(1000000) : 0);
+    return real_poll()(files, count, milliseconds);
+}
+
+REPLACE(int, select, int count, fd_set *reads, fd_set *writes, fd_set *problems, struct timeval *limit) {
+    LEAVE_FOR(count == 0 && limit ? limit->tv_sec * INT64_C(1000000000) + limit->tv_usec * INT64_C(1000) : 0);
+    return real_select()(count, reads, writes, problems, limit);
+}
+
+#define CHECK(name) if (dlsym(RTLD_DEFAULT, #name) != (void *)name) return #name
 
 const char *doors_missing_exit(void) {
-    if (dlsym(RTLD_DEFAULT, "pthread_create") != (void *)pthread_create) return "pthread_create";
-    if (dlsym(RTLD_DEFAULT, "connect") != (void *)connect) return "connect";
-    if (dlsym(RTLD_DEFAULT, "nanosleep") != (void *)nanosleep) return "nanosleep";
-    if (dlsym(RTLD_DEFAULT, "usleep") != (void *)usleep) return "usleep";
-    if (dlsym(RTLD_DEFAULT, "sleep") != (void *)sleep) return "sleep";
+    CHECK(pthread_create);
+    CHECK(connect);
+    CHECK(pthread_cond_timedwait);
+    CHECK(nanosleep);
+    CHECK(clock_nanosleep);
+    CHECK(usleep);
+    CHECK(sleep);
+    CHECK(poll);
+    CHECK(select);
     return NULL;
 }
 

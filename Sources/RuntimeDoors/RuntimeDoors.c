@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <sys/time.h>
 #include <time.h>
 
 #define SWIFT __attribute__((swiftcall))
@@ -174,6 +175,22 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     bool is_date = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
     time->tv_sec = (is_date ? 946684800 : 100) + now / 1000000000;
     time->tv_nsec = now % 1000000000;
+    return 0;
+}
+
+// The C library's older ways to ask for the date.
+
+time_t time(time_t *seconds) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (seconds) *seconds = now.tv_sec;
+    return now.tv_sec;
+}
+
+int gettimeofday(struct timeval *restrict time, void *restrict zone) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *time = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
     return 0;
 }
 

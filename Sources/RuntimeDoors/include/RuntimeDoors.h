@@ -18,11 +18,11 @@
 // 3. Main actor: `swift_task_getMainExecutor_hook`
 //    The executor that stands for the main actor. `swift_task_enqueueMainExecutor_hook` is never called (swiftlang/swift#63104).
 //    If the hook went, the main actor would leave the simulation, and the check would fail.
-// 4. Time: `clock_gettime`
+// 4. Time: `clock_gettime`, `gettimeofday`, `time`
 //    `Date()`, `ContinuousClock.now` and `SuspendingClock.now` are the simulation's. CPU times stay real.
 //    If the runtime read its clocks by another way, a sleep would come with a wrong deadline, and the check would fail.
-// 5. Ways out: `pthread_create`, `connect`, `nanosleep`, `usleep`, `sleep`, `swift_task_enqueueGlobal_hook`, and the first door for the
-//    global executor
+// 5. Ways out: `pthread_create`, `connect`, `pthread_cond_timedwait`, `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`, `poll` and
+//    `select` without files, `swift_task_enqueueGlobal_hook`, and the first door for the global executor
 //    Each tells the simulation that the step leaves it, so that the schedule fails, and then does what the original does.
 //    If one went, the check would fail; what uses a way that isn't here is noticed when it comes back.
 // 6. The default pool by its name: `globalConcurrentExecutor`

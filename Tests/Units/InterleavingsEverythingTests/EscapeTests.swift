@@ -80,7 +80,7 @@ import Glibc
 
 /// Ways to leave the simulation.
 enum WayOut: CaseIterable {
-    case thread, socket, sleep, shortSleep, longSleep, globalExecutor
+    case thread, socket, sleep, shortSleep, longSleep, clockSleep, pollSleep, selectSleep, condition, globalExecutor
     case queue, delayedQueue, group, notification, iterations, source, ownExecutor
 
     /// Inside a simulation its name stands for the simulation's executor; this one was looked up outside.
@@ -91,7 +91,8 @@ enum WayOut: CaseIterable {
         switch self {
         case .thread: "started a thread"
         case .socket: "opened a network connection"
-        case .sleep, .shortSleep, .longSleep: "slept on its thread"
+        case .sleep, .shortSleep, .longSleep, .clockSleep, .pollSleep, .selectSleep: "slept on its thread"
+        case .condition: "waited for a condition with a time limit, which isn't driven"
         case .globalExecutor: "started a task on the global executor"
         case .source: "made a DispatchSource, which isn't driven"
         default: "put a block into a queue, which isn't driven"
@@ -117,6 +118,23 @@ enum WayOut: CaseIterable {
             end()
         case .longSleep:
             _ = Glibc.sleep(1)
+            end()
+        case .clockSleep:
+            var time = timespec(tv_sec: 0, tv_nsec: 1_000)
+            unsafe clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
+            end()
+        case .pollSleep:
+            unsafe poll(nil, 0, 1)
+            end()
+        case .selectSleep:
+            var time = timeval(tv_sec: 0, tv_usec: 10)
+            unsafe select(0, nil, nil, nil, &time)
+            end()
+        case .condition:
+            let condition = NSCondition()
+            condition.lock()
+            _ = condition.wait(until: Date() + 0.001)
+            condition.unlock()
             end()
         case .globalExecutor: Task.detached(executorPreference: Self.realPool) { end() }
         case .queue: DispatchQueue.global().async { end() }

@@ -100,6 +100,16 @@ import UntouchedCode
     }
 
     #if os(Linux)
+    @Test func `shows its time to whoever asks the C library`() async throws {
+        try await explore(.random(schedules: 2), driving: .everything) { simulation in
+            let start = Glibc.time(nil)
+            try await Task.sleep(for: .seconds(5))
+            var now = timeval()
+            unsafe gettimeofday(&now, nil)
+            try simulation.require(start == 946_684_800 && now.tv_sec == start + 5, "\(start), \(now)")
+        }
+    }
+
     /// Others take a hook of the runtime for a sign that theirs is on.
     @Test func `leaves no hook in the runtime`() async throws {
         await #expect(processExitsWith: .success) {
