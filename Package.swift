@@ -136,7 +136,7 @@ let package = Package(
         // Code that knows nothing of the explorer.
         .target(name: "UntouchedCode", path: "Tests/Units/UntouchedCode"),
         explorerTests("Units/InterleavingsEverythingTests", "InterleavingsEverything", "UntouchedCode"),
-        explorerTests("Units/InterleavingsTestingTests", "InterleavingsTesting"),
+        explorerTests("Units/InterleavingsTestingTests", "ChildProcesses", "InterleavingsTesting"),
         tests(
             "Exploration/ExplorationTests", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensSharing", "Interleavings",
             "InterleavingsEverything", "InterleavingsTesting", "RaceGallery"),

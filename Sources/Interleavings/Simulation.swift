@@ -26,7 +26,7 @@ public final class Simulation: Sendable {
     ///
     /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. If it throws an error and nothing
     /// asks for its ``SpawnedTask/value`` or ``SpawnedTask/result``, the schedule fails at its end, with the code
-    /// ``ExplorationProblem/Code/unreadError``. If an error is in order, read it, catch it in the task or call
+    /// ``ExplorationProblem/Code/unreadError`` or ``ExplorationProblem/Code/uncausedCancellation``. If an error is in order, read it, catch it in the task or call
     /// ``SpawnedTask/allowingError()``. A `CancellationError` doesn't count where the task was cancelled.
     ///
     /// - Parameters:

@@ -10,6 +10,7 @@ struct ExplorationEnvironment: Equatable {
     var schedules: Int?
     var seed: UInt64?
     var replay: Schedule?
+    var stop: Int?
     var time: TimeModel?
 
     init(_ variables: [String: String]) throws(Problem) {
@@ -31,6 +32,16 @@ struct ExplorationEnvironment: Equatable {
                     description: "INTERLEAVINGS_REPLAY expects a schedule as a report prints it, such as 0.2.1, not '\(text)'")
             }
             replay = schedule
+        }
+        if let text = variables["INTERLEAVINGS_STOP"] {
+            guard let step = Int(text), step > 0 else {
+                throw Problem(
+                    description: "INTERLEAVINGS_STOP expects the number of a step, as a diagram shows it, not '\(text)'")
+            }
+            guard replay != nil else {
+                throw Problem(description: "INTERLEAVINGS_STOP stops a replay: set INTERLEAVINGS_REPLAY, too")
+            }
+            stop = step
         }
         if let text = variables["INTERLEAVINGS_TIME"] {
             guard let model = ["whenIdle": TimeModel.whenIdle, "anytime": .anytime][text] else {

@@ -21,7 +21,8 @@ import Foundation
 ///   `swift test --attachments-path DIRECTORY` to keep the file.
 /// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported.
 /// - The environment overrides the code: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it, and
-///   `INTERLEAVINGS_TIME` (`whenIdle` or `anytime`) sets the model of time;
+///   `INTERLEAVINGS_TIME` (`whenIdle` or `anytime`) sets the model of time; `INTERLEAVINGS_STOP` stops the replay before a step.
+///   If `--filter` selects no test that replays the schedule, the run fails.
 ///   `INTERLEAVINGS_SCHEDULES` and `INTERLEAVINGS_SEED` set the number of schedules and the seed. The seed `random` makes a
 ///   fresh one, which the report names.
 public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
@@ -34,6 +35,7 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
     init(schedules: Int?, seed: UInt64?) {
         self.schedules = schedules
         self.seed = seed
+        _ = ReplayWatch.hasBegun
     }
 
     /// Runs a test with the trait's settings and reports its failing exploration.
@@ -46,6 +48,10 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
         overrides.schedules = settings.schedules ?? schedules ?? overrides.schedules
         overrides.seed = settings.seed ?? seed ?? overrides.seed
         overrides.replay = settings.replay
+        overrides.stop = settings.stop
+        if settings.replay != nil { ReplayWatch.note() }
+        let command = ReplayCommand(test).text
+        overrides.command = command
         overrides.time = settings.time
         let issues: IssueHandlingTrait = .compactMapIssues { issue in
             guard let simulation = Simulation.current else { return issue }
@@ -57,7 +63,7 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
             do {
                 try await Overrides.$current.withValue(applied) { try await function() }
             } catch let failure as ScheduleFailure {
-                report(failure, of: test)
+                report(failure, of: test, command)
             }
         }
     }
@@ -67,10 +73,10 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
         (issue.comments.map(\.rawValue) + ["\(issue.kind)"]).joined(separator: ": ")
     }
 
-    private func report(_ failure: ScheduleFailure, of test: Test) {
+    private func report(_ failure: ScheduleFailure, of test: Test, _ command: String) {
         Attachment.record(failure.svg, named: "schedule.svg", sourceLocation: test.sourceLocation)
         let replay =
-            "Or, without editing: \(failure.time == .anytime ? "INTERLEAVINGS_TIME=anytime " : "")INTERLEAVINGS_REPLAY='\(failure.schedule)' swift test --filter '\(test.name)'"
+            "\(failure.time.withoutEditing)INTERLEAVINGS_REPLAY='\(failure.schedule)' \(command)"
         let place = (failure.underlying as? ExplorationProblem).map(\.place) ?? ""
         let required = place.isEmpty ? "" : "\nRequired at \(place)."
         Issue.record("\(failure)\n\(replay)\(required)", sourceLocation: test.sourceLocation)

@@ -11,14 +11,15 @@ import Musl
 /// The running schedule of an exploration, as a text that survives the process.
 ///
 /// Its memory is a file's, so that a later run finds it after a crash, an `exit` or a kill; a signal handler can write it out
-/// as it stands. The text has five parts: only the number and the choices change, a byte or two for each choice.
+/// as it stands. The text is made of parts: only the number and the choices change, a byte or two for each choice. Where a command
+/// is known that runs the schedule again, it follows the line of code, and the choices stand in both.
 ///
 /// Safe to share: between executions only the exploration's thread writes it, in an execution only what holds the engine's
 /// lock. The handler only reads, in a process that is about to end; one choice more or less makes no difference.
 @safe final class BlackBox: @unchecked Sendable {
-    /// A part of the text, in the order of the text.
-    enum Part: Int, CaseIterable {
-        case head, number, middle, choices, tail
+    /// A part of the text.
+    enum Part: Int {
+        case head, number, middle, choices, tail, command
 
         /// Where the part begins and ends in the memory, after the lengths of all parts.
         var range: Range<Int> {
@@ -27,24 +28,31 @@ import Musl
             case .number: 256..<320
             case .middle: 320..<1_280
             case .tail: 1_280..<2_048
-            case .choices: 2_048..<BlackBox.size
+            case .command: 2_048..<4_096
+            case .choices: 4_096..<BlackBox.size
             }
         }
     }
 
-    /// Enough for 31,000 choices below ten; a longer schedule is cut.
-    static let size = 65_536
+    /// Enough for 32,000 choices below ten; a longer schedule is cut.
+    static let size = 69_632
     /// The lengths of the parts, whether a handler wrote the text, and the thread that runs the steps.
     private static let (lengths, told, thread) = (0, 32, 40)
 
     private let file: BlackBoxFile?
+    /// Whether there is a command that runs the schedule again.
+    private let hasCommand: Bool
     let memory: UnsafeMutableRawPointer
     /// Where the next choice goes, in the part of the choices.
     private var next = 0
 
     /// Makes a box for an exploration, in a file if there can be one.
-    init(_ place: String) {
+    ///
+    /// - Parameter command: Runs the schedule again, after the variables that name it. One that is too long is left out.
+    init(_ place: String, command: String? = nil) {
         file = BlackBoxFile(size: Self.size)
+        let command = command.map { "' \($0)\n" } ?? ""
+        hasCommand = 1...Part.command.range.count ~= command.utf8.count
         unsafe memory = file?.memory ?? .allocate(byteCount: Self.size, alignment: 16)
         unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: Self.size)
         set(.head, "\nInterleavings: the process ended inside schedule ")
@@ -52,6 +60,7 @@ import Musl
             .middle,
             " of the exploration at \(place).\nTo see it again, in a \(ScheduleFailure.build):\n"
                 + "    try await explore(.replay(\"")
+        if hasCommand { set(.command, command) }
         CrashHandler.shared.add(self)
     }
 
@@ -103,7 +112,8 @@ import Musl
 
     /// Notes with which settings schedules run from now on.
     func set(_ settings: Settings) {
-        set(.tail, "\")\(settings.replayArguments)) { simulation in …\n")
+        let command = hasCommand ? "\(settings.time.withoutEditing)INTERLEAVINGS_REPLAY='" : ""
+        set(.tail, "\")\(settings.replayArguments)) { simulation in …\n\(command)")
     }
 
     private func set(_ part: Part, _ text: String) {
@@ -136,11 +146,11 @@ import Musl
 extension BlackBox {
     /// Writes the text of a box to a file descriptor.
     static func write(_ memory: UnsafeMutableRawPointer, to descriptor: Int32) {
-        var part = 0
-        while part < 5 {
-            let bytes = unsafe bytes(of: part, in: memory)
+        var place = 0
+        while place < 7 {
+            let bytes = unsafe bytes(at: place, in: memory)
             unsafe _ = systemWrite(descriptor, memory + bytes.start, bytes.length)
-            part += 1
+            place += 1
         }
     }
 
@@ -157,11 +167,20 @@ extension BlackBox {
     static func untoldText(_ memory: UnsafeMutableRawPointer) -> String? {
         guard unsafe memory.load(fromByteOffset: told, as: Int32.self) == 0 else { return nil }
         guard unsafe bytes(of: Part.number.rawValue, in: memory).length > 0 else { return nil }
-        return Part.allCases.map { part in
-            let bytes = unsafe bytes(of: part.rawValue, in: memory)
+        // Without the head, which speaks of the present process.
+        let parts = (1..<7).map { place in
+            let bytes = unsafe bytes(at: place, in: memory)
             return unsafe String(
                 decoding: UnsafeRawBufferPointer(start: memory + bytes.start, count: bytes.length), as: UTF8.self)
-        }.joined()
+        }
+        return "\nInterleavings: an earlier run ended inside schedule " + parts.joined()
+    }
+
+    /// Where the text at a place stands: the choices come a second time before the command, if there is one.
+    private static func bytes(at place: Int, in memory: UnsafeMutableRawPointer) -> (start: Int, length: Int) {
+        guard place > 4 else { return unsafe bytes(of: place, in: memory) }
+        let command = unsafe bytes(of: 5, in: memory)
+        return place == 6 || command.length == 0 ? command : unsafe bytes(of: 3, in: memory)
     }
 
     private static func bytes(of part: Int, in memory: UnsafeMutableRawPointer) -> (start: Int, length: Int) {
@@ -172,8 +191,9 @@ extension BlackBox {
             case 0: (64, 256)
             case 1: (256, 320)
             case 2: (320, 1_280)
-            case 3: (2_048, size)
-            default: (1_280, 2_048)
+            case 3: (4_096, size)
+            case 4: (1_280, 2_048)
+            default: (2_048, 4_096)
             }
         return (start, length < 0 || length > end - start ? 0 : length)
     }

@@ -107,8 +107,8 @@ import Musl
 }
 
 /// The process's standard error.
-enum StandardError {
-    static func write(_ text: String) {
+package enum StandardError {
+    package static func write(_ text: String) {
         var text = text
         text.withUTF8 { unsafe _ = systemWrite(STDERR_FILENO, $0.baseAddress, $0.count) }
     }

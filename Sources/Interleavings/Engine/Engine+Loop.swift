@@ -8,6 +8,8 @@ extension Engine {
         case resume([Resumption])
         /// Nothing runs until a thread comes back whose step sleeps.
         case awaitSleeper
+        /// A debugger is to stop the process, with this text; then the loop goes on.
+        case breakpoint(String)
         case stop
     }
 
@@ -27,6 +29,7 @@ extension Engine {
             // Outside the lock, since resuming enqueues.
             case .resume(let resumptions): doors.step { for resumption in resumptions { resume(resumption) } }
             case .awaitSleeper: awaitSleeper()
+            case .breakpoint(let text): Debugger.stop(text)
             case .stop: return
             }
         }
@@ -69,6 +72,7 @@ extension Engine.State {
         if isIdle { doubtWaitingTasks() }
         if isIdle, let waiter = takeIdleWaiter() { return .resume([waiter]) }
         guard !candidates.isEmpty else { return .stop }
+        if stop == steps + 1 { return stopHere() }
         let pick = pick(offer, stepLimit: stepLimit)
         steps += 1
         fingerprint.mix(candidateTasks[pick])

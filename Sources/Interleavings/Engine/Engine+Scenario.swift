@@ -69,7 +69,9 @@ extension Engine {
     func expectErrorsRead() {
         guard let task = state.withLock({ $0.taskWithUnreadError }), let error = task.unreadError else { return }
         // Outside the lock: a description is foreign code.
-        let problem = ExplorationProblem(.unreadError, tasks: [task.name], detail: "\(error)", place: task.place)
+        // Its own cancellation needs no reader, so this one came from elsewhere.
+        let code: ExplorationProblem.Code = error is CancellationError ? .uncausedCancellation : .unreadError
+        let problem = ExplorationProblem(code, tasks: [task.name], detail: "\(error)", place: task.place)
         state.withLock { $0.failure = problem }
     }
 

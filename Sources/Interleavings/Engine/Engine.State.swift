@@ -163,6 +163,8 @@ extension Engine {
         var steps = 0
         /// Whether a step runs; else sleeps and waits end, which come in any order.
         var isInStep = false
+        /// The step before which a replay stops; `nil`: it has done so, or runs to its end.
+        var stop: Int?
         /// The step at which the ending is given up.
         var endLimit = Int.max
         /// An overdue task was passed over, as only an exhaustive exploration does.
@@ -187,6 +189,7 @@ extension Engine {
             self.chooser = chooser
             self.blackBox = blackBox
             recorder = records ? Recorder() : nil
+            if case .replay(let replay) = chooser { stop = replay.stop }
         }
 
         /// The state of an execution that is over.

@@ -20,7 +20,7 @@ extension Execution {
 
         init(_ state: Engine.State, stepLimit: Int, hasWaited: Bool) {
             error = state.error(stepLimit: stepLimit)
-            choices = state.choices
+            choices = state.stoppedReplay ?? state.choices
             steps = state.steps
             fingerprint = state.fingerprint
             trace = state.recorder?.trace ?? Trace()
@@ -34,10 +34,10 @@ extension Execution {
         /// Whether something outside the explorer took part.
         var hasEscaped: Bool { (error as? ExplorationProblem)?.code == .escape }
 
-        /// Whether the same choices can be run again: not after an escape or with a blocked thread.
+        /// Whether the same choices can be run again: not after an escape, with a blocked thread, or if it was stopped.
         var isRepeatable: Bool {
             let code = (error as? ExplorationProblem)?.code
-            return code != .escape && code != .blockedThread && !hasLeftThreads
+            return code != .escape && code != .blockedThread && code != .stopped && !hasLeftThreads
         }
 
         /// Two failures of one kind count as the same: the kind of problem and its place, but no values of a message.
@@ -55,7 +55,7 @@ extension Engine.State {
     /// The names of the tasks that have not ended, in the order of spawning.
     var waiting: [String] { spawned.filter { !$0.hasEnded }.map(\.name) }
 
-    private func name(of wait: Engine.Wait) -> String {
+    func name(of wait: Engine.Wait) -> String {
         switch wait {
         case .gate(let gate): gate.title
         case .turn(let turn): "the queue '\(lanes[turn.lane].name)'"

@@ -75,15 +75,23 @@ enum Chooser: Sendable {
 
 /// Follows recorded choices, then always picks the first candidate.
 struct Replay: Sendable {
-    private let choices: [Int]
+    let choices: [Int]
     private var next = 0
     private var divergence: String?
     /// How many candidates each choice had.
     private(set) var counts: [Int] = []
     var decisions = 0
+    /// The step before which the execution stops; `nil`: it runs to its end.
+    let stop: Int?
 
-    init(choices: [Int]) {
+    init(choices: [Int], stop: Int? = nil) {
         self.choices = choices
+        self.stop = stop
+    }
+
+    /// What the next choice will be.
+    func upcoming(among count: Int) -> Int {
+        count > 1 && next < choices.count && choices[next] < count ? choices[next] : 0
     }
 
     mutating func choose(_ count: Int) -> Int {
@@ -98,10 +106,10 @@ struct Replay: Sendable {
     }
 
     /// The mismatch between the choices and the execution; `nil`: they fit.
-    var problem: ExplorationProblem? {
+    func problem(after steps: Int) -> ExplorationProblem? {
         let unused = choices.count - next
-        guard let detail = divergence ?? (unused > 0 ? "the last \(unused) of its \(choices.count) choices were never used" : nil)
-        else { return nil }
-        return ExplorationProblem(.divergence, detail: detail)
+        let rest = unused > 0 ? "the last \(unused) of its \(choices.count) choices were never used" : nil
+        let stop = stop.flatMap { $0 > steps ? "it ends after step \(steps), but was to stop before step \($0)" : nil }
+        return (divergence ?? rest ?? stop).map { ExplorationProblem(.divergence, detail: $0) }
     }
 }

@@ -13,11 +13,15 @@ struct DistinctCount: Sendable {
     /// How many zeros a digest must end with.
     private var zeros = 0
 
+    /// How many schedules were added, equal or not.
+    private var added = 0
+
     /// How many different schedules were added.
-    var value: Int { digests.count << zeros }
+    var value: Int { min(digests.count << zeros, added) }
 
     /// Adds an execution's choices: those of one scenario and one model of time are equal only if their executions are.
     mutating func insert(_ choices: [Int], time: TimeModel = .whenIdle) {
+        added += 1
         // Far from any choice, so that no schedule of one model is taken for one of the other.
         var digest: UInt64 = time == .whenIdle ? 0 : 0x9e37_79b9_7f4a_7c15
         for choice in choices {

@@ -34,7 +34,8 @@ extension Exploration {
     }
 
     func failure(_ error: any Error, _ outcome: Execution.Outcome, strategy: String, seed: UInt64?) -> ScheduleFailure {
-        ScheduleFailure(
+        let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
+        return ScheduleFailure(
             underlying: error, schedule: Schedule(choices: outcome.choices), number: summary.schedules, planned: planned,
             strategy: strategy, seed: seed, trace: outcome.trace, settings: settings, doubted: outcome.doubted)
     }

@@ -55,14 +55,8 @@ struct Exploration: Sendable {
             }
         case .exhaustive(let preemptions, let delays, let limit):
             try search(DepthFirst(preemptions: preemptions, delays: delays), limit: limit)
-        case .replay(let schedule):
-            summary.coverage.gaps.append(.sample)
-            begin("replay", seed: nil)
-            let outcome = execute(.replay(Replay(choices: schedule.choices)), records: true)
-            try note(outcome, strategy: "replay", seed: nil)
-            if outcome.error == nil, case .replay(let replay) = outcome.chooser, let problem = replay.problem {
-                throw failure(problem, outcome, strategy: "replay", seed: nil)
-            }
+        case .replay(let schedule, let stop):
+            try replay(Replay(choices: schedule.choices, stop: stop))
         }
         if strategy.mostSchedules != nil, summary.mostChoices == 0, summary.steps == summary.schedules, summary.failures == 0 {
             throw ExplorationProblem(
@@ -70,6 +64,15 @@ struct Exploration: Sendable {
         }
         summary.coverage.add(summary.omissions)
         return summary
+    }
+
+    private mutating func replay(_ replay: Replay) throws {
+        summary.coverage.gaps.append(.sample)
+        begin("replay", seed: nil)
+        let outcome = execute(.replay(replay), records: true)
+        try note(outcome, strategy: "replay", seed: nil)
+        guard outcome.error == nil, case .replay(let end) = outcome.chooser else { return }
+        if let problem = end.problem(after: outcome.steps) { throw failure(problem, outcome, strategy: "replay", seed: nil) }
     }
 
     private mutating func begin(_ strategy: String, seed: UInt64?) {
@@ -81,7 +84,8 @@ struct Exploration: Sendable {
         if let outer = surroundings.watchdog?.present { return Watchdog.Moment(engine: engine, describe: outer.describe) }
         let (settings, present, planned) = (settings, present, planned)
         return Watchdog.Moment(engine: engine) { error in
-            ScheduleFailure(
+            let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
+            return ScheduleFailure(
                 underlying: error, schedule: Schedule(choices: engine.state.withLock { $0.choices }), number: present.number,
                 planned: planned, strategy: present.strategy, seed: present.seed, trace: Trace(), settings: settings)
         }
@@ -126,6 +130,8 @@ struct Exploration: Sendable {
             begin("exhaustive", seed: nil)
             let outcome = execute(.depthFirst(search))
             try note(outcome, strategy: "exhaustive", seed: nil)
+            // Each differs from all before it.
+            summary.distinctSchedules = summary.schedules
             guard case .depthFirst(let after) = outcome.chooser else { break }
             if after.hasDiverged, outcome.isRepeatable {
                 throw failure(difference(after: outcome), outcome, strategy: "exhaustive", seed: nil)

@@ -57,7 +57,7 @@ public func explore(
     return try await ExplorationLimiter.shared.run(alone: driving.isEverything) {
         let place = "\(fileID):\(line)"
         for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
-        let (blackBox, watchdog) = (BlackBox(place), Watchdog(settings))
+        let (blackBox, watchdog) = (BlackBox(place, command: Overrides.current.command), Watchdog(settings))
         defer { blackBox.close() }
         let exploration = Exploration(
             settings: settings, time: Overrides.current.time ?? time, countsFailures: countsFailures, blackBox: blackBox,

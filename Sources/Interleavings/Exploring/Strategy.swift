@@ -5,7 +5,7 @@ public struct Strategy: Sendable, Hashable {
         case random(schedules: Int, seed: UInt64)
         case pct(schedules: Int, depth: Int, seed: UInt64)
         case exhaustive(preemptions: Int?, delays: Int?, limit: Int)
-        case replay(Schedule)
+        case replay(Schedule, stop: Int?)
     }
 
     let kind: Kind
@@ -61,8 +61,14 @@ public struct Strategy: Sendable, Hashable {
     }
 
     /// One schedule, as a failure prints it.
-    public static func replay(_ schedule: Schedule) -> Strategy {
-        Strategy(kind: .replay(schedule))
+    ///
+    /// - Parameters:
+    ///   - schedule: The choices to make.
+    ///   - step: The step before which the replay stops, numbered as in the report's diagram; `nil`: it runs to the end. Where a
+    ///     debugger is attached, it stops the process there, and the replay then goes on. Elsewhere the schedule fails there, with
+    ///     the code ``ExplorationProblem/Code/stopped``, and the report says which task runs next, and what the others wait for.
+    public static func replay(_ schedule: Schedule, stoppingAt step: Int? = nil) -> Strategy {
+        Strategy(kind: .replay(schedule, stop: step))
     }
 }
 
@@ -74,8 +80,12 @@ package struct Overrides: Sendable {
     package var seed: UInt64?
     /// The one schedule to run.
     package var replay: Schedule?
+    /// The step before which that one stops.
+    package var stop: Int?
     /// When the clock moves.
     package var time: TimeModel?
+    /// The command that runs the present test again, for the report of a crash; `nil`: it isn't known.
+    package var command: String?
     /// Whether ``Driving/preferred`` leaves the doors shut that this program links, as if it had none.
     package var isUnaided = false
 
@@ -97,7 +107,7 @@ package struct Overrides: Sendable {
     }
 
     func applied(to strategy: Strategy) -> Strategy {
-        if let replay { return .replay(replay) }
+        if let replay { return .replay(replay, stoppingAt: stop) }
         return switch strategy.kind {
         case .mixed(let count, let first): .mixed(schedules: schedules ?? count, seed: seed ?? first)
         case .random(let count, let first): .random(schedules: schedules ?? count, seed: seed ?? first)

@@ -23,6 +23,7 @@ extension Diagram {
             return Column(name: PlainText.clean(names[index]), life: birth..<max(ends[index] ?? rows.count, birth))
         }
         self.init(columns: columns, rows: rows, reason: PlainText.clean("\(error)", keepsLines: true))
+        hasStopped = (error as? ExplorationProblem)?.code == .stopped
     }
 
     private static func append(_ moment: Moment, of column: Int, passedOver: Int?, to rows: inout [Row]) {
@@ -76,7 +77,8 @@ extension Diagram {
     /// The last text of the tasks that a problem concerns.
     private static let finalTexts: [ExplorationProblem.Code: String] = [
         .deadlock: "waits forever", .livelock: "does not end", .escape: "still waits", .blockedThread: "blocks its thread",
-        .unreadError: "nothing read its error",
+        .unreadError: "nothing read its error", .uncausedCancellation: "nothing cancelled it",
+        .stopped: "would go on",
     ]
 
     /// Returns one moment for each run of events of one task.

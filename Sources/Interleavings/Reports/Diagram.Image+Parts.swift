@@ -92,6 +92,6 @@ extension Diagram.Image {
         entry("Time moved on.", if: hasTime) { svg, x, y in
             svg.line("ruler", from: (x - 10, y), to: (x + 10, y))
         }
-        entry(Diagram.usualOrder, if: diagram.isUsual && !diagram.rows.isEmpty) { _, _, _ in }
+        entry(diagram.usualOrder, if: diagram.isUsual && !diagram.rows.isEmpty) { _, _, _ in }
     }
 }

@@ -46,7 +46,7 @@ extension Diagram {
             let used = Self.legend.filter { mark, _ in lines.contains { $0.contains(mark) } }.map(\.1)
             let usually = lines.contains { $0.contains("○") } ? "; ○ would have run" : ""
             let leaving = "► the schedule left the usual order here\(usually)"
-            lines += ["", used.joined(separator: "   "), diagram.isUsual ? usualOrder : leaving]
+            lines += ["", used.joined(separator: "   "), diagram.isUsual ? diagram.usualOrder : leaving]
         }
 
         /// Gives each column the width of its texts; if the page is too narrow, the widest columns get less.

@@ -44,7 +44,9 @@ struct Diagram: Sendable, Equatable {
     }
 
     /// The legend of a diagram without a decisive step.
-    static let usualOrder = "The usual order fails: a task runs while it can, then the longest-waiting one."
+    var usualOrder: String {
+        "The usual order\(hasStopped ? "" : " fails"): a task runs while it can, then the longest-waiting one."
+    }
 
     /// Whether the schedule never left the usual order.
     var isUsual: Bool {
@@ -61,6 +63,8 @@ struct Diagram: Sendable, Equatable {
     private(set) var rows: [Row]
     /// Why the execution failed.
     let reason: String
+    /// Whether it was only stopped.
+    var hasStopped = false
 
     init(columns: [Column], rows: [Row], reason: String) {
         self.columns = columns

@@ -6,6 +6,8 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
         public static let requirement = Code(description: "requirement")
         /// A spawned task threw an error, and nothing asked for its ``SpawnedTask/value`` or ``SpawnedTask/result``.
         public static let unreadError = Code(description: "unread error")
+        /// A spawned task threw a `CancellationError` although it was not cancelled, and nothing read the error.
+        public static let uncausedCancellation = Code(description: "uncaused cancellation")
         /// Nothing can run and no timer is pending, but a task has not ended.
         public static let deadlock = Code(description: "deadlock")
         /// The step limit was reached.
@@ -18,6 +20,8 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
         public static let nondeterminism = Code(description: "nondeterminism")
         /// The explorer cannot drive all code in this program.
         public static let shutDoor = Code(description: "shut door")
+        /// A replay stopped before the step that it was given: this is no failure of the code.
+        public static let stopped = Code(description: "stopped")
         /// A replayed schedule picks a candidate that does not exist.
         public static let divergence = Code(description: "divergence")
 
@@ -38,8 +42,8 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
     /// for other problems.
     public let place: String
 
-    /// What to do about an escape; `nil`: use the simulation's own means.
-    private let remedy: String?
+    /// What to do about it where everything is driven; `nil`: use the simulation's own means.
+    private var remedy: String?
 
     package init(_ code: Code, tasks: [String] = [], detail: String = "", place: String = "", remedy: String? = nil) {
         self.remedy = remedy
@@ -49,14 +53,39 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
         self.place = place
     }
 
+    /// The same problem, with the advice for code that is driven whole; other code gets the seams named.
+    func advising(on driving: Driving) -> ExplorationProblem {
+        guard driving.isEverything, remedy == nil else { return self }
+        var problem = self
+        switch code {
+        case .nondeterminism:
+            problem.remedy =
+                " Look for the order of a Set or Dictionary, randomness, an address, state left by an earlier run such as a"
+                + " global variable or 'static let shared', real time that isn't driven, and work on a thread."
+        case .blockedThread where driving.needsThreads:
+            problem.remedy =
+                " a plain lock or a condition that another task holds, which cannot run meanwhile: don't hold a lock across a wait"
+                + " for a queue, a group or a semaphore."
+        case .blockedThread:
+            problem.remedy =
+                " a semaphore, a queue or a lock that another task holds, which cannot run meanwhile. Others do if the queues are"
+                + " driven, too: 'driving: .everythingAndQueues'."
+        default: break
+        }
+        return problem
+    }
+
     /// What happened, and what to do.
     public var description: String {
         let names = tasks.map { "'\($0)'" }.joined(separator: ", ")
         return switch code {
-        case .requirement: detail
+        case .requirement, .stopped: detail
         case .unreadError:
             "Unread error: \(names) threw \"\(detail)\", and nothing read it. Read its 'value' or 'result', catch the error in"
                 + " the task, or allow it with spawn(…).allowingError()."
+        case .uncausedCancellation:
+            "Uncaused cancellation: \(names) threw a CancellationError, but nothing had cancelled it. Its caller would take that for a"
+                + " cancellation of its own. Look for what throws the error by itself, or passes on the cancellation of another task."
         case .deadlock:
             "Deadlock: nothing can run and no timer is pending, but these have not ended: \(names)."
                 + (detail.isEmpty
@@ -67,18 +96,15 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
             "Livelock: no end after \(detail) steps. These tasks ran last: \(names). Either they never end, or the scenario is"
                 + " long: raise 'stepLimit'."
         case .escape:
-            "Escape: \(detail). The explorer does not drive that, so no schedule can be replayed."
+            "Escape: \(detail). The explorer does not drive that, so a replay may go another way."
                 + " Waiting at that moment: \(names). \(remedy ?? Self.remedies)"
         case .blockedThread where detail.isEmpty: "Blocked: the system has no thread for a step of \(names)."
         case .blockedThread:
-            "Blocked: a step of \(names) has not ended after \(detail) seconds. Either it computes without end, or it waits for a"
-                + " lock, a semaphore or a queue that another task holds, which cannot run meanwhile: use InterleavedLock,"
-                + " InterleavedSemaphore or simulation.serialQueue."
+            "Blocked: a step of \(names) has not ended after \(detail) seconds. Either it computes without end, or it waits for"
+                + (remedy ?? Self.blockedRemedy)
         case .nondeterminism:
-            "The same choices led to another execution: \(detail). Something in the scenario differs from run to run. Most"
-                + " likely a Task {} or Task.detached {} runs outside: give it the argument 'executorPreference:"
-                + " simulation.taskExecutor'. If there is none, look for real time, randomness, the order of a Set or Dictionary,"
-                + " an address, state left by an earlier run, or a plain lock that a thread holds at a point: use InterleavedLock."
+            "The same choices led to another execution: \(detail). Something in the scenario differs from run to run."
+                + (remedy ?? Self.differenceRemedy)
         case .shutDoor:
             "Shut door: \(detail). So this program cannot be driven whole. Use 'driving: .preferred', and give the code under test"
                 + " the simulation's executor and clock. If this is said there too, don't link InterleavingsEverything."
@@ -90,8 +116,18 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
         }
     }
 
+    private static let blockedRemedy =
+        " a lock, a semaphore or a queue that another task holds, which cannot run meanwhile: use InterleavedLock,"
+        + " InterleavedSemaphore or simulation.serialQueue."
+
+    private static let differenceRemedy =
+        " Most likely a Task {} or Task.detached {} runs outside: give it the argument 'executorPreference:"
+        + " simulation.taskExecutor'. If there is none, look for real time, randomness, the order of a Set or Dictionary,"
+        + " an address, state left by an earlier run, or a plain lock that a thread holds at a point: use InterleavedLock."
+
     private static let remedies =
-        "Use simulation.clock instead of Task.sleep and real clocks. Give Task {} and Task.detached {} the argument"
+        "On Linux, link InterleavingsEverything and pass 'driving: .everything': it drives plain tasks, sleeps and @MainActor. Or"
+        + " give the code seams. Use simulation.clock instead of Task.sleep and real clocks. Give Task {} and Task.detached {} the argument"
         + " 'executorPreference: simulation.taskExecutor'. Use simulation.serialQueue or concurrentQueue instead of"
         + " DispatchQueues, an actor with simulation.actorExecutor instead of @MainActor, and scripted answers instead of"
         + " networks and files."

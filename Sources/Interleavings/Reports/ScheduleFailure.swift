@@ -38,9 +38,18 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
         return """
             \(heading): \(reason)
             \(picture)
-            \([hint, doubt, proof].compactMap(\.self).map { "\($0)\n\n" }.joined())To see it again, in a \(Self.build):
+            \([hint, doubt, proof].compactMap(\.self).map { "\($0)\n\n" }.joined())\(again), in a \(Self.build):
                 \(replayLine)
             """
+    }
+
+    /// What the line that runs the schedule again is for: an escape may not come again, and a stopped replay can go on.
+    private var again: String {
+        switch (underlying as? ExplorationProblem)?.code {
+        case .escape: "To try the same schedule"
+        case .stopped: "To see it to its end"
+        default: "To see it again"
+        }
     }
 
     /// What to do about an error that says nothing by itself; `nil`: it says enough.
@@ -80,7 +89,8 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     var heading: String {
         let planned = planned.map { " of \($0)" } ?? ""
         let seed = seed.map { ", seed \($0)" } ?? ""
-        return "Schedule \(number)\(planned) (\(strategy)\(seed)) failed"
+        let hasStopped = (underlying as? ExplorationProblem)?.code == .stopped
+        return "Schedule \(number)\(planned) (\(strategy)\(seed)) \(hasStopped ? "stopped" : "failed")"
     }
 
     /// Schedules fit one build configuration: the optimizer removes suspensions.
@@ -108,6 +118,11 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
         #endif
         return "\(configuration) build on \(platform) (\(architecture))"
     }
+}
+
+extension TimeModel {
+    /// The words before the variable that sets a schedule to replay.
+    package var withoutEditing: String { "Or, without editing: \(self == .anytime ? "INTERLEAVINGS_TIME=anytime " : "")" }
 }
 
 extension Settings {

@@ -14,12 +14,20 @@ import Testing
     @Test func `sets schedules, seed, replay and the model of time`() throws {
         let environment = try ExplorationEnvironment([
             "INTERLEAVINGS_SCHEDULES": "50", "INTERLEAVINGS_SEED": "18446744073709551615", "INTERLEAVINGS_REPLAY": "0.2.1",
-            "INTERLEAVINGS_TIME": "anytime",
+            "INTERLEAVINGS_TIME": "anytime", "INTERLEAVINGS_STOP": "17",
         ])
+        #expect(environment.stop == 17)
         #expect(environment.time == .anytime)
         #expect(environment.schedules == 50)
         #expect(environment.seed == .max)
         #expect(environment.replay == "0.2.1")
+    }
+
+    @Test func `stops nothing but a replay`() {
+        let problem = #expect(throws: ExplorationEnvironment.Problem.self) {
+            try ExplorationEnvironment(["INTERLEAVINGS_STOP": "3"])
+        }
+        #expect(problem?.description == "INTERLEAVINGS_STOP stops a replay: set INTERLEAVINGS_REPLAY, too")
     }
 
     @Test func `gives all explorations of a run the same fresh seed`() throws {
@@ -32,6 +40,7 @@ import Testing
     @Test(arguments: [
         ("INTERLEAVINGS_SCHEDULES", "0"), ("INTERLEAVINGS_SCHEDULES", "many"), ("INTERLEAVINGS_SEED", "-1"),
         ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"), ("INTERLEAVINGS_TIME", "sometimes"),
+        ("INTERLEAVINGS_STOP", "0"),
     ])
     func `names an invalid variable and its value`(name: String, value: String) {
         let problem = #expect(throws: ExplorationEnvironment.Problem.self) { try ExplorationEnvironment([name: value]) }

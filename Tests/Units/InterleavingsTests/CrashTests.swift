@@ -79,7 +79,7 @@ import Musl
             try await exploreUntil(.random(seed: 7), line: place) {}
         }
         let report = String(decoding: second?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(report.contains("the process ended inside schedule "))
+        #expect(report.contains("an earlier run ended inside schedule "))
         let schedule = try #require(replayed(in: report))
         let third = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             [place = place as UInt] in
@@ -92,6 +92,21 @@ import Musl
         }
         // The line is used once: no later run would remove its file.
         _ = BlackBoxFile.takeLeft(by: "InterleavingsTests/CrashTests.swift:\(place)")
+    }
+
+    @Test func `print the command that runs the test again, where it is known`() async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            var overrides = Overrides(time: .anytime)
+            overrides.command = "swift test --filter '^Module\\.it'\\''s'"
+            try await Overrides.$current.withValue(overrides) {
+                try await exploreUntil(.random(seed: 7)) { Interleavings_abort() }
+            }
+        }
+        let report = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let schedule = try #require(replayed(in: report), "\(report)")
+        let variables = "INTERLEAVINGS_TIME=anytime INTERLEAVINGS_REPLAY='\(schedule)'"
+        let line = "Or, without editing: \(variables) swift test --filter '^Module\\.it'\\''s'"
+        #expect(report.split(separator: "\n").contains { $0 == line }, "\(report)")
     }
 
     @Test func `outside an exploration find no handler of ours, and the earlier one after it`() async {

@@ -117,4 +117,23 @@ import TokenServiceConcurrency
         }
         #expect(abs(count.value - 300_000) < 6_000, "\(count.value)")
     }
+
+    @Test func `is never more than were counted`() {
+        var count = DistinctCount()
+        var excess = 0
+        for number in 1...300_000 {
+            count.insert([number])
+            excess = max(excess, count.value - number)
+        }
+        #expect(excess == 0)
+    }
+
+    @Test(.thorough) func `is exact for an exhaustive exploration, however long`() async throws {
+        let summary = try await explore(.exhaustive()) { simulation in
+            simulation.spawn("a") {}
+            _ = simulation.choose("first", 300) + simulation.choose("second", 300)
+        }
+        #expect(summary.distinctSchedules == summary.schedules)
+        #expect("\(summary)".hasPrefix("\(summary.schedules) schedules, "))
+    }
 }

@@ -65,13 +65,16 @@ import Testing
         }
     }
 
-    @Test func `needs a reader if it says so of a task that wasn't cancelled, or says another thing of one that was`()
+    @Test func `is told apart if it says so of a task that wasn't cancelled, and needs a reader if it is another one`()
         async throws
     {
         let notCancelled = try await failure(.exhaustive()) { simulation in
             simulation.spawn("liar") { throw CancellationError() }
         }
-        #expect(notCancelled.problem?.code == .unreadError)
+        let text = "Uncaused cancellation: 'liar' threw a CancellationError, but nothing had cancelled it."
+        #expect(notCancelled.problem?.description.hasPrefix(text) == true)
+        #expect(notCancelled.problem?.description.contains("allowingError") == false)
+        #expect(notCancelled.diagram.contains("nothing cancelled it"))
         let other = try await failure(.exhaustive()) { simulation in
             simulation.spawn("refuser") { throw Refusal() }.cancel()
         }

@@ -1,0 +1,68 @@
+/// Stopping a replay before a step, to show the state there.
+extension Engine.State {
+    /// Ends the execution with a picture of its state; where a debugger is attached, breaks into that, once.
+    mutating func stopHere() -> Engine.Next {
+        stop = nil
+        let problem = standstill
+        guard Debugger.isAttached else {
+            failure = problem
+            return .stop
+        }
+        return .breakpoint(problem.description)
+    }
+
+    /// The whole schedule of a replay that was stopped; `nil`: none was.
+    var stoppedReplay: [Int]? {
+        guard case .replay(let replay) = chooser, (failure as? ExplorationProblem)?.code == .stopped else { return nil }
+        return replay.choices
+    }
+
+    /// The task that runs next, and for what the others wait, and since which step.
+    private var standstill: ExplorationProblem {
+        let next: Int = if case .replay(let replay) = chooser { replay.upcoming(among: candidates.count) } else { 0 }
+        let index = candidates[next]
+        let states = working(next: index) + waiting(besides: Set(ready.map { name(of: $0.task) }))
+        let first = index == Self.timeIndex ? ["    next, time moves on"] : []
+        let lines = first + states.map { "    '\($0.name)' \($0.state)\($0.since.map { ", since step \($0)" } ?? "")" }
+        let tasks = index == Self.timeIndex ? [] : [name(of: candidateTasks[next])]
+        let text = "Stopped before step \(steps + 1), \(now) after the start:\n"
+        return ExplorationProblem(.stopped, tasks: tasks, detail: text + lines.joined(separator: "\n"))
+    }
+
+    private typealias TaskState = (name: String, state: String, since: Int?)
+
+    /// What has work that is ready, or that stopped on its way.
+    private func working(next: Int) -> [TaskState] {
+        ready.indices.map { index in
+            let entry = ready[index]
+            let place = lanes[entry.lane].name == "pool" ? "" : " on '\(lanes[entry.lane].name)'"
+            let state = index == next ? "runs next\(place)" : state(of: entry, canRun: candidates.contains(index), place)
+            return (name(of: entry.task), state, entry.since)
+        }
+    }
+
+    private func state(of entry: Engine.Entry, canRun: Bool, _ place: String) -> String {
+        if isFrozen(entry.process) { return "is frozen" }
+        if canRun { return "can run\(place)" }
+        return entry.wait.map { "waits for \(name(of: $0))" } ?? "waits for its turn\(place)"
+    }
+
+    /// What sleeps, settles, or waits for something that the engine doesn't know.
+    private func waiting(besides names: Set<String>) -> [TaskState] {
+        let sleeping = timers.map { timer in (name(of: timer.suspension, timer.sleeper), "sleeps until \(timer.deadline)") }
+        let settling = idleWaiters.map { (name(of: $0.suspension), "waits until nothing else can run") }
+        let known = sleeping + settling
+        let others = waiting.filter { name in !names.contains(name) && !known.contains { $0.0 == name } }
+            .map { ($0, "waits for what another task or something outside gives") }
+        return (known + others).map { ($0.0, $0.1, lastStep(of: $0.0)) }
+    }
+
+    private func name(of suspension: Suspension, _ sleeper: UInt32 = 0) -> String {
+        if let task = taskNumbers[sleeper], sleeper != 0 { return name(of: task) }
+        return spawned.first { $0.identity != nil && $0.identity == suspension.task }?.name ?? "a timer"
+    }
+
+    private func lastStep(of task: String) -> Int? {
+        recorder?.trace.steps.last { step in step.task == task || step.events.contains { $0.task == task } }?.number
+    }
+}

@@ -1,0 +1,40 @@
+import Interleavings
+import Testing
+
+/// The command that runs one test again, as a shell takes it.
+struct ReplayCommand {
+    private let test: Test
+
+    init(_ test: Test) {
+        self.test = test
+    }
+
+    /// The command after the variables that say which schedule to replay.
+    var text: String {
+        #if DEBUG
+        let configuration = ""
+        #else
+        let configuration = "-c release "
+        #endif
+        return "swift test \(configuration)--filter \(Self.quoted(filter))"
+    }
+
+    /// A regular expression that matches this test's ID and no other's.
+    ///
+    /// Swift Testing looks for it in the ID's description: `Module.Suite/function(label:)/File.swift:12:6`, in which raw identifiers
+    /// keep their backticks and display names don't appear. The line is left out, since it changes while a test is edited.
+    private var filter: String {
+        let id = "\(test.id)"
+        let name = test.isSuite ? id[...] : id[..<(id.lastIndex(of: "/") ?? id.endIndex)]
+        return "^\(Self.escaped(name))/"
+    }
+
+    private static func escaped(_ text: some StringProtocol) -> String {
+        text.reduce(into: "") { $0 += #"\^$.|?*+()[]{}"#.contains($1) ? "\\\($1)" : "\($1)" }
+    }
+
+    /// Nothing is special to a shell between apostrophes but the next one.
+    private static func quoted(_ text: String) -> String {
+        "'\(text.replacing("'", with: #"'\''"#))'"
+    }
+}

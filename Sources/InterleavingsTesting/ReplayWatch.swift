@@ -1,0 +1,51 @@
+import Interleavings
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Fails a run of tests that was to replay a schedule, but whose filter matched no test that explores.
+///
+/// Swift Testing makes every test's traits before it filters the tests. So a trait begins the watch, and the end of the process
+/// looks whether a test took the schedule.
+enum ReplayWatch {
+    private static let hasReplayed = Atomic(false)
+
+    /// Begins the watch, once; not where tests are only listed, nor in an exit test's process, which runs no test as a whole.
+    static let hasBegun: Bool = {
+        let variables = ProcessInfo.processInfo.environment
+        guard variables["INTERLEAVINGS_REPLAY"] != nil, variables["SWT_EXIT_TEST_ID"] == nil,
+            ProcessInfo.processInfo.arguments.contains("--filter")
+        else { return false }
+        return atexit { ReplayWatch.end() } == 0
+    }()
+
+    /// Notes that a test replays the schedule.
+    static func note() { hasReplayed.store(true, ordering: .relaxed) }
+
+    /// Ends the process, which has ended its work, with a failure.
+    private static func end() {
+        guard !hasReplayed.load(ordering: .relaxed) else { return }
+        StandardError.write(
+            """
+
+            Interleavings: INTERLEAVINGS_REPLAY is set, but no test replayed it: the filter matches none that explores. Copy the \
+            whole line from the report, or compare the filter with the names that 'swift test list' prints.
+
+            """)
+        unsafe fflush(nil)
+        _exit(1)
+    }
+}
