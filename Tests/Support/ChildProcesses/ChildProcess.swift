@@ -16,8 +16,9 @@ package final class ChildProcess: Sendable {
 
     package let processIdentifier: pid_t
     private let ends: [Int32: FileHandle]
-    /// What it ended with; `nil`: that was not asked yet.
+    /// What it ended with; `nil`: it runs.
     private let status = Lock<Int32?>(nil)
+    private let exit = DispatchGroup()
 
     /// One begins at a time: no other program inherits its pipes.
     private static let beginning = Lock<Void>(())
@@ -25,6 +26,7 @@ package final class ChildProcess: Sendable {
     /// Starts a program.
     package init(_ program: URL, _ arguments: [String], connecting streams: Stream...) throws {
         (processIdentifier, ends) = try Self.beginning.withLock { _ in try Self.start(program, arguments, streams.map(\.number)) }
+        awaitEnd()
     }
 
     /// What it reads, writes or complains.
@@ -60,6 +62,22 @@ package final class ChildProcess: Sendable {
         return (pid, ours)
     }
 
+    /// Takes note of its end at once: until then, the test library's own wait for processes would spin.
+    private func awaitEnd() {
+        exit.enter()
+        Thread.detachNewThread { [self] in
+            var text: Int32 = 0
+            // The number is another process's once its end is noted.
+            while waitid(P_PID, id_t(processIdentifier), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            status.withLock { status in
+                unsafe waitpid(processIdentifier, &text, 0)
+                let signal = text & 0x7f
+                status = signal == 0 ? (text >> 8) & 0xff : 128 + signal
+            }
+            exit.leave()
+        }
+    }
+
     /// Kills it, if it runs, and waits for its end.
     package func end() {
         status.withLock { if $0 == nil { _ = kill(processIdentifier, SIGKILL) } }
@@ -71,14 +89,7 @@ package final class ChildProcess: Sendable {
     /// - Returns: What it ended with; from 128: 128 and the signal that ended it.
     @discardableResult
     package func waitUntilExit() -> Int32 {
-        status.withLock { known in
-            if let known { return known }
-            var status: Int32 = 0
-            while unsafe waitpid(processIdentifier, &status, 0) < 0, errno == EINTR {}
-            let signal = status & 0x7f
-            let code = signal == 0 ? (status >> 8) & 0xff : 128 + signal
-            known = code
-            return code
-        }
+        exit.wait()
+        return status.withLock { $0 ?? 0 }
     }
 }

@@ -124,7 +124,7 @@ enum WayOut: CaseIterable {
             unsafe clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
             end()
         case .pollSleep:
-            unsafe poll(nil, 0, 1)
+            _ = poll(nil, 0, 1)
             end()
         case .selectSleep:
             var time = timeval(tv_sec: 0, tv_usec: 10)

@@ -72,7 +72,7 @@ import TokenServiceConcurrency
     /// Compared with all schedules of forty programs that fail in some orders.
     @Test func `says that a schedule is minimal only if all others have as many switches`() async throws {
         var needed: Set<Int> = []
-        for program in 1...(isThorough ? 40 : 12) {
+        for program in 1...(isThorough ? 40 : 8) {
             let scenario: Scenario = { simulation in
                 let order = Journal()
                 for name in ["a", "b", "c"] {
