@@ -45,7 +45,7 @@ enum ReplayWatch {
             whole line from the report, or compare the filter with the names that 'swift test list' prints.
 
             """)
-        unsafe fflush(nil)
+        fflush(nil)
         _exit(1)
     }
 }
