@@ -10,6 +10,8 @@ struct ExplorationEnvironment: Equatable {
     var schedules: Int?
     var seed: UInt64?
     var replay: Schedule?
+    /// Which exploration of its test replays, from 1.
+    var replayed = 1
     var stop: Int?
     var time: TimeModel?
 
@@ -27,11 +29,14 @@ struct ExplorationEnvironment: Equatable {
             seed = number
         }
         if let text = variables["INTERLEAVINGS_REPLAY"] {
-            guard let schedule = Schedule(text) else {
+            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let last = parts.last, let schedule = Schedule(String(last)),
+                let number = parts.count == 1 ? 1 : Int(parts[0]), number > 0
+            else {
                 throw Problem(
                     description: "INTERLEAVINGS_REPLAY expects a schedule as a report prints it, such as 0.2.1, not '\(text)'")
             }
-            replay = schedule
+            (replay, replayed) = (schedule, number)
         }
         if let text = variables["INTERLEAVINGS_STOP"] {
             guard let step = Int(text), step > 0 else {

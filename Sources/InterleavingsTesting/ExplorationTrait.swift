@@ -22,7 +22,8 @@ import Foundation
 /// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported.
 /// - The environment overrides the code: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it, and
 ///   `INTERLEAVINGS_TIME` (`whenIdle` or `anytime`) sets the model of time; `INTERLEAVINGS_STOP` stops the replay before a step.
-///   If `--filter` selects no test that replays the schedule, the run fails.
+///   If `--filter` selects no test that replays the schedule, the run fails. In a test that explores more than once, `2:0.2.1`
+///   is a schedule of its second exploration, and the others run as in their code.
 ///   `INTERLEAVINGS_SCHEDULES` and `INTERLEAVINGS_SEED` set the number of schedules and the seed. The seed `random` makes a
 ///   fresh one, which the report names.
 public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
@@ -49,7 +50,10 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
         overrides.seed = settings.seed ?? seed ?? overrides.seed
         overrides.replay = settings.replay
         overrides.stop = settings.stop
-        if settings.replay != nil { ReplayWatch.note() }
+        overrides.replayed = settings.replayed
+        let explorations = ExplorationCount()
+        overrides.explorations = explorations
+        defer { if explorations.hasReplayed { ReplayWatch.note() } }
         let command = ReplayCommand(test).text
         overrides.command = command
         overrides.time = settings.time
@@ -75,11 +79,9 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
 
     private func report(_ failure: ScheduleFailure, of test: Test, _ command: String) {
         Attachment.record(failure.svg, named: "schedule.svg", sourceLocation: test.sourceLocation)
-        let replay =
-            "\(failure.time.withoutEditing)INTERLEAVINGS_REPLAY='\(failure.schedule)' \(command)"
         let place = (failure.underlying as? ExplorationProblem).map(\.place) ?? ""
         let required = place.isEmpty ? "" : "\nRequired at \(place)."
-        Issue.record("\(failure)\n\(replay)\(required)", sourceLocation: test.sourceLocation)
+        Issue.record("\(failure)\n\(failure.variables) \(command)\(required)", sourceLocation: test.sourceLocation)
     }
 }
 

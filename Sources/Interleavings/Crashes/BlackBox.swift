@@ -112,7 +112,7 @@ import Musl
 
     /// Notes with which settings schedules run from now on.
     func set(_ settings: Settings) {
-        let command = hasCommand ? "\(settings.time.withoutEditing)INTERLEAVINGS_REPLAY='" : ""
+        let command = hasCommand ? settings.variables : ""
         set(.tail, "\")\(settings.replayArguments)) { simulation in …\n\(command)")
     }
 

@@ -68,9 +68,9 @@ extension Engine {
     /// Fails an execution in which everything ended, if a task threw an error that nothing read.
     func expectErrorsRead() {
         guard let task = state.withLock({ $0.taskWithUnreadError }), let error = task.unreadError else { return }
-        // Outside the lock: a description is foreign code.
         // Its own cancellation needs no reader, so this one came from elsewhere.
         let code: ExplorationProblem.Code = error is CancellationError ? .uncausedCancellation : .unreadError
+        // Outside the lock: a description is foreign code.
         let problem = ExplorationProblem(code, tasks: [task.name], detail: "\(error)", place: task.place)
         state.withLock { $0.failure = problem }
     }

@@ -57,12 +57,15 @@ public func explore(
     return try await ExplorationLimiter.shared.run(alone: driving.isEverything) {
         let place = "\(fileID):\(line)"
         for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
-        let (blackBox, watchdog) = (BlackBox(place, command: Overrides.current.command), Watchdog(settings))
+        let (overrides, number) = Overrides.current.beginExploration()
+        var settings = settings
+        settings.number = number
+        let (blackBox, watchdog) = (BlackBox(place, command: overrides.command), Watchdog(settings))
         defer { blackBox.close() }
         let exploration = Exploration(
-            settings: settings, time: Overrides.current.time ?? time, countsFailures: countsFailures, blackBox: blackBox,
+            settings: settings, time: overrides.time ?? time, countsFailures: countsFailures, blackBox: blackBox,
             watchdog: watchdog, scenario: scenario)
-        let strategy = Overrides.current.applied(to: strategy)
+        let strategy = overrides.applied(to: strategy)
         // On a thread of its own: on the pool it would starve escaped work, and so hide it.
         return try await watchdog.run(on: ExplorationThread()) {
             var exploration = exploration
@@ -109,6 +112,8 @@ public enum Granularity: Sendable, Hashable {
 
 /// The settings of an execution, apart from its choices.
 struct Settings: Sendable {
+    /// Which exploration of its test it is, from 1.
+    var number = 1
     var time = TimeModel.whenIdle
     var granularity = Granularity.jobs
     var driving = Driving.preferred

@@ -120,12 +120,18 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     }
 }
 
-extension TimeModel {
-    /// The words before the variable that sets a schedule to replay.
-    package var withoutEditing: String { "Or, without editing: \(self == .anytime ? "INTERLEAVINGS_TIME=anytime " : "")" }
+extension ScheduleFailure {
+    /// How to replay the schedule without editing the test, up to the command that runs it.
+    package var variables: String { "\(settings.variables)\(schedule)'" }
 }
 
 extension Settings {
+    /// How to replay a schedule without editing the test, up to the choices.
+    var variables: String {
+        let time = time == .anytime ? "INTERLEAVINGS_TIME=anytime " : ""
+        return "Or, without editing: \(time)INTERLEAVINGS_REPLAY='\(number > 1 ? "\(number):" : "")"
+    }
+
     /// The arguments of a replay that differ from the usual ones.
     var replayArguments: String {
         var arguments = ""

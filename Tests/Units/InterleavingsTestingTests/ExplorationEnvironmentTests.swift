@@ -21,6 +21,10 @@ import Testing
         #expect(environment.schedules == 50)
         #expect(environment.seed == .max)
         #expect(environment.replay == "0.2.1")
+        #expect(environment.replayed == 1)
+        let second = try ExplorationEnvironment(["INTERLEAVINGS_REPLAY": "2:0.2.1"])
+        #expect(second.replay == "0.2.1")
+        #expect(second.replayed == 2)
     }
 
     @Test func `stops nothing but a replay`() {
@@ -39,8 +43,8 @@ import Testing
 
     @Test(arguments: [
         ("INTERLEAVINGS_SCHEDULES", "0"), ("INTERLEAVINGS_SCHEDULES", "many"), ("INTERLEAVINGS_SEED", "-1"),
-        ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"), ("INTERLEAVINGS_TIME", "sometimes"),
-        ("INTERLEAVINGS_STOP", "0"),
+        ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"), ("INTERLEAVINGS_REPLAY", "0:1"),
+        ("INTERLEAVINGS_REPLAY", ":1"), ("INTERLEAVINGS_TIME", "sometimes"), ("INTERLEAVINGS_STOP", "0"),
     ])
     func `names an invalid variable and its value`(name: String, value: String) {
         let problem = #expect(throws: ExplorationEnvironment.Problem.self) { try ExplorationEnvironment([name: value]) }

@@ -62,6 +62,31 @@ import TokenServiceConcurrency
         #expect(text.contains("INTERLEAVINGS_REPLAY='1'"))
     }
 
+    @Test func `says which of a test's explorations failed, and replays only that one`() async throws {
+        let summaries = Lock<[Int]>([])
+        @Sendable func exploreTwice() async throws {
+            let first = try await explore(.random(schedules: 5), oneTask)
+            summaries.withLock { $0.append(first.schedules) }
+            try await explore { simulation in
+                let order = Lock<[Int]>([])
+                for number in 1...2 { simulation.spawn("task \(number)") { order.withLock { $0.append(number) } } }
+                try await simulation.settle()
+                try simulation.require(order.withLock { $0 } == [1, 2], "in order")
+            }
+        }
+        let issues = try await issues { try await exploreTwice() }
+        #expect(issues.first?.comments.first?.rawValue.contains("INTERLEAVINGS_REPLAY='2:1' swift test") == true)
+        var overrides = Overrides(replay: "1")
+        overrides.replayed = 2
+        overrides.explorations = ExplorationCount()
+        let replayed = await #expect(throws: ScheduleFailure.self) {
+            try await Overrides.$current.withValue(overrides) { try await exploreTwice() }
+        }
+        #expect(replayed?.strategy == "replay")
+        #expect(overrides.explorations?.hasReplayed == true)
+        #expect(summaries.withLock { $0 } == [5, 5])
+    }
+
     @Test func `turns a failing expectation in a scenario into a failing schedule`() async throws {
         let issues = try await issues {
             try await explore { simulation in

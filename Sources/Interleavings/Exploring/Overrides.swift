@@ -1,0 +1,78 @@
+import TokenServiceConcurrency
+
+/// A test run's settings, which override those in an exploration's code.
+package struct Overrides: Sendable {
+    /// How many schedules run; exhaustive explorations ignore it.
+    package var schedules: Int?
+    /// Where random schedules begin.
+    package var seed: UInt64?
+    /// The one schedule to run.
+    package var replay: Schedule?
+    /// The step before which that one stops.
+    package var stop: Int?
+    /// When the clock moves.
+    package var time: TimeModel?
+    /// Which of the test's explorations that one is for, from 1; the others run as in their code.
+    package var replayed = 1
+    /// The explorations of the present test; `nil`: they aren't counted, and all replay.
+    package var explorations: ExplorationCount?
+    /// The command that runs the present test again, for the report of a crash; `nil`: it isn't known.
+    package var command: String?
+    /// Whether ``Driving/preferred`` leaves the doors shut that this program links, as if it had none.
+    package var isUnaided = false
+
+    /// The current task's overrides.
+    @TaskLocal package static var current = Overrides()
+
+    package init(schedules: Int? = nil, seed: UInt64? = nil, replay: Schedule? = nil, time: TimeModel? = nil) {
+        self.time = time
+        self.schedules = schedules
+        self.seed = seed
+        self.replay = replay
+    }
+
+    /// Explores in the preferred mode as a program does that has no doors.
+    package static func unaided<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        var overrides = current
+        overrides.isUnaided = true
+        return try await $current.withValue(overrides) { try await body() }
+    }
+
+    /// Returns what overrides the exploration that begins, and which of its test's it is.
+    func beginExploration() -> (overrides: Overrides, number: Int) {
+        guard let explorations else { return (self, 1) }
+        let number = explorations.begin(replaying: replay == nil ? nil : replayed)
+        guard replay != nil, number != replayed else { return (self, number) }
+        var others = self
+        (others.replay, others.stop, others.time) = (nil, nil, nil)
+        return (others, number)
+    }
+
+    func applied(to strategy: Strategy) -> Strategy {
+        if let replay { return .replay(replay, stoppingAt: stop) }
+        return switch strategy.kind {
+        case .mixed(let count, let first): .mixed(schedules: schedules ?? count, seed: seed ?? first)
+        case .random(let count, let first): .random(schedules: schedules ?? count, seed: seed ?? first)
+        case .pct(let count, let depth, let first): .pct(schedules: schedules ?? count, depth: depth, seed: seed ?? first)
+        case .exhaustive, .replay: strategy
+        }
+    }
+}
+
+/// Counts the explorations of one test, which has several if it calls `explore` more than once.
+package final class ExplorationCount: Sendable {
+    private let state = Lock((begun: 0, hasReplayed: false))
+
+    package init() {}
+
+    /// Whether one of them replayed the schedule of the run.
+    package var hasReplayed: Bool { state.withLock { $0.hasReplayed } }
+
+    fileprivate func begin(replaying number: Int?) -> Int {
+        state.withLock { state in
+            state.begun += 1
+            if state.begun == number { state.hasReplayed = true }
+            return state.begun
+        }
+    }
+}
