@@ -194,6 +194,10 @@ int gettimeofday(struct timeval *restrict time, void *restrict zone) {
     return 0;
 }
 
+int timespec_get(struct timespec *time, int base) {
+    return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, time) == 0 ? base : 0;
+}
+
 // Hooks of the runtime. They are in place while a thread has its doors open, since other libraries take a hook for a sign that theirs
 // is on.
 

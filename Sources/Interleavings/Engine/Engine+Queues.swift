@@ -17,6 +17,8 @@ extension Engine {
     package func inTurn(lane: Int, isBarrier: Bool, _ body: (_ isFree: Bool) -> Void) {
         let turn = Turn(lane: lane, isBarrier: isBarrier)
         if let thread = ControlledThread.current {
+            // Others may come into the queue first.
+            thread.pause()
             if !state.withLock({ $0.isOver || $0.isFree(turn) }) { note("waits for \(name(of: lane))") }
             thread.pause(for: .turn(turn))
         }

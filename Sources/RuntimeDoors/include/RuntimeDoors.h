@@ -18,7 +18,7 @@
 // 3. Main actor: `swift_task_getMainExecutor_hook`
 //    The executor that stands for the main actor. `swift_task_enqueueMainExecutor_hook` is never called (swiftlang/swift#63104).
 //    If the hook went, the main actor would leave the simulation, and the check would fail.
-// 4. Time: `clock_gettime`, `gettimeofday`, `time`
+// 4. Time: `clock_gettime`, `gettimeofday`, `time`, `timespec_get`
 //    `Date()`, `ContinuousClock.now` and `SuspendingClock.now` are the simulation's. CPU times stay real.
 //    If the runtime read its clocks by another way, a sleep would come with a wrong deadline, and the check would fail.
 // 5. Ways out: `pthread_create`, `connect`, `pthread_cond_timedwait`, `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`, `poll` and

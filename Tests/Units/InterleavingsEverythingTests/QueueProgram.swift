@@ -108,7 +108,7 @@ struct QueueModel {
             case .asyncInGroup(let queue, let acts):
                 return point + [.enqueue(Agent(ops: ops(acts) + point + [.leave], turn: turn(queue, false)))]
             case .sync(let queue, let acts, let isBarrier):
-                return [.enter(turn(queue, isBarrier))] + ops(acts) + [.exit(turn(queue, isBarrier))] + point
+                return point + [.enter(turn(queue, isBarrier))] + ops(acts) + [.exit(turn(queue, isBarrier))] + point
             case .signal: return point + [.signal]
             case .wait: return [.wait]
             case .waitForGroup: return [.waitForGroup]
