@@ -5,6 +5,8 @@ extension StateDiagram {
         let x: Int
         let y: Int
         var anchor = "middle"
+        /// How many events stand beside each other on a level arrow; more stand below each other.
+        var room = 2
     }
 
     /// Where each arrow runs; what happens along it comes from the machine.
@@ -13,8 +15,8 @@ extension StateDiagram {
         case (.empty, .loading): Route(path: "M 191 148 H 379", x: 285, y: 138)
         case (.loading, .empty): Route(path: "M 379 176 H 191", x: 285, y: 196)
         case (.loading, .fresh): Route(path: "M 521 162 H 719", x: 620, y: 152)
-        case (.empty, .fresh): Route(path: "M 140 134 C 140 72, 770 72, 770 134", x: 455, y: 78)
-        case (.fresh, .empty): Route(path: "M 810 134 C 810 12, 100 12, 100 134", x: 455, y: 32)
+        case (.empty, .fresh): Route(path: "M 140 134 C 140 72, 770 72, 770 134", x: 455, y: 78, room: 3)
+        case (.fresh, .empty): Route(path: "M 810 134 C 810 12, 100 12, 100 134", x: 455, y: 32, room: 3)
         case (.fresh, .refreshing): Route(path: "M 776 190 V 412", x: 766, y: 226, anchor: "end")
         case (.refreshing, .fresh): Route(path: "M 804 412 V 190", x: 814, y: 280, anchor: "start")
         case (.loading, .refreshing): Route(path: "M 500 190 L 744 412", x: 640, y: 300, anchor: "start")
@@ -45,8 +47,8 @@ extension StateDiagram {
         for arrow in arrows {
             guard let route = Self.route(from: arrow.from, to: arrow.to) else { continue }
             lines.append(#"<path class="arrow" d="\#(route.path)" marker-end="url(#tip)"/>"#)
-            // Beside a level arrow as long as the words are short, else below each other.
-            let rows = route.anchor == "middle" && arrow.events.count < 3 ? [arrow.events.joined(separator: ", ")] : arrow.events
+            let isOneRow = route.anchor == "middle" && arrow.events.count <= route.room
+            let rows = isOneRow ? [arrow.events.joined(separator: ", ")] : arrow.events
             for (row, text) in rows.enumerated() {
                 lines.append(#"<text x="\#(route.x)" y="\#(route.y + 18 * row)" text-anchor="\#(route.anchor)">\#(text)</text>"#)
             }

@@ -3,6 +3,7 @@ import TokenServiceConcurrency
 
 extension World {
     mutating func perform(_ event: Event) {
+        path.append(event)
         switch event {
         case .call(let index): callers[index] = .called(seen: lobby.snapshot.hit.generation)
         case .join(let index): join(index)
@@ -43,10 +44,11 @@ extension World {
         case .tick:
             now += Self.step
             if loads.contains(where: { $0.start + machine.policy.loadTimeout == now }) { hasFailed = true }
-            if let last = refused, last.until <= now {
-                // A server that hands it out once more vouches for it anew.
-                barred.remove(last.token.value)
-                refused = nil
+            if let last = refused, last.until <= now { refused = nil }
+            // A server that hands one out once more vouches for it anew.
+            for (token, until) in refusals where until <= now {
+                barred.remove(token)
+                refusals[token] = nil
             }
             machine.elapse(to: now)
         case .arrive(let index): if arrive(index) { entered = index }
@@ -68,6 +70,7 @@ extension World {
             guard let token = machine.state.cached?.token ?? machine.reserve?.token else { return }
             bar(token)
             refused = (token, now + (token.lifetime ?? .zero))
+            refusals[token.value] = refused?.until
             machine.invalidate(token, at: now)
             if let end = born[token.value]?.end, end > now {
                 check(machine.state.cached == nil, "a refused token is dropped")
@@ -78,6 +81,7 @@ extension World {
             bar(token)
             machine.invalidate(token, at: now)
             refused?.until = now + (token.lifetime ?? .zero)
+            refusals[token.value] = refused?.until
             if let before, before.value != token.value, machine.state.cached == nil {
                 check(born[before.value].map { $0.hardEnd <= now } ?? false, "a late refusal drops nothing else")
             }
@@ -120,6 +124,7 @@ extension World {
         for flight in flights { if case .saving(let token, _) = flight.phase { tokens.append(token.value) } }
         born = born.filter { tokens.contains($0.key) }
         barred.formIntersection(tokens)
+        refusals = refusals.filter { tokens.contains($0.key) }
     }
 
     /// Of the loads that count no longer one of each kind stays, a fenced one in place of one that was overtaken: they are alike, and
@@ -203,7 +208,7 @@ extension World {
         // A server that hands out an old token again vouches for its life anew.
         if let lifetime = token.lifetime, token.value == refused?.token.value {
             let end = load.start + lifetime
-            born[token.value] = (load.generation, end, end - lifetime / 10)
+            born[token.value] = (load.generation, end, Self.hardEnd(of: lifetime, from: load.start))
         }
         if born[token.value]?.end != nil, refused?.token.value != token.value {
             born[token.value]?.generation = load.generation

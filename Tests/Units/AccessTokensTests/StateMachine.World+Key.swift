@@ -2,9 +2,9 @@
 
 extension World {
     /// What the future depends on, and nothing else: names and absolute times are left out, and when what was overtaken is forgotten.
-    var key: [Int] {
+    var key: [Int8] {
         var key: [Int] = []
-        key.reserveCapacity(32)
+        key.reserveCapacity(64)
         func steps(_ time: Duration?) -> Int {
             guard let time else { return -1 }
             let left = (time - now) / Self.step
@@ -22,7 +22,7 @@ extension World {
         }
         /// What a token in hand will be good for: its end and whether it was refused.
         func verdict(_ token: AccessToken, _ flight: Machine.Flight) -> Int {
-            let end = token.lifetime.map { flight.start + $0 - $0 / 10 }
+            let end = token.lifetime.map { Self.hardEnd(of: $0, from: flight.start) }
             return steps(end) * 2 + (refused?.token.value == token.value ? 1 : 0)
         }
         func storeKey(_ operation: StoreQueue.Operation) -> [Int] {
@@ -85,7 +85,9 @@ extension World {
             case .waiting: counts[3] += 1
             }
         }
-        return key + counts + [refused?.token.value == machine.state.cached?.token.value ? 1 : 0, steps(refused?.until)]
+        key += counts + [refused?.token.value == machine.state.cached?.token.value ? 1 : 0, steps(refused?.until)]
+        // All are small; a set of a million keys is not.
+        return key.map { Int8(clamping: $0) }
     }
 }
 

@@ -62,7 +62,11 @@ struct World: Sendable {
     var hasFailed = false
     /// Those that may not any more: refused, or their grant was, or a fence came.
     var barred: Set<String> = []
+    /// How long a refusal counts: until the token has certainly expired.
+    var refusals: [String: Duration] = [:]
     var violation: String?
+    /// What has happened so far.
+    var path: [Event] = []
     /// Whether the program may drain the service at any moment, and go on.
     private let drains: Bool
 
@@ -78,8 +82,13 @@ struct World: Sendable {
     mutating func newToken(lifetime: Duration, from start: Duration) -> AccessToken {
         tokens += 1
         let token = AccessToken("token-\(tokens)", lifetime: lifetime, refreshToken: "grant-\(tokens)")
-        born[token.value] = (machine.generation, start + lifetime, start + lifetime - lifetime / 10)
+        born[token.value] = (machine.generation, start + lifetime, Self.hardEnd(of: lifetime, from: start))
         return token
+    }
+
+    /// When a token has only its leeway left: a tenth of its lifetime, 60 s at most.
+    static func hardEnd(of lifetime: Duration, from start: Duration) -> Duration {
+        start + lifetime - min(.seconds(60), lifetime / 10)
     }
 
     mutating func check(_ condition: Bool, _ promise: @autoclosure () -> String) {
@@ -92,8 +101,25 @@ struct World: Sendable {
         return "\(callers.count) callers, \(machine.isRepeatable ? "repeatable" : "unrepeatable") loads\(more)"
     }
 
-    /// Everything that can happen now; callers and loads that are alike are taken once.
-    var events: [Event] {
+    /// Everything that can happen now and is tried.
+    var events: [Event] { possibleEvents.filter(tries) }
+
+    /// Whether the walk tries an event.
+    ///
+    /// Without a store it tries all of them. A store makes many times as many states, so there the walk leaves out a `Retry-After`, a
+    /// load that brings a refused or an almost expired token, and the refusal of an older token. If the program drains, it also leaves
+    /// out the refusal of the current token, a grant without a token, salvaged grants and `retryNow`.
+    private func tries(_ event: Event) -> Bool {
+        guard machine.hasStore else { return true }
+        return switch event {
+        case .failWithRetryAfter, .succeedWithRejected, .invalidateOlder, .succeedBarely: false
+        case .replaceExpired, .failSalvaging, .retryNow, .invalidateCurrent: !drains
+        default: true
+        }
+    }
+
+    /// Callers and loads that are alike are taken once.
+    private var possibleEvents: [Event] {
         var events: [Event] = [.tick, .refreshAhead, .reset, .replace, .replaceExpired, .retryNow]
         if machine.state.cached != nil || machine.reserve != nil { events.append(.invalidateCurrent) }
         if refused != nil { events.append(.invalidateOlder) }
