@@ -1,7 +1,9 @@
 @testable import AccessTokens
 
 extension World {
-    /// What the future depends on, and nothing else: names and absolute times are left out, and when what was overtaken is forgotten.
+    /// What the future depends on, and nothing else: names and absolute times are left out.
+    ///
+    /// With a store, so is when a load that was overtaken is forgotten.
     var key: [Int8] {
         var key: [Int] = []
         key.reserveCapacity(64)
@@ -61,8 +63,8 @@ extension World {
         key.append(-5)
         // What was overtaken only counts, for a time; what was not can still deliver. Those that count no longer are alike.
         let givenUp = machine.abandoned.map { flight in
-            let isOvertaken = flight.publications != machine.publications, counts = self.counts(flight)
-            return (counts: counts, key: (isOvertaken ? 0 : counts ? age(flight.start) : 9) * 3 + flight.phase.key)
+            let counts = self.counts(flight), isAlike = machine.hasStore && flight.publications != machine.publications
+            return (counts: counts, key: (isAlike ? 0 : counts ? age(flight.start) : 9) * 3 + flight.phase.key)
         }
         key += givenUp.filter(\.counts).map(\.key).sorted()
         let fenced = machine.fenced.isEmpty ? [] : [-20]
