@@ -146,4 +146,23 @@ struct ChangedUserTests {
             #expect(fleet.call(index).value?.value == "anna's next", "\(index)")
         }
     }
+
+    @Test(arguments: [true, false])
+    func `34: a sign-out that a load learns of after it was given up ends the session, too`(hasToken: Bool) throws {
+        let fleet = Fleet(isRepeatable: true)
+        _ = fleet.signIn(0, with: .granted("old"))
+        fleet.advance(by: .seconds(4000))
+        _ = fleet.call(1)
+        let first = try fleet.load(1)
+        fleet.advance(by: .seconds(31))
+        let second = fleet.call(1)
+        fleet.succeed(try fleet.load(1), with: .granted("anna"))
+        #expect(second.value?.value == "anna")
+        _ = fleet.signOut(0)
+        _ = fleet.signIn(0, with: .granted("ben"))
+        if hasToken { fleet.succeed(first, with: .granted("late")) } else { fleet.fail(first) }
+        #expect(fleet.services[1].cachedToken == nil)
+        #expect(retry(1, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.call(1).value?.value == "ben")
+    }
 }
