@@ -32,6 +32,8 @@ struct SharedFence: Sendable {
     let token: StoredToken?
     /// Whether a user has signed out since the store heard of this service last, even if one has signed in again.
     private var signsOut: Bool
+    /// Whether the store could not even be read: then nothing tells whether another service's fence came before this one or after it.
+    private var isUnread = false
     /// The fence that the record came from when this one was tried first; `nil`: it has yet to be tried.
     private var earlier: String?
     private var attempts: [Attempt]
@@ -64,9 +66,13 @@ struct SharedFence: Sendable {
         signsOut = token == nil
     }
 
-    func verdict(on record: GrantRecord?, seen: UInt64?, wall: Double?) -> Verdict {
+    /// - Parameter known: The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read.
+    func verdict(on record: GrantRecord?, seen: UInt64?, knowing known: UInt64? = nil, wall: Double?) -> Verdict {
         let fence = record?.fence ?? ""
-        let isForeign = earlier.map { fence != $0 && !attempts.map(\.id).contains(fence) } ?? false
+        let isOwn = attempts.map(\.id).contains(fence)
+        // The session that it was meant for has ended, or its sign-in has yielded to another user.
+        let isTooLate = isUnread && hasNews(record, for: known)
+        let isForeign = !isOwn && (earlier.map { fence != $0 } ?? false || isTooLate)
         if fence == id || isForeign {
             // A sign-in that another service's has overtaken gives no one its token.
             let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
@@ -81,6 +87,22 @@ struct SharedFence: Sendable {
         next.received = token?.received.timeIntervalSinceReferenceDate ?? 0
         return .write(next)
     }
+
+    private func hasNews(_ record: GrantRecord?, for known: UInt64?) -> Bool {
+        if let record, let known { known < record.signedOut } else { false }
+    }
+
+    /// Whether this sign-in comes after another service's sign-out that the service didn't know of: it ends the session here first.
+    ///
+    /// If the record has a session, too, that one ends with this sign-in: it may be another user's.
+    mutating func endsSession(before record: GrantRecord?, knowing known: UInt64?) -> Bool {
+        guard !signsOut, record?.fence != id, hasNews(record, for: known) else { return false }
+        signsOut = record.map { !$0.isTombstone } ?? false
+        return true
+    }
+
+    /// The store could not be read.
+    mutating func noteUnread() { isUnread = true }
 
     /// What it puts aside in this record's place, and what an earlier one of this service did that is only known now.
     func displaced(in record: GrantRecord?) -> [DiscardedGrant] {

@@ -304,17 +304,19 @@ struct SharedFlight: Sendable, Hashable {
         let refuser = record.trouble?.refuser ?? (isRefusal && isServed ? setting.owner : nil)
         let isForAll = isRefusal && (refuser.map { $0 != setting.owner } ?? false || record.trouble?.isRefused ?? false)
         // Nor does it lengthen the others' pauses.
-        let failures = min(record.trouble?.failures ?? 0, 1_000) + (isRefusal && !isForAll ? 0 : 1)
+        let isOwnFault = failure.error.remedy != .retry && !isForAll
+        let failures = min(record.trouble?.failures ?? 0, 1_000) + (isOwnFault ? 0 : 1)
         let pause =
             failure.error.remedy == .retry
             ? RefreshPolicy.pause(afterFailures: failures, jitter: setting.jitter) : RefreshPolicy.longestPause
         let wish = RefreshPolicy.honoured(retryAfter: failure.retryAfter) ?? pause
-        record.trouble =
-            isOwn
-            ? nil
-            : GrantRecord.Trouble(
+        if isOwn {
+            record.trouble = nil
+        } else if isRefusal || !isOwnFault {
+            record.trouble = GrantRecord.Trouble(
                 failures: failures, owner: setting.owner, refuser: refuser, isRefused: isForAll,
-                pause: isRefusal && !isForAll ? .zero : wish, time: moment.wall ?? 0)
+                pause: isOwnFault ? .zero : wish, time: moment.wall ?? 0)
+        }
         var counted = failure
         // While a token is good, the service's own pauses hold.
         if !setting.isRefresh, failures > 1, wish > .zero { counted.retryAfter = wish }

@@ -11,14 +11,19 @@ extension SharedSession: GrantSession {
 
     /// Performs a flight, whose steps ``SharedFlight`` decides, one after another.
     @concurrent func perform(_ plan: SharedFlightPlan) async -> SharedFlightEnd {
-        let ending = await ending(of: plan)
-        guard let stray = ending.stray else { return SharedFlightEnd(ending.outcome.told, discarded: ending.discarded) }
+        let (ending, learnsLast) = await ending(of: plan)
+        var end = SharedFlightEnd(ending.outcome.told, discarded: ending.discarded, learns: learnsLast)
+        guard let stray = ending.stray else { return end }
         // Known to the flight that the service may start next.
         note(stray)
-        return SharedFlightEnd(ending.outcome.told, discarded: ending.discarded) { await self.takeBack(stray) }
+        end.afterwards = { await self.takeBack(stray) }
+        return end
     }
 
-    private func ending(of plan: SharedFlightPlan) async -> SharedFlight.Ending {
+    /// Performs the steps; returns what is left to learn once the service has ended its session.
+    private func ending(
+        of plan: SharedFlightPlan
+    ) async -> (ending: SharedFlight.Ending, learns: (@Sendable () -> Void)?) {
         // A sign-in or sign-out that the store has yet to hear of comes first; without it, nothing in the store counts.
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
@@ -34,7 +39,7 @@ extension SharedSession: GrantSession {
         var step = SharedFlight.Step.read
         var wokenAt: SharedRecord.Revision?
         while true {
-            if case .end(let ending) = step { return ending }
+            if case .end(let ending) = step { return (ending, nil) }
             let event: SharedFlight.Event
             do {
                 if let unsettled, step == .read { throw unsettled }
@@ -43,6 +48,10 @@ extension SharedSession: GrantSession {
                 event = .storeFailed(.store(error))
             }
             step = flight.next(event, at: moment, isAbandoned: plan.isAbandoned())
+            if case .end(let ending) = step, case .signedOut = ending.outcome {
+                // What the service doesn't take is news to the next flight.
+                return (ending, { [knowledge = flight.knowledge] in self.learn(knowledge, since: beginning.fences) })
+            }
             learn(flight.knowledge, since: beginning.fences)
             if let reserve = flight.takeReserve(), let token = reserve.token {
                 await plan.keepInReserve(token, reserve.age(at: moment.wall))

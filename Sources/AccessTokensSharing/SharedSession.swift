@@ -19,6 +19,8 @@ final class SharedSession: Sendable {
         var fences = 0
         /// What fences have put aside, until it is handed over.
         var displaced: [DiscardedGrant] = []
+        /// Whether a sign-in has met another service's sign-out, until the service hears of it.
+        var isSessionOver = false
         /// The marks that are being taken back.
         var strays: [StrayMark] = []
         /// When the store's operations began that have not ended, though nothing may wait for them any longer.
@@ -120,10 +122,17 @@ final class SharedSession: Sendable {
     /// Puts a token or a tombstone in the record's place, of a higher generation; returns what that has put aside.
     private func write(_ fence: SharedFence) async throws -> [DiscardedGrant] {
         var fence = fence
-        var sighting = try await read(toReplace: true)
+        var sighting: SharedFlight.Sighting?
+        do {
+            sighting = try await read(toReplace: true)
+        } catch {
+            fence.noteUnread()
+            state.withLock { [fence] in $0.fence?.heed(fence) }
+            throw error
+        }
         for _ in 0..<1_000 {
             let record = sighting?.record
-            switch fence.verdict(on: record, seen: state.withLock { $0.knowledge.seen }, wall: moment.wall) {
+            switch verdict(of: &fence, on: record) {
             case .settled(let displaced):
                 if let record, fence.stands(in: record) { state.withLock { $0.knowledge.take(record) } }
                 return displaced
@@ -146,11 +155,23 @@ final class SharedSession: Sendable {
         throw StoreContention()
     }
 
-    /// What fences have put aside, to be handed over; once.
-    func takeDisplaced() -> [DiscardedGrant] {
+    /// What becomes of a fence that meets this record; a sign-out that is news to the service ends its session.
+    private func verdict(of fence: inout SharedFence, on record: GrantRecord?) -> SharedFence.Verdict {
+        let knowledge = state.withLock { $0.knowledge }
+        func verdict() -> SharedFence.Verdict {
+            fence.verdict(on: record, seen: knowledge.seen, knowing: knowledge.signedOut, wall: moment.wall)
+        }
+        // What has been overtaken says nothing of the session: the flight that reads the record next ends it.
+        if case .settled = verdict() { return verdict() }
+        if fence.endsSession(before: record, knowing: knowledge.signedOut) { state.withLock { $0.isSessionOver = true } }
+        return verdict()
+    }
+
+    /// What fences have put aside, to be handed over, and whether the session before them is over; once.
+    func takeDisplaced() -> (grants: [DiscardedGrant], isSessionOver: Bool) {
         state.withLock { state in
-            defer { state.displaced = [] }
-            return state.displaced
+            defer { (state.displaced, state.isSessionOver) = ([], false) }
+            return (state.displaced, state.isSessionOver)
         }
     }
 

@@ -20,8 +20,9 @@ package protocol GrantSession: TokenStore {
     /// A person asked to try again.
     func noteRetry()
 
-    /// What fences have put aside in the record, to be handed over; once.
-    func takeDisplaced() -> [DiscardedGrant]
+    /// What fences have put aside in the record, to be handed over, and whether the session before the last sign-in is over, by another
+    /// service's sign-out; once.
+    func takeDisplaced() -> (grants: [DiscardedGrant], isSessionOver: Bool)
 
     /// Performs a flight, which is never cancelled.
     @concurrent func perform(_ flight: SharedFlightPlan) async -> SharedFlightEnd
@@ -73,13 +74,15 @@ package struct SharedFlightEnd: Sendable {
     package let outcome: Outcome
     /// What the flight brought and the record has no place for; to be revoked.
     package let discarded: AccessToken?
+    /// What the session learns of a sign-out elsewhere, once the service has ended its own session for that.
+    package let learns: (@Sendable () -> Void)?
     /// Work that no caller waits for, and that keeps the service alive until it has ended.
-    package let afterwards: (@Sendable () async -> Void)?
+    package var afterwards: (@Sendable () async -> Void)?
 
-    package init(_ outcome: Outcome, discarded: AccessToken?, afterwards: (@Sendable () async -> Void)? = nil) {
+    package init(_ outcome: Outcome, discarded: AccessToken?, learns: (@Sendable () -> Void)? = nil) {
         self.outcome = outcome
         self.discarded = discarded
-        self.afterwards = afterwards
+        self.learns = learns
     }
 }
 
@@ -158,7 +161,10 @@ extension TokenService {
 
     /// Operations of the store tell those who wait for their fences what these have put aside; without one, this does.
     private func handOverDisplaced(in session: any GrantSession) {
-        if machine.storage.operations.isEmpty { handOver(session.takeDisplaced()) }
+        guard machine.storage.operations.isEmpty else { return }
+        let (grants, isSessionOver) = session.takeDisplaced()
+        handOver(grants)
+        if isSessionOver { step { machine, _ in machine.endEarlierSession() } }
     }
 
     private func finish(_ flight: Machine.Flight, _ end: SharedFlightEnd) {
@@ -174,6 +180,8 @@ extension TokenService {
                 await self.step { _, _ in }
             }
         }
+        // A sign-out that was read before a fence, or before another flight's, is compared again by the next to read it.
+        if flight.generation == machine.generation { end.learns?() }
         step { $0.shared(end.outcome, by: flight.id, at: $1) }
     }
 }

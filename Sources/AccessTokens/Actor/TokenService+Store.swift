@@ -56,7 +56,10 @@ extension TokenService {
     private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
         var outcome = outcome
-        if var displaced = ties?.session?.takeDisplaced() {
+        var isSessionOver = false
+        if let session = ties?.session {
+            var displaced: [DiscardedGrant]
+            (displaced, isSessionOver) = session.takeDisplaced()
             // A fence that came after this operation may have been written with it; it has handed over the token that was saved here.
             displaced.removeAll { $0.reason != .superseded && operation.saves($0.token) }
             if displaced.last.map({ $0.reason != .superseded }) ?? false {
@@ -74,7 +77,10 @@ extension TokenService {
             }
             found = (stored.token, Self.bounded(age))
         }
-        step { [found, error] in $0.storeEnded(operation, found: found, error: error, at: $1) }
+        step { [found, error, isSessionOver] in
+            if isSessionOver { $0.endEarlierSession() }
+            $0.storeEnded(operation, found: found, error: error, at: $1)
+        }
     }
 
     /// Gives the program what sign-ins and sign-outs have put aside in a shared store, unless the service has had it.

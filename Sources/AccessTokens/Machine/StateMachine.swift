@@ -338,7 +338,15 @@ extension TokenService.StateMachine {
         }
         expireToken(at: now)
         defer { elapse(to: now) }
-        guard case (var flight, let isCurrent)? = end(id) else { return }
+        let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
+        let ended = end(id)
+        // Also if the flight was given up, and others have brought tokens since: all are of the session that is over.
+        if case .signedOut = outcome, isOfSession {
+            _ = grant.put(nil, .signedOut)
+            let (fenced, _) = endSession()
+            if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
+        }
+        guard case (var flight, let isCurrent)? = ended else { return }
         switch outcome {
         case .token(let token, let age, let isAdopted):
             flight.start = now - age
@@ -351,11 +359,17 @@ extension TokenService.StateMachine {
             reserve = nil
             goOn(after: flight, at: now)
         case .gaveUp where isCurrent: goOn(after: flight, at: now)
-        case .gaveUp, .failed: break
-        case .signedOut:
-            _ = grant.put(nil, .signedOut)
-            _ = endSession()
+        case .gaveUp, .failed, .signedOut: break
         }
+    }
+
+    /// A sign-in that the shared store has heard of came after another service's sign-out: what was here before it is over.
+    mutating func endEarlierSession() {
+        lastReset = generation
+        handedOut = HandedOut()
+        if let token = (state.cached ?? reserve)?.token { handedOut.note(token) }
+        announce(.reset)
+        answerWaiters(.failure(TokenServiceError(.reset)))
     }
 
     /// The shared record has a token inside its leeway: callers get it if the flight fails for a reason that time can mend.

@@ -102,4 +102,67 @@ struct ChangedUserTests {
         guard case .write(let gone) = signOut.verdict(on: last, seen: 6, wall: nil) else { return #expect(Bool(false)) }
         #expect(gone.generation == 7 && gone.signedOut == 7)
     }
+
+    /// Anna is signed in, and both services have handed out her token.
+    private func annas(_ count: Int = 2) -> Fleet {
+        let fleet = Fleet(count)
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(1).value?.value == "anna")
+        return fleet
+    }
+
+    private func retry(_ index: Int, insteadOf token: String, _ fleet: Fleet) -> Stage.Player<AccessToken> {
+        fleet.stage.start { [service = fleet.services[index]] in try await service.retrieveToken(insteadOf: .granted(token)) }
+    }
+
+    @Test func `43: a sign-in ends the session first that a sign-out elsewhere has ended, though nothing was read since`() {
+        let fleet = annas()
+        _ = fleet.signOut(0)
+        #expect(fleet.signIn(1, with: .granted("ben"))?.storeFailure == nil)
+        #expect(retry(1, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.call(1).value?.value == "ben" && retry(1, insteadOf: "old", fleet).code == .reset)
+        #expect(fleet.call(0).value?.value == "ben", "a sign-in after a sign-out ends no session")
+    }
+
+    @Test func `34: a caller that waits for a token of the last user's doesn't get that of a sign-in here`() throws {
+        let fleet = annas()
+        fleet.advance(by: .seconds(3550))
+        let waiting = fleet.call(1), load = try fleet.load(1)
+        _ = fleet.signOut(0)
+        _ = fleet.signIn(1, with: .granted("ben"))
+        #expect(waiting.code == .reset)
+        fleet.succeed(load, with: .granted("late"))
+        #expect(fleet.call(1).value?.value == "ben" && fleet.record?.token?.value == "ben")
+    }
+
+    @Test func `43: a sign-in by a service that doesn't know the last sign-out is a change of user for all`() {
+        let fleet = annas(3)
+        _ = fleet.signOut(0)
+        _ = fleet.signIn(0, with: .granted("ben"))
+        #expect(fleet.call(2).value?.value == "ben")
+        _ = fleet.signIn(1, with: .granted("anna's next"))
+        for (index, token) in [(0, "ben"), (1, "anna"), (2, "ben")] {
+            #expect(retry(index, insteadOf: token, fleet).code == .reset, "\(index)")
+            #expect(fleet.call(index).value?.value == "anna's next", "\(index)")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `34: a sign-out that a load learns of after it was given up ends the session, too`(hasToken: Bool) throws {
+        let fleet = Fleet(isRepeatable: true)
+        _ = fleet.signIn(0, with: .granted("old"))
+        fleet.advance(by: .seconds(4000))
+        _ = fleet.call(1)
+        let first = try fleet.load(1)
+        fleet.advance(by: .seconds(31))
+        let second = fleet.call(1)
+        fleet.succeed(try fleet.load(1), with: .granted("anna"))
+        #expect(second.value?.value == "anna")
+        _ = fleet.signOut(0)
+        _ = fleet.signIn(0, with: .granted("ben"))
+        if hasToken { fleet.succeed(first, with: .granted("late")) } else { fleet.fail(first) }
+        #expect(fleet.services[1].cachedToken == nil)
+        #expect(retry(1, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.call(1).value?.value == "ben")
+    }
 }

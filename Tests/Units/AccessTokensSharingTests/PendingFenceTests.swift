@@ -211,4 +211,35 @@ struct PendingFenceTests {
         }
         #expect(fleet.discarded.entries.sorted() == ["mine signedOut", "theirs replaced"], "returned: \(returned)")
     }
+
+    @Test(arguments: [true, false])
+    func `34: what a service could not even ask the store about undoes no later change of user`(isSignOut: Bool) {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(1).value?.value == "anna")
+        store.isDown = true
+        let change = isSignOut ? fleet.signOut(1) : fleet.signIn(1, with: .granted("anna's next"))
+        #expect(change?.storeFailure != nil)
+        store.isDown = false
+        _ = fleet.signOut(0)
+        _ = fleet.signIn(0, with: .granted("ben"))
+        fleet.stage.start { [service = fleet.services[1]] in await service.invalidate(.granted("anna's next")) }
+        fleet.stage.run()
+        #expect(fleet.call(1).code == .reset)
+        #expect(fleet.record?.token?.value == "ben" && fleet.call(1).value?.value == "ben")
+        #expect(fleet.discarded.entries.contains("anna's next superseded") != isSignOut)
+        #expect(!fleet.discarded.entries.contains { $0.hasPrefix("ben") })
+    }
+
+    @Test func `34: a sign-out that reaches the store late ends the session that it was meant for, whoever has renewed that`() {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(1).value?.value == "anna")
+        store.isDown = true
+        _ = fleet.signOut(1)
+        store.isDown = false
+        _ = fleet.signIn(0, with: .granted("anna's next"))
+        _ = fleet.call(1)
+        #expect(fleet.record?.isTombstone == true)
+    }
 }

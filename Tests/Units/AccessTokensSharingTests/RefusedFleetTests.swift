@@ -117,4 +117,26 @@ struct RefusedFleetTests {
         _ = try next.present(failed)
         #expect(next.take(.failed(unclear)).written?.trouble?.refuser == "me")
     }
+
+    @Test func `37: a service whose client the server doesn't know pauses no other, however often it is started again`() throws {
+        let fleet = fleet(6)
+        for start in 1...4 {
+            let caller = fleet.call(start)
+            fleet.fail(try fleet.load(start), with: ScriptedFailure.clientRefused)
+            #expect((caller.error as? TokenServiceError)?.remedy == .clientRegistration)
+            #expect(fleet.record?.trouble == nil && fleet.record?.mark == nil)
+        }
+        let caller = fleet.call(5)
+        fleet.succeed(try fleet.load(5), with: .granted("second"))
+        #expect(caller.value?.value == "second")
+    }
+
+    @Test func `37: a failure that may be a service's own fault leaves the fleet's pause and first refusal as they are`() throws {
+        var cockpit = Cockpit()
+        var failed = expired
+        failed.trouble = .init(failures: 2, owner: "other", refuser: "third", isRefused: false, pause: .seconds(1), time: 900)
+        _ = try cockpit.present(failed)
+        let wrong = SharedFlight.Failure(error: TokenServiceError(.loadFailed, remedy: .clientRegistration), isDefinite: true)
+        #expect(cockpit.take(.failed(wrong)).written?.trouble == failed.trouble)
+    }
 }
