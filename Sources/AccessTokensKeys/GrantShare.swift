@@ -25,12 +25,16 @@ final class GrantShare: TokenLoader, GrantLender {
     var isRepeatable: Bool { loader.isRepeatable }
 
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        try await grant.load(replacing: previous, from: loader, patience: patience)
+        try await grant.load(replacing: previous, by: member, from: loader, patience: patience)
     }
 
-    func signIn(_ token: AccessToken) -> SingleResult<SessionChange>? { grant.signIn(token, by: member) }
+    func signIn(_ token: AccessToken) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?) {
+        grant.signIn(token, by: member)
+    }
 
     func signOut() -> SingleResult<SessionChange>? { grant.signOut(by: member) }
+
+    func retry() { grant.retry() }
 
     var wasFenced: Bool { grant.wasFenced }
 }

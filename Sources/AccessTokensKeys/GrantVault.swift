@@ -5,6 +5,8 @@ enum VaultStep: Sendable {
     /// Keep a refresh token, which a load has brought or, with a reason, a sign-in.
     case put(AccessToken, DiscardedGrant.Reason?)
     case reset
+    /// End the pause after the store's failures.
+    case retry
     /// Nothing: all before it is done.
     case settle
 
@@ -13,7 +15,7 @@ enum VaultStep: Sendable {
         switch self {
         case .put(_, let reason): reason
         case .reset: .signedOut
-        case .settle: nil
+        case .settle, .retry: nil
         }
     }
 

@@ -16,9 +16,7 @@ final class SharedGrant: Sendable {
         var steps: [Work] = []
         var isAtWork = false
         var turns = GrantTurns()
-        /// The keys' services.
-        var members: [Int: Member] = [:]
-        var lastMember = 0
+        var members = GrantMembers()
 
         /// A step counts from now on; returns whose turn it is then, if a sign-in or a sign-out has ended another's.
         mutating func note(_ step: VaultStep, by member: Int?) -> SingleResult<Void>? {
@@ -28,13 +26,8 @@ final class SharedGrant: Sendable {
             }
             lastFence = reason
             edition.fences += 1
-            if let member { members[member]?.fence = edition.fences }
+            if step.signsOut { members.signOut(by: member) }
             return turns.end()
-        }
-
-        /// The services that have yet to hear of the last sign-out.
-        var others: [Int: TokenService] {
-            members.filter { $0.value.fence < edition.fences }.compactMapValues { $0.service?.object }
         }
     }
 
@@ -44,15 +37,9 @@ final class SharedGrant: Sendable {
         var fences = 0, loads = 0
     }
 
-    private struct Member {
-        var service: WeakReference<TokenService>?
-        /// The last sign-in or sign-out of the grant that has taken effect in the service.
-        var fence: Int
-    }
-
     private struct Work {
         let step: VaultStep
-        /// What the other keys' services give up with a sign-out.
+        /// What the other keys' services give up when they hear of a sign-in or a sign-out.
         let others: SingleResult<[AccessToken]>?
         let end: SingleResult<SessionChange>
     }
@@ -79,33 +66,27 @@ final class SharedGrant: Sendable {
 
     // MARK: Keys
 
-    /// A key's service is about to be made; returns its number.
-    func join() -> Int {
-        state.withLock { state in
-            state.lastMember += 1
-            state.members[state.lastMember] = Member(fence: state.edition.fences)
-            return state.lastMember
-        }
-    }
+    func join() -> Int { state.withLock { $0.members.join() } }
+    func attach(_ member: Int, to service: TokenService) { state.withLock { $0.members.attach(member, to: service) } }
+    func leave(_ member: Int) { state.withLock { $0.members.leave(member) } }
 
-    func attach(_ member: Int, to service: TokenService) {
-        state.withLock { $0.members[member]?.service = WeakReference(object: service) }
-    }
-
-    func leave(_ member: Int) {
-        state.withLock { _ = $0.members.removeValue(forKey: member) }
-    }
+    /// See `GrantMembers.takeSignOut(_:)`.
+    private func takeSignOut(_ member: Int) -> Bool { state.withLock { $0.members.takeSignOut(member) } }
 
     // MARK: Sign-in and sign-out
 
-    func signIn(_ token: AccessToken, by member: Int) -> SingleResult<SessionChange>? {
-        guard token.refreshToken != nil else { return nil }
-        return perform(.put(.kept(token), .replaced), by: member)
+    func signIn(_ token: AccessToken, by member: Int) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?) {
+        guard token.refreshToken != nil else { return (takeSignOut(member), nil) }
+        let decision = decide(on: .put(.kept(token), .replaced), by: member)
+        return (decision?.isSignedOut ?? false, decision?.end)
     }
 
     func signOut(by member: Int) -> SingleResult<SessionChange>? {
         perform(.reset, by: member)
     }
+
+    /// A person has asked to try again: the store, too.
+    func retry() { _ = perform(.retry) }
 
     /// Waits until all has been saved; no key loads any more.
     func drain(within limit: Duration) async -> Bool {
@@ -130,21 +111,29 @@ final class SharedGrant: Sendable {
     ///   - member: The key whose user signs in or out.
     ///   - edition: What a load's grant replaces; if another has come since, this does nothing.
     private func perform(_ step: VaultStep, by member: Int? = nil, over edition: Edition? = nil) -> SingleResult<SessionChange>? {
-        let others = step.signsOut ? SingleResult<[AccessToken]>() : nil
+        decide(on: step, by: member, over: edition)?.end
+    }
+
+    /// The same; returns also whether the key's service has yet to hear of a sign-out before it, and does now.
+    private func decide(
+        on step: VaultStep, by member: Int?, over edition: Edition? = nil
+    ) -> (isSignedOut: Bool, end: SingleResult<SessionChange>)? {
+        let others = step.fence == nil ? nil : SingleResult<[AccessToken]>()
         let work = Work(step: step, others: others, end: SingleResult<SessionChange>())
-        typealias Decision = (isFirst: Bool, next: SingleResult<Void>?, fence: Int, services: [Int: TokenService])
+        typealias Decision = (isFirst: Bool, next: SingleResult<Void>?, isSignedOut: Bool, services: [Int: TokenService])
         let decision = state.withLock { state -> Decision? in
             guard edition ?? state.edition == state.edition else { return nil }
+            let isSignedOut = member.map { state.members.takeSignOut($0) } ?? false
             let next = state.note(step, by: member)
             state.steps.append(work)
             defer { state.isAtWork = true }
-            return (!state.isAtWork, next, state.edition.fences, others == nil ? [:] : state.others)
+            return (!state.isAtWork, next, isSignedOut, others == nil ? [:] : state.members.services(but: member))
         }
-        guard let (isFirst, next, fence, services) = decision else { return nil }
+        guard let (isFirst, next, isSignedOut, services) = decision else { return nil }
         next?.complete(with: .success(()))
-        if let others { signOut(services, at: fence, then: others) }
+        if let others { tell(services, of: step, then: others) }
         if isFirst { Task.detached(on: executor) { await self.work() } }
-        return work.end
+        return (isSignedOut, work.end)
     }
 
     /// Does what is to be done, until there is nothing left.
@@ -154,6 +143,7 @@ final class SharedGrant: Sendable {
             switch work.step {
             case .put(let token, _): change = await vault.replace(with: token)
             case .reset: change = await vault.reset()
+            case .retry: await vault.retryNow()
             case .settle: break
             }
             let discarded = work.step.fence == nil ? [] : change.discarded.map(\.withoutPlaceholder)
@@ -172,27 +162,20 @@ final class SharedGrant: Sendable {
         }
     }
 
-    /// Resets the other keys' services.
-    private func signOut(_ services: [Int: TokenService], at fence: Int, then end: SingleResult<[AccessToken]>) {
+    /// Tells the other keys' services: a sign-out ends their sessions, a sign-in their pauses.
+    private func tell(_ services: [Int: TokenService], of step: VaultStep, then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in
                 for (member, service) in services {
-                    group.addTask { await service.drop { _ in self.follows(fence, member) }?.discarded ?? [] }
+                    group.addTask {
+                        if step.signsOut { return await service.drop { _ in self.takeSignOut(member) }?.discarded ?? [] }
+                        await service.endOwnPauses()
+                        return []
+                    }
                 }
                 return await group.reduce(into: []) { $0 += $1 }
             }
             end.complete(with: .success(dropped))
-        }
-    }
-
-    /// Whether a sign-out has yet to take effect in a key's service, and does now.
-    ///
-    /// A sign-in through that key may have come after it.
-    private func follows(_ fence: Int, _ member: Int) -> Bool {
-        state.withLock { state in
-            guard let last = state.members[member]?.fence, last < fence else { return false }
-            state.members[member]?.fence = fence
-            return true
         }
     }
 
@@ -211,10 +194,11 @@ final class SharedGrant: Sendable {
     ///
     /// - Parameters:
     ///   - previous: The key's own last token.
+    ///   - member: The key, whose service may have been drained while the load waited for its turn.
     ///   - patience: How long the load keeps its turn.
     /// - Returns: The key's new token, without the refresh token, which stays here.
     func load(
-        replacing previous: AccessToken?, from loader: any TokenLoader, patience: Duration
+        replacing previous: AccessToken?, by member: Int, from loader: any TokenLoader, patience: Duration
     ) async throws -> AccessToken {
         while true {
             let turn = try await takeTurn()
@@ -222,6 +206,7 @@ final class SharedGrant: Sendable {
             // A load whose time was over before its turn came spends nothing.
             try LoadTime.check()
             let (grant, edition) = try await self.grant()
+            if state.withLock({ $0.members.service(of: member) })?.isDeserted ?? false { throw LoadDeserted() }
             let end = clock.now() + patience
             guard state.withLock({ $0.edition == edition && $0.turns.begin(turn, until: end) }) else { continue }
             let alarm = Task.detached(on: executor) { if await self.clock.hasPassed(end) { self.giveBack(turn) } }
@@ -230,9 +215,14 @@ final class SharedGrant: Sendable {
             let outcome = await Result { try await loader.loadToken(replacing: given) }
             let salvaged = (outcome.failure as? SalvagedGrant)?.grant
             guard await keep(salvaged ?? (try? outcome.get()), given: grant, over: edition) else { continue }
-            if let salvage = outcome.failure as? SalvagedGrant { throw salvage.reason }
-            return try outcome.get().with(refreshToken: nil)
+            guard let error = outcome.failure else { return try outcome.get().with(refreshToken: nil) }
+            throw failure((error as? SalvagedGrant)?.reason ?? error, over: edition)
         }
+    }
+
+    /// A sign-in may come before the key's service has heard of a failure; the service asks.
+    private func failure(_ error: any Error, over edition: Edition) -> LentGrantFailure {
+        LentGrantFailure(error) { self.state.withLock { $0.edition.fences } != edition.fences }
     }
 
     /// Waits for a load's turn; a load that is cancelled leaves the line at once.
@@ -265,7 +255,8 @@ final class SharedGrant: Sendable {
             let edition = state.withLock { $0.edition }
             // All that users have done is done first.
             _ = try? await perform(.settle)?.value()
-            let refreshToken = try await storedGrant()
+            let refreshToken: String?
+            do { refreshToken = try await storedGrant() } catch { throw failure(error, over: edition) }
             // A sign-in or a sign-out is counted before the vault learns of it: if there was none, the vault had this one's grant.
             if state.withLock({ $0.edition }) == edition { return (refreshToken, edition) }
         }

@@ -57,7 +57,8 @@ struct SharedFlight: Sendable, Hashable {
 
     /// Takes what came of the last step.
     ///
-    /// - Parameter isAbandoned: Whether nothing waits for the flight any longer, by a fence or its limit: then it spends nothing.
+    /// - Parameter isAbandoned: Whether nothing waits for the flight any longer, by a fence or its limit, or because the program is about to
+    ///   end: then it spends nothing.
     mutating func next(_ event: Event, at moment: Moment, isAbandoned: Bool = false) -> Step {
         switch (phase, event) {
         case (.reading, .read(let sighting)): return judge(sighting, at: moment, isAbandoned)

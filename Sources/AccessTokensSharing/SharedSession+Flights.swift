@@ -99,6 +99,8 @@ extension SharedFlight.Ending.Outcome {
     fileprivate var told: SharedFlightEnd.Outcome {
         switch self {
         case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
+        // Of the service's current flight it is no failure: the program is about to end.
+        case .failed(.abandoned): .gaveUp
         // A salvaged grant is in the record already.
         case .failed(let failure): .failed(failure.error, retryAfter: failure.retryAfter, isCostly: failure.salvaged != nil)
         case .gaveUp: .gaveUp

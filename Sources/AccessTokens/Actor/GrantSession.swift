@@ -46,7 +46,7 @@ package struct SharedFlightPlan: Sendable {
     package let previous: AccessToken?
     /// Tokens that resource servers refused.
     package let refused: [String]
-    /// Whether nothing waits for it any longer, by a fence or its limit.
+    /// Whether nothing waits for it any longer, by a fence or its limit, or because the program is about to end.
     package let isAbandoned: @Sendable () -> Bool
     /// Tells the service of the record's token, which is inside its leeway, and how long ago its load began.
     package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
@@ -120,7 +120,7 @@ extension TokenService {
         return SharedFlightPlan(
             id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
             isRefresh: machine.state.cached != nil, isLook: !flight.isLoading, previous: flight.previous,
-            refused: refused.map(\.token.value), isAbandoned: { membership.hasEnded },
+            refused: refused.map(\.token.value), isAbandoned: { membership.hasEnded || self.isDeserted },
             keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },
             load: { await self.load($0, for: flight, membership) },
             handOverDisplaced: { await self.handOverDisplaced(in: session) })

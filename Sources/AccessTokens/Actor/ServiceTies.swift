@@ -39,15 +39,36 @@ package protocol ServiceTether: AnyObject, Sendable {
     func changed(restingIn wait: Duration?)
 }
 
+/// A load that used a shared grant has failed.
+package struct LentGrantFailure: Error {
+    let cause: any Error
+    /// Whether a user has signed in or out since: then it says nothing of the grant that there is now.
+    let isOutdated: @Sendable () -> Bool
+
+    package init(_ cause: any Error, isOutdated: @escaping @Sendable () -> Bool) {
+        self.cause = cause
+        self.isOutdated = isOutdated
+    }
+}
+
+/// A load that used a shared grant has not begun, since the program is about to end and no caller waits.
+package struct LoadDeserted: Error {
+    package init() {}
+}
+
 /// What a key's service does with a refresh token that belongs to several keys: it hands it over.
 package protocol GrantLender: AnyObject, Sendable {
     /// A user has signed in through one of the keys. Takes effect at once, for every load that begins afterwards.
     ///
-    /// - Returns: What is complete when the store has the new grant, or has taken too long; `nil` if there is nothing to do.
-    func signIn(_ token: AccessToken) -> SingleResult<SessionChange>?
+    /// - Returns: Whether the service has yet to hear of a sign-out before it, through another key, and what is complete when the store
+    ///   has the new grant, or has taken too long; `nil` if there is nothing to do.
+    func signIn(_ token: AccessToken) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?)
 
     /// A user has signed out of one of the keys, likewise.
     func signOut() -> SingleResult<SessionChange>?
+
+    /// A person has asked to try again.
+    func retry()
 
     /// Whether there was a sign-in or a sign-out.
     var wasFenced: Bool { get }

@@ -11,7 +11,8 @@ extension TokenService {
     ///
     /// From this call on the service starts nothing by itself: no load, no refresh ahead, no look at a store. A valid token is still
     /// handed out. A caller that finds none waits for the load that runs; if none runs, it gets
-    /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved. ``replace(with:)`` and ``reset()`` still work,
+    /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved.
+    /// A load that waits for another key's or another process's begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work,
     /// and return when the store has done its part. ``resume()`` ends this.
     ///
     /// A load that was given up, by its limit or a sign-out, may still bring a refresh token to save or to revoke, so it is waited for,
@@ -42,6 +43,9 @@ extension TokenService {
     public nonisolated func resume() async {
         await visit { service in service.step { machine, _ in machine.drain(false) } }
     }
+
+    /// Whether the program is about to end and no caller waits: then a load that waits for its turn doesn't begin.
+    package nonisolated var isDeserted: Bool { lobby.withLock { $0.isDeserted } }
 
     /// Waits for something until a time on the service's clock; `false`: the time has come first.
     package nonisolated func wait(for end: SingleResult<Void>, until deadline: Duration) async -> Bool {

@@ -66,8 +66,11 @@ extension TokenService {
         noteFence(token)
         guard let lender = ties?.lender else { return fence { $0.replace(with: token, at: $1) } }
         // First the grant: a load that this fence starts must not use the old one.
-        let lent = lender.signIn(token)
-        return fence(lent) { $0.replace(with: token.with(refreshToken: nil), at: $1) }
+        let (isSignedOut, lent) = lender.signIn(token)
+        return fence(lent) { machine, now in
+            let dropped = isSignedOut ? machine.reset(at: now) : nil
+            return machine.replace(with: token.with(refreshToken: nil), at: now) ?? dropped
+        }
     }
 
     /// The reset itself.
@@ -79,7 +82,13 @@ extension TokenService {
     /// The end of every pause.
     package func endPauses() {
         ties?.session?.noteRetry()
+        ties?.lender?.retry()
         step { $0.retryNow(at: $1) }
+    }
+
+    /// The same for a grant that is shared and has been replaced.
+    package nonisolated func endOwnPauses() async {
+        await visit { service in service.step { $0.retryNow(at: $1) } }
     }
 
     /// A fence that has taken effect, but for the store's part.

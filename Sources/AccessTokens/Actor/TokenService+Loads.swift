@@ -55,14 +55,26 @@ extension TokenService {
         ended(flight)
         switch result {
         case .success(let token): step { $0.loaded(token, by: flight, at: $1) }
-        case .failure(let error):
-            let salvaged = (error as? SalvagedGrant)?.grant
-            let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
-            step { machine, now in
-                // The load hasn't failed, it began too late: callers get the time-out.
-                if error is NotSent { machine.elapse(to: now) }
-                machine.failed(wrapped, salvaged: salvaged, retryAfter: retryAfter, by: flight, at: now)
-            }
+        case .failure(is LoadDeserted): step { $0.shared(.gaveUp, by: flight, at: $1) }
+        case .failure(let failure as LentGrantFailure): finish(flight, failure)
+        case .failure(let error): fail(flight, with: error)
+        }
+    }
+
+    private func finish(_ flight: Int, _ failure: LentGrantFailure) {
+        guard failure.isOutdated() else { return fail(flight, with: failure.cause) }
+        // Callers who wait get what the new grant brings.
+        guard let current = machine.state.flight, current.id == flight else { return fail(flight, with: NotSent()) }
+        start(Machine.FlightStart(current), urgency: lobby.withLock { $0.urgency })
+    }
+
+    private func fail(_ flight: Int, with error: any Error) {
+        let salvaged = (error as? SalvagedGrant)?.grant
+        let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
+        step { machine, now in
+            // The load hasn't failed, it began too late: callers get the time-out.
+            if error is NotSent { machine.elapse(to: now) }
+            machine.failed(wrapped, salvaged: salvaged, retryAfter: retryAfter, by: flight, at: now)
         }
     }
 

@@ -44,6 +44,9 @@ extension TokenService {
             snapshot.claimRefresh(at: now)
         }
 
+        /// Whether the program is about to end and no caller waits: a load that has spent nothing yet isn't wanted any more.
+        var isDeserted: Bool { snapshot.isDrained && waiters.count == 0 }
+
         /// Whether there is a load that callers may join in time.
         var isLoading: Bool { isOpen && snapshot.joinableUntil > .zero }
 
@@ -179,11 +182,14 @@ extension TokenService {
         let joinableUntil: Duration
         /// When time alone next changes something for those who wait.
         let nextDeadline: Duration
+        /// Whether the program is about to end.
+        let isDrained: Bool
 
         init(
             token: AccessToken? = nil, expiry: Duration? = nil, refreshFrom: Duration? = nil, generation: Int = 0,
-            publication: Int? = nil, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil
+            publication: Int? = nil, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil, isDrained: Bool = false
         ) {
+            self.isDrained = isDrained
             self.expiry = expiry ?? .forever
             self.refreshFrom = refreshFrom ?? .forever
             self.joinableUntil = joinableUntil ?? .zero
@@ -241,7 +247,8 @@ extension TokenService.StateMachine {
         let token = state.token
         return TokenService.Snapshot(
             token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
-            publication: token == nil ? nil : publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline)
+            publication: token == nil ? nil : publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
+            isDrained: isDrained)
     }
 
     /// The next moment at which time alone changes something for those who wait; `nil`: there is none.

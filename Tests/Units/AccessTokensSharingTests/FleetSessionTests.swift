@@ -47,6 +47,30 @@ struct FleetSessionTests {
         #expect(end.value == true && fleet.record?.token?.value == "second" && fleet.record?.mark == nil)
     }
 
+    @Test(arguments: [true, false])
+    func `45: a load that waits for another process's mark begins only if a caller waits for it`(isAwaited: Bool) throws {
+        let fleet = Fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        fleet.advance(by: .seconds(3_550))
+        _ = fleet.call(0)
+        let load = try fleet.load(0), caller = fleet.call(1)
+        if !isAwaited {
+            caller.cancel()
+            fleet.stage.run()
+        }
+        let end = fleet.stage.start { [service = fleet.services[1]] in await service.drain(within: .seconds(10)) }
+        #expect(!end.isDone)
+        fleet.fail(load, with: ScriptedFailure.grantRefused)
+        #expect(fleet.loaders[1].loadCount == (isAwaited ? 1 : 0))
+        if isAwaited { fleet.succeed(try fleet.load(1), with: .granted("second")) }
+        #expect(end.value == true && fleet.record?.mark == nil)
+        guard !isAwaited else { return }
+        #expect(fleet.call(1).isDone && fleet.loaders[1].loadCount == 0, "it gets what is left of the token")
+        fleet.stage.start { [service = fleet.services[1]] in await service.resume() }
+        _ = fleet.call(1)
+        #expect(try fleet.load(1).previous?.refreshToken == "first's grant")
+    }
+
     @Test func `45: it waits until a mark without a purpose is taken back`() throws {
         let store = OddSharedStore()
         let fleet = Fleet(store: { store.over($0) })

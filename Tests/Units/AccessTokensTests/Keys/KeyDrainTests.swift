@@ -50,6 +50,29 @@ struct KeyDrainTests {
         #expect(end.value == true && store.contents?.refreshToken == "r2")
     }
 
+    @Test(arguments: [true, false])
+    func `45: a load that waits for another key's begins only if a caller waits for it`(isAwaited: Bool) throws {
+        let scene = KeyScene(grant: { String($0.prefix(1)) })
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
+        scene.advance(by: .seconds(3_600))
+        _ = scene.call("a1")
+        let load = try scene.load("a1"), caller = scene.call("a2")
+        if !isAwaited {
+            caller.cancel()
+            scene.stage.run()
+        }
+        let end = Self.drain(scene)
+        scene.succeed(load, with: .granted("a1 2", by: "r2"))
+        #expect(scene.loadCount("a2") == (isAwaited ? 1 : 0))
+        if isAwaited { try scene.succeed("a2", with: .granted("a2 1", by: "r3")) }
+        #expect(end.value == true)
+        guard !isAwaited else { return }
+        #expect(scene.call("a2").code == .drained)
+        _ = scene.stage.start { [services = scene.services] in await services.resume() }
+        _ = scene.call("a2")
+        #expect(try scene.load("a2").previous?.refreshToken == "r2")
+    }
+
     @Test func `45: a sign-in that no caller awaits reaches the store that keys share`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         let store = try #require(scene.stores?["a"])

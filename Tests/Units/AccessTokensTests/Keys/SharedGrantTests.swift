@@ -140,7 +140,58 @@ import Testing
         #expect(held.cachedToken == nil, "its token is of the session that has ended")
     }
 
+    @Test(arguments: [ScriptedFailure.grantRefused, .transient])
+    func `21: a sign-in through one key ends the pauses of the others`(failure: ScriptedFailure) throws {
+        let scene = Self.scene()
+        for _ in 0..<4 {
+            _ = scene.call("a2")
+            if scene.loadCount("a2") > 0 { try? scene.fail("a2", with: failure) }
+        }
+        #expect(scene.call("a2").isDone, "it pauses")
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
+        let caller = scene.call("a2"), load = try scene.load("a2")
+        #expect(load.previous?.refreshToken == "r1")
+        scene.succeed(load, with: .granted("a2 1", by: "r1"))
+        #expect(caller.value?.value == "a2 1")
+    }
+
+    @Test func `21: a user who signs in again through one key is signed in for all that the server had refused`() throws {
+        let scene = Self.signedIn()
+        for key in ["a1", "a2"] {
+            if key == "a1" { scene.advance(by: .seconds(3_600)) }
+            let caller = scene.call(key)
+            try scene.fail(key, with: ScriptedFailure.grantRefused)
+            #expect((caller.error as? TokenServiceError)?.remedy == .signIn)
+        }
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "r2")) }
+        _ = scene.call("a2")
+        #expect(try scene.load("a2").previous?.refreshToken == "r2")
+    }
+
+    @Test(arguments: 0..<12) func `21: a refusal of the old grant, told while the user signs in, locks no key`(lead: Int) throws {
+        let scene = Self.signedIn()
+        _ = scene.call("a2")
+        try scene.load("a2").fail(with: ScriptedFailure.grantRefused)
+        for _ in 0..<lead { scene.stage.runOnce() }
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "new")) }
+        _ = scene.call("a2")
+        #expect(try scene.load("a2").previous?.refreshToken == "new")
+    }
+
     // MARK: Stores and eviction
+
+    @Test func `21: to try again ends the pause of the store that keys share, too`() throws {
+        let scene = Self.scene(hasStores: true), store = try #require(scene.stores?["a"])
+        store.fail(.load)
+        for _ in 0..<8 {
+            scene.advance(by: .seconds(80))
+            #expect(scene.call("a1").code == .loadFailed)
+        }
+        store.fail()
+        scene.perform("a1") { await $0.retryNow() }
+        let caller = scene.call("a1")
+        #expect(!caller.isDone && scene.loadCount("a1") == 1)
+    }
 
     @Test func `a rotated refresh token is saved before any caller gets its access token`() throws {
         let scene = Self.signedIn(hasStores: true), store = try #require(scene.stores?["a"])

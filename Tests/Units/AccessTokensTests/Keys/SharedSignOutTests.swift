@@ -76,7 +76,25 @@ struct SharedSignOutTests {
             _ = await (signOut, signIn)
         }
         #expect(scene.services["a2"].cachedToken?.value == "ben's")
+        #expect(retry("a2", insteadOf: "a2 1", scene).code == .reset, "Anna's session is over for this key, too")
         _ = scene.call("a3")
         #expect(try scene.load("a3").previous?.refreshToken == "ben")
+    }
+
+    @Test(arguments: ["ben", nil])
+    func `6: who waits for a key's token gets the reset error, though its next user signs in at once`(grant: String?) throws {
+        let scene = try scene()
+        let waiting = scene.call("a3")
+        let load = try scene.load("a3")
+        _ = scene.stage.start { [services = scene.services] in
+            async let signOut = services["a1"].reset()
+            async let signIn = services["a3"].replace(
+                with: AccessToken("ben's", lifetime: .seconds(3_600), refreshToken: grant))
+            _ = await (signOut, signIn)
+        }
+        #expect(waiting.code == .reset)
+        #expect(scene.services["a3"].cachedToken?.value == "ben's")
+        scene.succeed(load, with: .granted("a3 1", by: "anna 3"))
+        #expect(scene.services["a3"].cachedToken?.value == "ben's")
     }
 }

@@ -1,0 +1,48 @@
+import AccessTokens
+
+/// The services of the keys that share a grant, and the sign-outs that they have yet to hear of: a pure value behind the grant's lock.
+struct GrantMembers {
+    private struct Member {
+        var service: WeakReference<TokenService>?
+        /// How many of the grant's sign-outs have taken effect in the service.
+        var signOuts: Int
+    }
+
+    private var members: [Int: Member] = [:]
+    private var last = 0
+    private var signOuts = 0
+
+    /// A key's service is about to be made; returns its number.
+    mutating func join() -> Int {
+        last += 1
+        members[last] = Member(signOuts: signOuts)
+        return last
+    }
+
+    mutating func attach(_ member: Int, to service: TokenService) {
+        members[member]?.service = WeakReference(object: service)
+    }
+
+    mutating func leave(_ member: Int) {
+        members[member] = nil
+    }
+
+    func service(of member: Int) -> TokenService? { members[member]?.service?.object }
+
+    func services(but member: Int?) -> [Int: TokenService] {
+        members.filter { $0.key != member }.compactMapValues { $0.service?.object }
+    }
+
+    /// A user has signed out, through a key whose own service needs no telling.
+    mutating func signOut(by member: Int?) {
+        signOuts += 1
+        if let member { members[member]?.signOuts = signOuts }
+    }
+
+    /// Whether a sign-out through another key has yet to take effect in a key's service, and does now.
+    mutating func takeSignOut(_ member: Int) -> Bool {
+        guard let taken = members[member]?.signOuts, taken < signOuts else { return false }
+        members[member]?.signOuts = signOuts
+        return true
+    }
+}
