@@ -99,7 +99,7 @@ extension SharedFlight.Ending.Outcome {
     fileprivate var told: SharedFlightEnd.Outcome {
         switch self {
         case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
-        // Of the service's current flight it is no failure: the program is about to end.
+        // The program is about to end, so the service's current flight has not failed.
         case .failed(.abandoned): .gaveUp
         // A salvaged grant is in the record already.
         case .failed(let failure): .failed(failure.error, retryAfter: failure.retryAfter, isCostly: failure.salvaged != nil)

@@ -20,7 +20,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
         public static let nondeterminism = Code(description: "nondeterminism")
         /// The explorer cannot drive all code in this program.
         public static let shutDoor = Code(description: "shut door")
-        /// A replay stopped before the step that it was given: this is no failure of the code.
+        /// A replay stopped before the step that it was given, without a failure of the code.
         public static let stopped = Code(description: "stopped")
         /// A replayed schedule picks a candidate that does not exist.
         public static let divergence = Code(description: "divergence")

@@ -231,7 +231,7 @@ struct PendingFenceTests {
         #expect(!fleet.discarded.entries.contains { $0.hasPrefix("ben") })
     }
 
-    @Test func `34: a sign-out that reaches the store late ends the session that it was meant for, whoever has renewed that`() {
+    @Test func `34: a sign-out that reaches the store late ends its session, even if another service has renewed that`() {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(1).value?.value == "anna")

@@ -100,7 +100,7 @@ import UntouchedCode
     }
 
     #if os(Linux)
-    @Test func `shows its time to whoever asks the C library`() async throws {
+    @Test func `shows its time through the older functions of the C library`() async throws {
         try await explore(.random(schedules: 2), driving: .everything) { simulation in
             let start = Glibc.time(nil)
             try await Task.sleep(for: .seconds(5))

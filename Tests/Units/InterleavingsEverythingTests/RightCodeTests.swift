@@ -199,7 +199,7 @@ private actor Immediate {
     await task.value
 }
 
-/// A room for one; whoever is inside waits in a queue.
+/// A room for one task, which waits in a queue while it is inside.
 private actor Room {
     private let queue = DispatchQueue(label: "room")
     private let (inside, peak) = (Notes(), Notes())
