@@ -90,9 +90,11 @@ struct KeyDirectoryTests {
         let services = TokenServices<String>(
             keepingIdle: 0, stores: FileTokenStores(directory: place.directory), environment: .init(clock: ManualClock())
         ) { _, _ in throw CancellationError() }
-        await services["Anna"].replace(with: AccessToken("Anna", lifetime: nil))
+        try await save("Anna", .single)
         try FileManager.default.moveItem(atPath: path("Anna"), toPath: place.directory + "/elsewhere")
         try FileManager.default.createSymbolicLink(atPath: path("Anna"), withDestinationPath: "nowhere")
+        let held = services["Anna"]
+        defer { withExtendedLifetime(held) {} }
         #expect(await services["Anna"].reset().storeFailure != nil)
         #expect(await services.reset { _ in true }.storeFailure != nil)
         await #expect(throws: TokenServiceError.self) { try await services["Berta"].retrieveToken() }
