@@ -18,7 +18,7 @@ extension Engine {
         }
     }
 
-    var doors: StepDoors { state.withLock { $0.doors } }
+    var doors: StepDoors { state.withLock { $0.doors() } }
 
     /// The doors for work that comes when the execution is over.
     func doors(of session: (any DoorSession)?) -> StepDoors {
@@ -76,7 +76,7 @@ extension Engine: DrivenEngine {
 }
 
 extension Engine.State {
-    var doors: Engine.StepDoors { Engine.StepDoors(session: session, now: now) }
+    mutating func doors() -> Engine.StepDoors { Engine.StepDoors(session: session, now: now) }
 
     /// Ends the sleep of a task that goes on before its time, since it was cancelled: time must not move to its deadline.
     mutating func endSleep(of sleeper: UInt32) {

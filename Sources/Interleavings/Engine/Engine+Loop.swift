@@ -21,7 +21,7 @@ extension Engine {
             let (next, doors) = state.withLock { state in
                 if let finished { state.end(finished) }
                 let next = state.isWindingDown ? state.nextToEnd() : state.next(time: time, stepLimit: stepLimit)
-                return (next, state.doors)
+                return (next, state.doors())
             }
             finished = nil
             switch next {
@@ -65,7 +65,7 @@ extension Engine.State {
     /// Picks the next step; the chooser is asked only where there is more than one candidate.
     mutating func next(time: TimeModel, stepLimit: Int) -> Engine.Next {
         (isInStep, process) = (false, nil)
-        guard failure == nil, escape == nil, unfinished > 0, !hasReached(stepLimit) else { return .stop }
+        guard failure == nil, escape == nil, unfinished > 0, steps < stepLimit || !hasReached(stepLimit) else { return .stop }
         guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         let offer = findCandidates(time: time, stepLimit: stepLimit)
         if isIdle, !sleepers.isEmpty { return .awaitSleeper }

@@ -51,7 +51,7 @@ extension Engine.State {
     }
 
     /// Whether time can move: a frozen process's timers don't fire.
-    var hasRunningTimer: Bool {
+    mutating func hasRunningTimer() -> Bool {
         processes.isEmpty ? !timers.isEmpty : timers.contains { !isFrozen($0.suspension.process) }
     }
 

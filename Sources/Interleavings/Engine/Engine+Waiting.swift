@@ -105,7 +105,7 @@ extension Engine.State {
     mutating func takeIdleWaiter() -> Engine.Resumption? {
         let running = idleWaiters.indices.filter { !isFrozen(idleWaiters[$0].suspension.process) }
         var waiting = running.filter { !idleWaiters[$0].waitsForTimers }
-        if waiting.isEmpty, !hasRunningTimer { waiting = running }
+        if waiting.isEmpty, !hasRunningTimer() { waiting = running }
         guard !waiting.isEmpty else { return nil }
         let pick = value(below: waiting.count)
         return .waited(idleWaiters.remove(at: waiting[pick]).suspension, .due)

@@ -1,4 +1,6 @@
 /// Finds the work that may be picked.
+///
+/// What runs for each step and changes nothing is `mutating` all the same: else a debug build copies the whole state for the call.
 extension Engine.State {
     /// Stands for time among the candidates' tasks.
     static let timeTask = -1
@@ -25,30 +27,28 @@ extension Engine.State {
         candidates.removeAll(keepingCapacity: true)
         candidateTasks.removeAll(keepingCapacity: true)
         for index in ready.indices where isCandidate(index) { add(index, ready[index].task) }
-        if hasRunningTimer {
+        if hasRunningTimer() {
             if candidates.isEmpty || time == .anytime {
                 add(Self.timeIndex, Self.timeTask)
             } else {
                 omissions.insert(.earlyTimer)
             }
         }
-        var offer = Offer(current: current)
+        isIdle = candidates.allSatisfy { $0 == Self.timeIndex }
+        var offer = Offer(current: current())
         let patience = Self.patience(among: candidates.count, stepLimit: stepLimit)
         // The oldest comes first, so that no other can be overdue before it; but time is the last.
         let overdue = [0, candidates.count - 1].first { candidates.indices.contains($0) && steps - since($0) > patience }
         if let first = overdue ?? offer.current, first > 0 {
             candidates.insert(candidates.remove(at: first), at: 0)
             candidateTasks.insert(candidateTasks.remove(at: first), at: 0)
-            offer.current = current
+            offer.current = current()
         }
         offer.isOverdue = overdue != nil && candidates.count > 1
         return offer
     }
 
-    private var current: Int? { lastTask == Self.timeTask ? nil : candidateTasks.firstIndex(of: lastTask) }
-
-    /// Whether no work can run: nothing can, or only time.
-    var isIdle: Bool { candidates.isEmpty || candidates == [Self.timeIndex] }
+    private mutating func current() -> Int? { lastTask == Self.timeTask ? nil : candidateTasks.firstIndex(of: lastTask) }
 
     private mutating func add(_ index: Int, _ task: Int) {
         candidates.append(index)
@@ -56,14 +56,14 @@ extension Engine.State {
     }
 
     /// The step since which a candidate waits to be picked.
-    private func since(_ candidate: Int) -> Int {
+    private mutating func since(_ candidate: Int) -> Int {
         let index = candidates[candidate]
         // A thawed process has not waited while it was frozen.
         return max(index == Self.timeIndex ? timeSince : ready[index].since, thawedAt)
     }
 
     private mutating func isCandidate(_ index: Int) -> Bool {
-        if isFrozen(ready[index].process) { return false }
+        if let process = ready[index].process, isFrozen(process) { return false }
         guard case .thread = ready[index].work else { return !isBehindEqual(ready[index]) && isNext(ready[index]) }
         // A thread that stopped on the way still has its turn. At the end all may pass.
         switch ready[index].wait {

@@ -10,7 +10,7 @@ extension Engine.State {
     }
 
     /// Whether nothing runs that excludes it.
-    func isFree(_ turn: Engine.Turn) -> Bool {
+    mutating func isFree(_ turn: Engine.Turn) -> Bool {
         if lanes[turn.lane].isBusy || (turn.isBarrier && lanes[turn.lane].shares > 0) { return false }
         var target = lanes[turn.lane].target
         while let lane = target {

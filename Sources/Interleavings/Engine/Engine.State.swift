@@ -174,6 +174,8 @@ extension Engine {
         /// Indices into `ready`, and the tasks there; kept to reuse their storage.
         var candidates: [Int] = []
         var candidateTasks: [Int] = []
+        /// Whether no work can run: nothing can, or only time.
+        var isIdle = false
         /// How often candidates were looked for.
         var searches = 0
 

@@ -25,7 +25,8 @@ import TokenServiceConcurrency
         let isOver = Lock(false)
         let driving: Driving = drivesQueues ? .everythingAndQueues : .everything
         var settings = Settings(driving: driving, stepSeconds: 0.25)
-        settings.doors = try driving.checkedDoors()
+        // As `explore` does: the check of the doors drives everything, too.
+        settings.doors = try await ExplorationLimiter.shared.run(alone: true) { try driving.checkedDoors() }
         let watchdog = Watchdog(settings)
         let exploration = Exploration(settings: settings, countsFailures: false, watchdog: watchdog) { simulation in
             simulation.spawn("blocked") { while !isOver.withLock({ $0 }) {} }
