@@ -11,16 +11,10 @@ struct FleetWalkTests {
         var fates: [FleetWorld.Fate: Int] = [:]
         var stuck = 0
 
-        /// Visits every state that can be reached; remembers each by 128 bits of hash.
+        /// Visits every state that can be reached; remembers each by its hash. Of a million states two have the same hash in one run
+        /// of 37 million.
         init(from start: FleetWorld) async {
-            struct Print: Hashable { let a: Int, b: Int }
-            func print(_ world: FleetWorld) -> Print {
-                var other = Hasher()
-                other.combine(0x5eed)
-                other.combine(world)
-                return Print(a: world.hashValue, b: other.finalize())
-            }
-            var seen: Set<Print> = [print(start)], stack = [start]
+            var seen: Set = [start.hashValue], stack = [start]
             while let world = stack.popLast() {
                 states += 1
                 // Other tests' loads have time limits, and the pool may have two threads.
@@ -29,7 +23,7 @@ struct FleetWalkTests {
                 if case .violated? = world.fate { continue }
                 let next = world.successors()
                 if next.isEmpty, world.fate == nil { stuck += 1 }
-                for world in next where seen.insert(print(world)).inserted { stack.append(world) }
+                for world in next where seen.insert(world.hashValue).inserted { stack.append(world) }
             }
         }
 
