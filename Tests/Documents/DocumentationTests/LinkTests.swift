@@ -17,6 +17,13 @@ struct LinkTests {
     /// The pages of documentation catalogs.
     static let catalogPages = pages.filter { $0.contains(".docc/") }
 
+    /// What can be linked to in each page of `pages`.
+    private static let anchors: [String: Set<String>] = Dictionary(
+        uniqueKeysWithValues: pages.map { page in
+            let text = try? String(contentsOf: root.appending(path: page), encoding: .utf8)
+            return (root.appending(path: page).path, MarkdownPage(text: text ?? "").anchors)
+        })
+
     /// What is wrong with a link on a page; `nil`: nothing.
     static func problem(of link: String, on page: String) throws -> String? {
         let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
@@ -26,10 +33,8 @@ struct LinkTests {
         guard FileManager.default.fileExists(atPath: target.path) else { return "leads to no file" }
         guard target.path == root.path || target.path.hasPrefix(root.path + "/") else { return "leaves the repository" }
         guard parts.count == 2 else { return nil }
+        if let anchors = anchors[target.path] { return anchors.contains(String(parts[1])) ? nil : "leads to no heading" }
         let text = try String(contentsOf: target, encoding: .utf8)
-        if target.pathExtension == "md" {
-            return MarkdownPage(text: text).anchors.contains(String(parts[1])) ? nil : "leads to no heading"
-        }
         guard let line = parts[1].firstMatch(of: /^L(\d+)$/).flatMap({ Int($0.1) }) else { return "leads to no line" }
         return line <= text.components(separatedBy: "\n").count ? nil : "leads past the end of the file"
     }

@@ -81,7 +81,7 @@ struct FleetWalkTests {
     }
 
     @Test func `30: a crash before the request loses nothing, not even with a second attempt of each`() async {
-        let faults = FleetWorld.Faults(crashes: 1, lostSwaps: 1)
+        let faults = FleetWorld.Faults(crashes: 1, lostSwaps: .everyday(0, thorough: 1))
         let walk = await Walk(from: FleetWorld(.soft, processes: 2, flights: 2, faults: faults))
         #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
     }
@@ -90,10 +90,11 @@ struct FleetWalkTests {
     func `31: with a stated grace period crashes and a lost answer lose no session`(isStated: Bool) async {
         let facts = FleetWorld.Facts(grace: isStated ? FleetWorld.Server.grace : nil, isDeathKnown: true)
         let faults = FleetWorld.Faults(crashes: .everyday(1, thorough: 2), lostMessages: 1)
-        let walk = await Walk(from: FleetWorld(.grace, processes: 3, flights: 1, faults: faults, facts: facts))
+        let count = Int.everyday(2, thorough: 3)
+        let walk = await Walk(from: FleetWorld(.grace, processes: count, flights: 1, faults: faults, facts: facts))
         #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
         #expect((walk.fates[.lostAndExplained] == nil) == isStated)
-        walk.tell("grace, 3 processes, \(faults), stated: \(isStated)")
+        walk.tell("grace, \(count) processes, \(faults), stated: \(isStated)")
     }
 
     @Test(arguments: FleetWorld.ServerKind.allCases)

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Interleavings
 import InterleavingsEverything
+import TestBudgets
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -17,7 +18,7 @@ import FoundationNetworking
         _ outcome: [String], _ driving: Driving, _ granularity: Granularity = .jobs,
         _ program: @escaping @Sendable (Notes) async throws -> Void
     ) async throws {
-        for strategy in [Strategy.exhaustive(limit: 300), .mixed(schedules: 100)] {
+        for strategy in [Strategy.exhaustive(limit: .everyday(60, thorough: 300)), .mixed(schedules: .everyday(20, thorough: 100))] {
             try await explore(strategy, granularity: granularity, driving: driving) { simulation in
                 let notes = Notes()
                 simulation.spawn("program") { try await program(notes) }
@@ -60,7 +61,7 @@ import FoundationNetworking
 
     @Test(arguments: ["handler", "group", "stream", "discarding group", "continuation", "value"])
     func `lets no task into an actor in which another one waits in a queue`(_ way: String) async throws {
-        try await explore(.mixed(schedules: 150), driving: .everythingAndQueues) { simulation in
+        try await explore(.mixed(schedules: .everyday(40, thorough: 150)), driving: .everythingAndQueues) { simulation in
             let room = Room()
             for name in ["A", "B"] { simulation.spawn(name) { await room.enter(after: way) } }
             try await simulation.settle()
@@ -70,7 +71,7 @@ import FoundationNetworking
 
     @Test(arguments: ["handler", "group", "stream", "discarding group", "continuation", "value"])
     func `lets no task into an actor in which another one stopped at a point`(_ way: String) async throws {
-        try await explore(.mixed(schedules: 150), granularity: .accesses, driving: .everything) { simulation in
+        try await explore(.mixed(schedules: .everyday(40, thorough: 150)), granularity: .accesses, driving: .everything) { simulation in
             let room = Room()
             for name in ["A", "B"] { simulation.spawn(name) { await room.enter(after: way) } }
             try await simulation.settle()

@@ -1,9 +1,10 @@
 import Interleavings
+import TestBudgets
 import Testing
 
 @Suite struct `Patience` {
-    /// 300 is far beyond the number of times that a random walk passes over a task.
-    @Test(arguments: [1, 120, 121, 300]) func `of an exhaustive exploration does not end: a task may be as late as it can`(
+    /// 160 and 300 are far beyond the number of times that a random walk passes over a task, which is 120 here.
+    @Test(arguments: isThorough ? [1, 120, 121, 300] : [1, 121, 160]) func `of an exhaustive exploration does not end: a task may be as late as it can`(
         jobs: Int
     ) async throws {
         let orders = Journal()
@@ -22,13 +23,15 @@ import Testing
         #expect(summary.coverage.isAll)
     }
 
-    /// Either task first, or the late one after 1 … 299 jobs of the busy one.
-    @Test(arguments: [(0, 2), (1, 301)]) func `is no preemption too many: a bound holds however late a task is`(
+    private static let jobs = Int.everyday(160, thorough: 300)
+
+    /// Either task first, or the late one after 1, 2, … of the busy one's jobs but the last.
+    @Test(arguments: [(0, 2), (1, jobs + 1)]) func `is no preemption too many: a bound holds however late a task is`(
         preemptions: Int, schedules: Int
     ) async throws {
         let summary = try await explore(.exhaustive(preemptions: preemptions)) { simulation in
             simulation.spawn("late") {}
-            simulation.spawn("busy") { for _ in 1..<300 { await Task.yield() } }
+            simulation.spawn("busy") { for _ in 1..<Self.jobs { await Task.yield() } }
         }
         #expect(summary.schedules == schedules)
         #expect(summary.coverage.isAllWithinBounds)
@@ -36,7 +39,7 @@ import Testing
 
     @Test func `ends at the step limit, so that waiting by yielding ends, and the coverage says so`() async throws {
         let turns = Journal()
-        let summary = try await explore(.exhaustive(), stepLimit: 400) { simulation in
+        let summary = try await explore(.exhaustive(), stepLimit: 240) { simulation in
             let (flag, spins) = (Tally(), Tally())
             simulation.spawn("waiter") {
                 while flag.value == 0 {
@@ -50,7 +53,7 @@ import Testing
         #expect(summary.failures == 0)
         #expect(summary.coverage.gaps == [.patience])
         // Every number of spins within the limit: the scenario's own step, the setter's and the waiter's last come besides.
-        #expect(Set(turns.all.compactMap { Int($0) }).isSuperset(of: 0...397))
+        #expect(Set(turns.all.compactMap { Int($0) }).isSuperset(of: 0...237))
     }
 
     @Test func `has an end for a task that never stops: a livelock`() async throws {
@@ -64,18 +67,18 @@ import Testing
     @Test func `does not change a replay: a failure that needs a very late task comes again`() async throws {
         let scenario: Scenario = { simulation in
             let order = Journal()
-            simulation.spawn("late") { try simulation.require(order.count < 200, "late by 200 steps") }
+            simulation.spawn("late") { try simulation.require(order.count < 160, "late by 160 steps") }
             simulation.spawn("busy") {
-                for _ in 1...200 {
+                for _ in 1...160 {
                     order.note("busy")
                     await Task.yield()
                 }
             }
         }
         let found = try await failure(.exhaustive(), scenario)
-        #expect(found.problem?.detail == "late by 200 steps")
+        #expect(found.problem?.detail == "late by 160 steps")
         let again = try await failure(.replay(found.schedule), scenario)
-        #expect(again.problem?.detail == "late by 200 steps")
+        #expect(again.problem?.detail == "late by 160 steps")
         #expect(again.trace == found.trace)
     }
 }

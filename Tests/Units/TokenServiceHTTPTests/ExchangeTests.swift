@@ -41,7 +41,7 @@ struct `An exchange` {
     func `ends its session, and releases what that keeps, however it ends`(reply: LoopbackServer.Reply) async throws {
         let server = try LoopbackServer { _ in reply }
         let (released, continuation) = AsyncStream.makeStream(of: Void.self)
-        _ = try? await Self.post(to: server, keeping: Belonging(continuation), within: .seconds(2))
+        _ = try? await Self.post(to: server, keeping: Belonging(continuation), within: .milliseconds(500))
         #expect(await released.first { true } != nil)
     }
 

@@ -11,7 +11,7 @@ import TokenServiceConcurrency
 struct SpellingTests {
     static let seeds: [UInt64] = {
         let first = ProcessInfo.processInfo.environment["SPELLING_SEED"].flatMap(UInt64.init) ?? 1
-        return (0..<UInt64.everyday(25, thorough: 400)).map { first + $0 }
+        return (0..<UInt64.everyday(12, thorough: 400)).map { first + $0 }
     }()
 
     typealias Spelling = (name: String, spell: @Sendable (String, inout SplitMix64) -> String)

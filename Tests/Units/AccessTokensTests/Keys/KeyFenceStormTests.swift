@@ -46,7 +46,7 @@ import TokenServiceConcurrency
             for worker in 0..<4 {
                 group.addTask {
                     var random = SplitMix64(seed: UInt64(worker))
-                    for _ in 0..<Int.everyday(2_000, thorough: 50_000) {
+                    for _ in 0..<Int.everyday(1_000, thorough: 50_000) {
                         let key = random.below(6), ended = server.numbers.withLock { $0.ended }
                         guard let token = try? await services[key].retrieveToken() else { continue }
                         server.numbers.withLock { $0.served += 1 }
@@ -56,7 +56,7 @@ import TokenServiceConcurrency
                 }
             }
             group.addTask {
-                for _ in 0..<Int.everyday(300, thorough: 5_000) {
+                for _ in 0..<Int.everyday(150, thorough: 5_000) {
                     let number = server.numbers.withLock { numbers in
                         numbers.begun += 1
                         return numbers.begun

@@ -1,14 +1,11 @@
 import Interleavings
+import TestBudgets
 import Testing
 
 /// The checker against the definition: both must agree on every history, right or wrong.
 @Suite struct `The linearizability checker agrees with trying all permutations` {
     // A fresh seed besides a fixed one; a failure names it.
-    #if DEBUG
-    static let histories = 800
-    #else
-    static let histories = 2_500
-    #endif
+    static let histories = Int.everyday(300, thorough: 2_500)
     static let seeds: [UInt64] = [1, .random(in: 0 ... .max)]
 
     @Test(arguments: seeds)
