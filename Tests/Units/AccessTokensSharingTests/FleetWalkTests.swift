@@ -11,8 +11,9 @@ struct FleetWalkTests {
         var fates: [FleetWorld.Fate: Int] = [:]
         var stuck = 0
 
-        /// Visits every state that can be reached; remembers each by its hash. Of a million states two have the same hash in one run
-        /// of 37 million.
+        /// Visits every state that can be reached.
+        ///
+        /// It remembers each by its hash: of a million states two have the same one in one run of 37 million.
         init(from start: FleetWorld) async {
             var seen: Set = [start.hashValue], stack = [start]
             while let world = stack.popLast() {

@@ -18,7 +18,8 @@ import FoundationNetworking
         _ outcome: [String], _ driving: Driving, _ granularity: Granularity = .jobs,
         _ program: @escaping @Sendable (Notes) async throws -> Void
     ) async throws {
-        for strategy in [Strategy.exhaustive(limit: .everyday(60, thorough: 300)), .mixed(schedules: .everyday(20, thorough: 100))] {
+        let limit = Int.everyday(60, thorough: 300), schedules = Int.everyday(20, thorough: 100)
+        for strategy in [Strategy.exhaustive(limit: limit), .mixed(schedules: schedules)] {
             try await explore(strategy, granularity: granularity, driving: driving) { simulation in
                 let notes = Notes()
                 simulation.spawn("program") { try await program(notes) }
@@ -71,7 +72,8 @@ import FoundationNetworking
 
     @Test(arguments: ["handler", "group", "stream", "discarding group", "continuation", "value"])
     func `lets no task into an actor in which another one stopped at a point`(_ way: String) async throws {
-        try await explore(.mixed(schedules: .everyday(40, thorough: 150)), granularity: .accesses, driving: .everything) { simulation in
+        let schedules = Int.everyday(40, thorough: 150)
+        try await explore(.mixed(schedules: schedules), granularity: .accesses, driving: .everything) { simulation in
             let room = Room()
             for name in ["A", "B"] { simulation.spawn(name) { await room.enter(after: way) } }
             try await simulation.settle()

@@ -4,9 +4,8 @@ import Testing
 
 @Suite struct `Patience` {
     /// 160 and 300 are far beyond the number of times that a random walk passes over a task, which is 120 here.
-    @Test(arguments: isThorough ? [1, 120, 121, 300] : [1, 121, 160]) func `of an exhaustive exploration does not end: a task may be as late as it can`(
-        jobs: Int
-    ) async throws {
+    @Test(arguments: isThorough ? [1, 120, 121, 300] : [1, 121, 160])
+    func `of an exhaustive exploration does not end: a task may be as late as it can`(jobs: Int) async throws {
         let orders = Journal()
         let summary = try await explore(.exhaustive()) { simulation in
             let order = Journal()
