@@ -32,9 +32,12 @@ public struct Driving: Sendable {
     }
 
     /// Runs a scenario under one schedule, on this thread, through doors that were not checked.
-    package func attempt(_ scenario: @escaping @Sendable (Simulation) async throws -> Void) throws {
+    ///
+    /// - Returns: Orders that this schedule's like can't have.
+    @discardableResult
+    package func attempt(_ scenario: @escaping @Sendable (Simulation) async throws -> Void) throws -> [Coverage.Gap] {
         var exploration = Exploration(settings: Settings(driving: self, doors: doors), countsFailures: false, scenario: scenario)
-        _ = try exploration.run(.random(schedules: 1))
+        return try exploration.run(.random(schedules: 1)).coverage.gaps
     }
 
     /// The doors for default actors that this program has; `nil`: it doesn't link `InterleavingsEverything`.

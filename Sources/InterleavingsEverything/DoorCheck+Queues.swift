@@ -60,6 +60,19 @@ extension DoorCheck {
             }
         ),
         (
+            "a target queue isn't first in, first out",
+            { simulation in
+                let target = DispatchQueue(label: "check"), order = Mutex([Int]())
+                let queues = [target, DispatchQueue(label: "check of a target", target: target)]
+                // In any order they would be in this one once in 40,000 schedules.
+                for number in 0..<8 { queues[number % 2].async { order.withLock { $0.append(number) } } }
+                queues[0].sync {}
+                let found = order.withLock { $0 }
+                // The queue has one place, that of its first block.
+                try simulation.require(found == [0, 1, 3, 5, 7, 2, 4, 6], "\(found)")
+            }
+        ),
+        (
             "the main queue isn't driven",
             { simulation in
                 let label = await withCheckedContinuation { waiting in

@@ -25,7 +25,14 @@ enum DoorCheck {
                 throw shut("\(sign) (\(reason))")
             }
         }
+        try checkReturns(doors)
         if doors != .actors { try checkWaysOut(doors) }
+    }
+
+    /// A task that comes back to an actor inside a function of the runtime must be found in the job that brings it.
+    private static func checkReturns(_ doors: Doors) throws {
+        let gaps = try Driving.everything(through: ProgramDoors(doors)).attempt { _ in await Probe().comeBack() }
+        guard gaps.contains(.returns), !gaps.contains(.defaultActor) else { throw shut("a task comes back to an actor unseen") }
     }
 
     /// A step that leaves must be noticed.
@@ -56,6 +63,7 @@ enum DoorCheck {
     private static let trialsOfActors: [(sign: String, Trial)] = [
         ("a call of a default actor is not a step", { try await $0.require(Probe().isInLane, "it ran elsewhere") }),
         ("the runtime leaves an actor", { try await $0.require(Probe().staysInLane(), "it went elsewhere") }),
+        ("an immediate task waits", { try await $0.require(Probe().beginsAtOnce(), "it began later") }),
     ]
 
     /// What another shut door shows, in this order: each trial needs only the doors of those before it.
@@ -90,11 +98,32 @@ enum DoorCheck {
     }
 
     private actor Probe {
+        private var hasBegun = false
+
         var isInLane: Bool { DoorCheck.isInLane(of: self) }
 
         /// The runtime's own functions hop to the actor, too.
         func staysInLane() async -> Bool {
             await withCheckedContinuation { $0.resume(returning: isInLane) }
+        }
+
+        /// Waits for tasks in a function of the runtime.
+        func comeBack() async {
+            await withTaskGroup { group in
+                group.addTask { await Task.yield() }
+                await group.waitForAll()
+            }
+        }
+
+        func beginsAtOnce() async -> Bool {
+            #if os(Linux)
+            let task = Task.immediate { hasBegun = true }
+            let isImmediate = hasBegun
+            await task.value
+            return isImmediate
+            #else
+            return true
+            #endif
         }
 
         func sleep() async throws { try await Task.sleep(for: .milliseconds(1)) }
