@@ -79,7 +79,7 @@ final class Watchdog: Sendable {
         guard isLate else { return nil }
         let name = moment.engine.state.withLock { state in
             // If the step ends after all, the execution ends with it.
-            state.isWindingDown = true
+            if state.phase == .running { state.phase = .windingDown }
             return state.name(of: state.lastTask)
         }
         return moment.describe(ExplorationProblem(.blockedThread, tasks: [name], detail: "\(seconds)"))

@@ -51,8 +51,8 @@ extension Engine: DrivenEngine {
     @discardableResult
     func wait(for duration: Duration, _ suspension: Suspension, sleeper: UInt32 = 0) -> Int? {
         let now = state.withLock { state -> Duration? in
-            if state.isWindingDown { state.sleepsAtEnd += 1 }
-            return state.isOver || state.sleepsAtEnd > Self.sleepsAtEnd ? nil : state.now
+            if state.phase != .running { state.sleepsAtEnd += 1 }
+            return state.phase == .over || state.sleepsAtEnd > Self.sleepsAtEnd ? nil : state.now
         }
         guard let now else { return nil }
         let timer = newTimer()
@@ -63,7 +63,7 @@ extension Engine: DrivenEngine {
     package func noteLeaving(_ deed: String) {
         let callSite = callSite
         state.withLock { state in
-            guard !state.isWindingDown else { return }
+            guard state.phase == .running else { return }
             state.noteEscape("'\(state.name(of: state.lastTask))' \(deed)", in: callSite)
         }
     }

@@ -20,7 +20,7 @@ extension Engine {
             if threads != nil { takeBackSleepers() }
             let (next, doors) = state.withLock { state in
                 if let finished { state.end(finished) }
-                let next = state.isWindingDown ? state.nextToEnd() : state.next(time: time, stepLimit: stepLimit)
+                let next = state.phase != .running ? state.nextToEnd() : state.next(time: time, stepLimit: stepLimit)
                 return (next, state.doors())
             }
             finished = nil

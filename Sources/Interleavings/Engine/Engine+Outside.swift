@@ -29,7 +29,7 @@ extension Engine {
         guard !isAtHome else { return }
         let caller = Caller.current
         let isNoted = state.withLock { state in
-            guard !state.isOver, state.escape == nil else { return false }
+            guard state.phase != .over, state.escape == nil else { return false }
             state.noteEscape("\(caller) used \(call) on a thread that the explorer does not drive")
             return true
         }

@@ -28,7 +28,7 @@ extension Engine {
         expectHome("simulation.process")
         return state.withLock { state in
             // Work that comes later runs in no process.
-            guard !state.isOver else { return 0 }
+            guard state.phase != .over else { return 0 }
             state.processes.append(Process(name: name))
             return state.processes.count - 1
         }
@@ -46,7 +46,7 @@ extension Engine {
 extension Engine.State {
     /// At the end everything may run.
     func isFrozen(_ process: Int?) -> Bool {
-        guard let process, !isWindingDown else { return false }
+        guard let process, phase == .running else { return false }
         return processes[process].condition != .running
     }
 
@@ -56,7 +56,7 @@ extension Engine.State {
     }
 
     fileprivate mutating func set(_ condition: Engine.Process.Condition, of process: Int, by caller: String) {
-        guard !isOver, !isWindingDown, processes[process].condition != .killed else { return }
+        guard phase == .running, processes[process].condition != .killed else { return }
         guard processes[process].condition != condition else { return }
         processes[process].condition = condition
         if condition == .running { thaw(process) }

@@ -19,17 +19,17 @@ extension Engine {
         if let thread = ControlledThread.current {
             // Others may come into the queue first.
             thread.pause()
-            if !state.withLock({ $0.isOver || $0.isFree(turn) }) { note("waits for \(name(of: lane))") }
+            if !state.withLock({ $0.phase == .over || $0.isFree(turn) }) { note("waits for \(name(of: lane))") }
             thread.pause(for: .turn(turn))
         }
         // No other step comes in between. At the end it may be the turn of another thread still.
         let isFree = state.withLock { state in
-            guard !state.isOver, state.isFree(turn) else { return state.isOver }
+            guard state.phase != .over, state.isFree(turn) else { return state.phase == .over }
             state.begin(turn)
             return true
         }
         defer {
-            if isFree { state.withLock { if !$0.isOver { $0.end(turn) } } }
+            if isFree { state.withLock { if $0.phase != .over { $0.end(turn) } } }
             stop()
         }
         body(isFree)
@@ -50,9 +50,9 @@ extension Engine {
 
     package func note(_ text: @autoclosure () -> String) { ControlledThread.current?.note(text()) }
 
-    package var isWindingDown: Bool { state.withLock { $0.isWindingDown } }
+    package var isWindingDown: Bool { state.withLock { $0.phase != .running } }
 
-    private func name(of lane: Int) -> String { state.withLock { $0.isOver ? "" : "the queue '\($0.lanes[lane].name)'" } }
+    private func name(of lane: Int) -> String { state.withLock { $0.phase == .over ? "" : "the queue '\($0.lanes[lane].name)'" } }
 }
 
 /// A gate that also opens when the time for the wait is over.

@@ -10,12 +10,11 @@ extension Engine {
     func beginSpawning(_ name: String, in process: Int?, at place: String) -> (number: Int, name: String) {
         expectHome("simulation.spawn")
         return state.withLock { state in
-            guard !state.isOver else { return (0, name) }
+            guard state.phase != .over else { return (0, name) }
             let name = state.recorder?.unused(name) ?? name
-            state.nextName = name
             let process = process ?? state.process
-            state.nextProcess = process
             // A task's own number comes with its first job.
+            state.announced = state.spawned.count
             state.spawned.append(Spawned(name: name, place: place, process: process))
             state.unfinished += 1
             if let process, state.processes[process].condition == .killed { state.forget(state.spawned.count - 1) }
@@ -25,8 +24,8 @@ extension Engine {
 
     func didSpawn(_ number: Int, cancel: @escaping @Sendable () -> Void) {
         let isTooLate = state.withLock { state in
-            if !state.isOver { state.spawned[number].cancel = cancel }
-            return state.isWindingDown
+            if state.phase != .over { state.spawned[number].cancel = cancel }
+            return state.phase != .running
         }
         if isTooLate { cancel() }
     }
@@ -35,7 +34,7 @@ extension Engine {
     func begin(spawned number: Int) {
         let identity = TaskIdentity.current
         state.withLock { state in
-            guard !state.isOver else { return }
+            guard state.phase != .over else { return }
             state.spawned[number].identity = identity
             if number > 0 { state.hasTaskBegun = true }
         }
@@ -45,7 +44,7 @@ extension Engine {
     func end(spawned number: Int, throwing error: (any Error)? = nil) {
         let isCancellation = error is CancellationError && Task.isCancelled
         state.withLock { state in
-            guard !state.isOver, !state.spawned[number].hasEnded else { return }
+            guard state.phase != .over, !state.spawned[number].hasEnded else { return }
             state.spawned[number].hasEnded = true
             state.spawned[number].cancel = nil
             state.unfinished -= 1
@@ -58,7 +57,7 @@ extension Engine {
     func read(spawned number: Int) {
         expectHome("a spawned task's result")
         state.withLock { state in
-            guard !state.isOver else { return }
+            guard state.phase != .over else { return }
             state.spawned[number].isRead = true
             // Not freed here: the task has it too.
             state.spawned[number].unreadError = nil
@@ -131,7 +130,7 @@ extension Engine {
         let text = records ? quietly(text) : ""
         state.withLock { state in
             // A task that ends because the outcome is known does not fail the execution.
-            guard !state.isWindingDown, state.failure == nil else { return }
+            guard state.phase == .running, state.failure == nil else { return }
             state.failure = error
             let name = state.author(task)
             state.recorder?.log(text, by: name, kind: .failure)
@@ -140,6 +139,6 @@ extension Engine {
 
     func choose(_ count: Int) -> Int {
         expectHome("simulation.choose")
-        return state.withLock { $0.isWindingDown ? 0 : $0.value(below: count) }
+        return state.withLock { $0.phase != .running ? 0 : $0.value(below: count) }
     }
 }

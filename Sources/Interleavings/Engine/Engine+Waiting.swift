@@ -72,8 +72,8 @@ extension Engine {
 
     private func wait(_ suspension: Suspension, _ register: (inout State, Suspension) -> Void) {
         let isTaken = state.withLock { state in
-            guard !state.isOver else { return false }
-            if state.isWindingDown {
+            guard state.phase != .over else { return false }
+            if state.phase != .running {
                 state.resumptions.append(.waited(suspension, .cancelled))
             } else {
                 register(&state, suspension.of(state.process))

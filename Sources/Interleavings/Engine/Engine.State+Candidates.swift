@@ -68,8 +68,8 @@ extension Engine.State {
         // A thread that stopped on the way still has its turn. At the end all may pass.
         switch ready[index].wait {
         case nil: return true
-        case .gate(let gate): return isWindingDown || gate.isOpen
-        case .turn: return isNext(ready[index]) || isWindingDown
+        case .gate(let gate): return phase != .running || gate.isOpen
+        case .turn: return isNext(ready[index]) || phase != .running
         }
     }
 }

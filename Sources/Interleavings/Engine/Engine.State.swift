@@ -104,6 +104,14 @@ extension Engine {
         var unreadError: (any Error)?
     }
 
+    /// How far an execution has come.
+    enum Phase: Sendable {
+        case running
+        /// The outcome is known; the remaining tasks are only brought to their ends.
+        case windingDown
+        case over
+    }
+
     /// The state of one execution, guarded by the engine's lock.
     struct State: Sendable {
         var chooser: Chooser
@@ -128,9 +136,7 @@ extension Engine {
         var session: (any DoorSession)?
         /// The step in which the timers began to wait for the present deadline.
         var timeSince = 0
-        /// The outcome is known; the remaining tasks are only brought to their ends.
-        var isWindingDown = false
-        var isOver = false
+        var phase = Phase.running
         /// Runs the work that arrives after the execution, and how much of it there was.
         var lateQueue: DispatchQueue?
         var lateWorkCount = 0
@@ -139,15 +145,14 @@ extension Engine {
         var taskNumbers: [UInt32: Int] = [:]
         /// The names of tasks by number; empty: it has none.
         var taskNames: [String] = []
-        /// The name for the next task that is seen first; empty: none.
-        var nextName = ""
+        /// The spawned task that the next task seen for the first time is; `nil`: none.
+        var announced: Int?
         var timerCount = 0
         /// The simulated processes, and the tasks that belong to one.
         var processes: [Process] = []
         var taskProcesses: [Int: Int] = [:]
-        /// The process of what runs, and that for the next task that is seen first; `nil`: none.
+        /// The process of what runs; `nil`: none.
         var process: Int?
-        var nextProcess: Int?
         /// The last step in which a process was thawed.
         var thawedAt = 0
         /// The spawned tasks in order, and how many of them have not ended.
@@ -197,7 +202,7 @@ extension Engine {
         /// The state of an execution that is over.
         init(endedAt time: Duration) {
             self.init(chooser: .replay(Replay(choices: [])), records: false)
-            (now, isWindingDown, isOver) = (time, true, true)
+            (now, phase) = (time, .over)
         }
 
         mutating func append(choice: Int) {

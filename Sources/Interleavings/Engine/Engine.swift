@@ -81,7 +81,7 @@ final class Engine: Sendable {
         let callSite = origin == .outside ? callSite : nil
         let isTaken = state.withLock { state in
             // A yield is not a step of its own: the task can run from the next step on.
-            if job.isYield, origin != .outside, !state.isOver {
+            if job.isYield, origin != .outside, state.phase != .over {
                 state.resumptions.append(.yield(job, process: state.process))
                 return true
             }
@@ -101,7 +101,7 @@ final class Engine: Sendable {
         let origin = origin
         let callSite = origin == .outside ? callSite : nil
         let isTaken = state.withLock { state in
-            guard !state.isOver else { return false }
+            guard state.phase != .over else { return false }
             let lane = state.lanes[turn.lane]
             let task = lane.task ?? state.newTask(named: lane.name)
             return state.append(.block(block), turn, task: task, of: state.process, from: origin, callSite)
@@ -115,11 +115,12 @@ extension Engine.State {
     fileprivate mutating func task(_ identity: UInt32, hops: Bool) -> Int {
         if hops, lastTask != Self.timeTask { return lastTask }
         if let known = taskNumbers[identity] { return known }
-        let task = newTask(named: identity == 0 ? "actors" : nextName.isEmpty ? childName() : nextName)
+        let spawned = identity == 0 ? nil : announced.map { self.spawned[$0] }
+        let task = newTask(named: identity == 0 ? "actors" : spawned?.name ?? childName())
         taskNumbers[identity] = task
         guard identity != 0 else { return task }
-        if let process = nextProcess ?? process { taskProcesses[task] = process }
-        (nextName, nextProcess) = ("", nil)
+        if let process = spawned?.process ?? process { taskProcesses[task] = process }
+        announced = nil
         return task
     }
 
@@ -136,7 +137,7 @@ extension Engine.State {
         _ work: Engine.Work, _ turn: Engine.Turn, task: Int, of process: Int?, from origin: Engine.Origin,
         _ callSite: (@Sendable () -> String?)?
     ) -> Bool {
-        guard !isOver else { return false }
+        guard phase != .over else { return false }
         if origin == .outside {
             noteEscape("'\(name(of: task))' was made runnable by a thread that the explorer does not drive", in: callSite)
         }

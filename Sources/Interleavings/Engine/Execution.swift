@@ -36,7 +36,7 @@ struct Execution: Sendable {
         let mayHaveEscaped = waitsForOutside && engine.state.withLock { $0.mayHaveEscaped }
         let hasWaited = mayHaveEscaped && !engine.isReachedFromOutside()
         var outcome = engine.state.withLock { state in
-            state.isWindingDown = true
+            state.phase = .windingDown
             return Outcome(state, stepLimit: engine.stepLimit, hasWaited: hasWaited)
         }
         outcome.hasLeftThreads = end()

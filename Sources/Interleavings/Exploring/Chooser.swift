@@ -16,50 +16,52 @@ enum Chooser: Sendable {
     ///   - tasks: The candidates' tasks, two at least.
     ///   - offer: What is special about them. A walk picks an overdue one; a search does not have to.
     mutating func choose(among tasks: [Int], _ offer: Engine.State.Offer) -> Int {
-        switch self {
-        case .random(var random):
-            guard !offer.isOverdue else { return 0 }
-            defer { self = .random(random) }
-            return random.below(tasks.count)
-        case .priorities(var priorities):
-            // Moved out and back, not copied.
-            self = .usual
-            defer { self = .priorities(priorities) }
-            guard !offer.isOverdue else {
-                priorities.favour(tasks[0])
-                return 0
-            }
-            return priorities.choose(among: tasks)
-        case .depthFirst(var search):
-            self = .usual
-            defer { self = .depthFirst(search) }
-            return search.choose(tasks.count, current: offer.current)
-        case .replay(var replay):
-            self = .usual
-            defer { self = .replay(replay) }
-            if !offer.isOverdue { replay.decisions += 1 }
-            return replay.choose(tasks.count)
+        change {
+            offer.isOverdue ? 0 : $0.below(tasks.count)
+        } priorities: {
+            if offer.isOverdue { $0.favour(tasks[0]) }
+            return offer.isOverdue ? 0 : $0.choose(among: tasks)
+        } search: {
+            $0.choose(tasks.count, current: offer.current)
+        } replay: {
+            if !offer.isOverdue { $0.decisions += 1 }
+            return $0.choose(tasks.count)
         }
     }
 
     /// A value that the scenario asked for.
     mutating func value(below count: Int) -> Int {
-        switch self {
-        case .random(var random):
-            defer { self = .random(random) }
-            return random.below(count)
-        case .priorities(var priorities):
-            self = .usual
-            defer { self = .priorities(priorities) }
-            return priorities.random.below(count)
-        case .depthFirst(var search):
-            self = .usual
-            defer { self = .depthFirst(search) }
-            return search.value(below: count)
-        case .replay(var replay):
-            self = .usual
-            defer { self = .replay(replay) }
-            return replay.choose(count)
+        change {
+            $0.below(count)
+        } priorities: {
+            $0.random.below(count)
+        } search: {
+            $0.value(below: count)
+        } replay: {
+            $0.choose(count)
+        }
+    }
+
+    /// Moves what it has out and back, so that it isn't copied.
+    private mutating func change(
+        random: (inout SplitMix64) -> Int, priorities: (inout Priorities) -> Int, search: (inout DepthFirst) -> Int,
+        replay: (inout Replay) -> Int
+    ) -> Int {
+        let taken = self
+        self = .usual
+        switch consume taken {
+        case .random(var state):
+            defer { self = .random(state) }
+            return random(&state)
+        case .priorities(var state):
+            defer { self = .priorities(state) }
+            return priorities(&state)
+        case .depthFirst(var state):
+            defer { self = .depthFirst(state) }
+            return search(&state)
+        case .replay(var state):
+            defer { self = .replay(state) }
+            return replay(&state)
         }
     }
 

@@ -45,7 +45,8 @@ public struct Coverage: Sendable, Hashable, CustomStringConvertible {
         /// A step slept in the kernel, and when it woke it ran beside another one, up to its next point.
         public static let sleepingStep = Gap(
             description:
-                "a step slept while another held what it waited for, and then ran beside it: use InterleavedLock in code of yours")
+                "a step slept while another held what it waited for, and then ran beside it: use InterleavedLock in code of yours"
+        )
 
         /// A failed schedule left the explorer's control and can't be repeated.
         public static let escape = Gap(description: "a schedule escaped: see its failure")

@@ -1,6 +1,7 @@
 /// Checking an outcome: counting it, running it again, and reporting a failure.
 extension Exploration {
-    mutating func note(_ outcome: Execution.Outcome, strategy: String, seed: UInt64?) throws {
+    /// - Parameter shrinks: Whether a failure is to be shown by the shortest schedule, rather than by this one.
+    mutating func note(_ outcome: Execution.Outcome, shrinks: Bool = true) throws {
         try Task.checkCancellation()
         summary.schedules += 1
         // Without a timer that waits while work can run, both models are one.
@@ -13,31 +14,30 @@ extension Exploration {
         if outcome.endsHastily { summary.hastySchedules += 1 }
         let isFirstFailure = outcome.error != nil && summary.firstFailure == nil
         if isFirstFailure || summary.schedules == 1, outcome.isRepeatable, let problem = nondeterminism(after: outcome) {
-            throw failure(problem, outcome, strategy: strategy, seed: seed)
+            throw failure(problem, outcome)
         }
         guard let error = outcome.error else { return }
         summary.failures += 1
         // A failure that leaves threads behind ends the exploration: each one would cost threads for good.
         guard isFirstFailure || outcome.hasLeftThreads else { return }
         let shrunk =
-            strategy != "replay" && outcome.isRepeatable
+            shrinks && outcome.isRepeatable
             ? shrink(outcome) : Shrunk(choices: outcome.choices, minimality: .unknown)
         let recorded = outcome.trace.steps.isEmpty ? record(shrunk.choices, of: outcome) : outcome
         guard recorded.failureKind == outcome.failureKind || recorded.hasEscaped || !outcome.isRepeatable else {
-            throw failure(difference(after: recorded), recorded, strategy: strategy, seed: seed)
+            throw failure(difference(after: recorded), recorded)
         }
-        var failure = failure(
-            shrunk.clarified(recorded.error ?? error), recorded, strategy: strategy, seed: seed)
+        var failure = failure(shrunk.clarified(recorded.error ?? error), recorded)
         failure.minimality = shrunk.minimality
         summary.firstFailure = summary.firstFailure ?? failure
         if !countsFailures || outcome.hasLeftThreads { throw failure }
     }
 
-    func failure(_ error: any Error, _ outcome: Execution.Outcome, strategy: String, seed: UInt64?) -> ScheduleFailure {
+    func failure(_ error: any Error, _ outcome: Execution.Outcome) -> ScheduleFailure {
         let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
         return ScheduleFailure(
             underlying: error, schedule: Schedule(choices: outcome.choices), number: summary.schedules, planned: planned,
-            strategy: strategy, seed: seed, trace: outcome.trace, settings: settings, doubted: outcome.doubted)
+            strategy: present.strategy, seed: present.seed, trace: outcome.trace, settings: settings, doubted: outcome.doubted)
     }
 
     /// Runs a failing schedule for its trace.

@@ -9,7 +9,7 @@ struct Exploration: Sendable {
     let scenario: Scenario
     private var surroundings: Engine.Surroundings
     /// The schedule that runs, or is run again.
-    private var present = (number: 0, strategy: "", seed: UInt64?.none)
+    private(set) var present = (number: 0, strategy: "", seed: UInt64?.none)
     var summary: ExplorationSummary
     var distinct = DistinctCount()
     /// How many schedules will run, if known.
@@ -40,7 +40,8 @@ struct Exploration: Sendable {
         }
         switch strategy.kind {
         case .mixed(let schedules, let seed):
-            try sample(schedules, seed, "mixed") { number, random, length in
+            // Two of the one time model and two of the other, so that walks and PCT have both.
+            try sample(schedules, seed, "mixed", time: { $0 / 2 % 2 == 0 ? .whenIdle : .anytime }) { number, random, length in
                 switch number {
                 case 0: .usual
                 case _ where number % 2 == 1: .random(random)
@@ -70,9 +71,9 @@ struct Exploration: Sendable {
         summary.coverage.gaps.append(.sample)
         begin("replay", seed: nil)
         let outcome = execute(.replay(replay), records: true)
-        try note(outcome, strategy: "replay", seed: nil)
+        try note(outcome, shrinks: false)
         guard outcome.error == nil, case .replay(let end) = outcome.chooser else { return }
-        if let problem = end.problem(after: outcome.steps) { throw failure(problem, outcome, strategy: "replay", seed: nil) }
+        if let problem = end.problem(after: outcome.steps) { throw failure(problem, outcome) }
     }
 
     private mutating func begin(_ strategy: String, seed: UInt64?) {
@@ -93,9 +94,11 @@ struct Exploration: Sendable {
 
     /// Runs random schedules: the seed and a schedule's number determine it, whatever the strategy.
     ///
-    /// - Parameter chooser: Gets the most decisions that an earlier execution made.
+    /// - Parameters:
+    ///   - mixed: The model of time for a schedule, where the caller asked for none.
+    ///   - chooser: Gets the most decisions that an earlier execution made.
     private mutating func sample(
-        _ schedules: Int, _ seed: UInt64, _ name: String,
+        _ schedules: Int, _ seed: UInt64, _ name: String, time mixed: ((_ number: Int) -> TimeModel)? = nil,
         _ chooser: (_ number: Int, _ random: SplitMix64, _ length: Int) -> Chooser
     ) throws {
         planned = schedules
@@ -106,12 +109,11 @@ struct Exploration: Sendable {
         var length = 1
         for number in 0..<max(schedules, 0) {
             let random = SplitMix64(seed: seeds.next())
-            // Two of the one and two of the other, so that walks and PCT have both.
-            if time == nil, name == "mixed" { use(number / 2 % 2 == 0 ? .whenIdle : .anytime) }
+            if time == nil, let mixed { use(mixed(number)) }
             begin(name, seed: seed)
             let outcome = execute(chooser(number, random, length))
             length = max(length, outcome.chooser.decisions)
-            try note(outcome, strategy: name, seed: seed)
+            try note(outcome)
         }
     }
 
@@ -129,12 +131,12 @@ struct Exploration: Sendable {
             }
             begin("exhaustive", seed: nil)
             let outcome = execute(.depthFirst(search))
-            try note(outcome, strategy: "exhaustive", seed: nil)
+            try note(outcome)
             // Each differs from all before it.
             summary.distinctSchedules = summary.schedules
             guard case .depthFirst(let after) = outcome.chooser else { break }
             if after.hasDiverged, outcome.isRepeatable {
-                throw failure(difference(after: outcome), outcome, strategy: "exhaustive", seed: nil)
+                throw failure(difference(after: outcome), outcome)
             }
             search = after
         } while search.advance()

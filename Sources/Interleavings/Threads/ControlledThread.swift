@@ -50,7 +50,7 @@ final class ControlledThread: Sendable {
 
     /// Whether the execution's outcome is known, so that the thread need not wait any more.
     var isEnding: Bool {
-        engine?.state.withLock { $0.isWindingDown } ?? true
+        engine?.state.withLock { $0.phase != .running } ?? true
     }
 
     /// Begins a piece of work, or continues it after a stop.
