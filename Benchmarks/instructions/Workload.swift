@@ -68,6 +68,17 @@ struct Workload: Sendable {
                 use(try await service.retrieveToken())
             }
         },
+        // Each waits in the program's graph of loads, through which a circle would be found.
+        Workload("waiting-loads") { count in
+            let gate = Gate(callers: count), parent = TokenService(loader: gate)
+            try await grouped(count) {
+                let child = TokenService { _ in
+                    gate.arrive()
+                    return try await parent.retrieveToken()
+                }
+                use(try await child.retrieveToken())
+            }
+        },
         Workload("callback-awaited") { count in
             let shim = try await Warm().shim
             for _ in 0..<count { await called { done in shim.retrieveToken { _ in done() } } }

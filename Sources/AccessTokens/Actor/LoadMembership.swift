@@ -39,7 +39,8 @@ package final class LoadMembership: Sendable {
 /// An edge is there only while a load waits, and a load that waits keeps its service alive: so an identity never names another
 /// service.
 struct LoadWaits: Sendable {
-    private var waits: [(membership: LoadMembership, target: ObjectIdentifier)] = []
+    /// By the service whose loads wait: a chain is followed without a look at any other.
+    private var waits: [ObjectIdentifier: [(membership: LoadMembership, target: ObjectIdentifier)]] = [:]
 
     /// Whether a load that waited for a service would, at the end of a chain, wait for itself.
     func closesCircle(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) -> Bool {
@@ -48,7 +49,7 @@ struct LoadWaits: Sendable {
         while let service = frontier.popLast() {
             if service == membership.service { return true }
             guard reached.insert(service).inserted else { continue }
-            frontier += waits.filter { $0.membership.service == service && !$0.membership.hasEnded }.map(\.target)
+            for wait in waits[service] ?? [] where !wait.membership.hasEnded { frontier.append(wait.target) }
         }
         return false
     }
@@ -56,19 +57,20 @@ struct LoadWaits: Sendable {
     /// Notes that a load waits; `false`: it would wait for itself.
     mutating func begin(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) -> Bool {
         guard !closesCircle(membership, waitingFor: target) else { return false }
-        if !membership.hasEnded { waits.append((membership, target)) }
+        if !membership.hasEnded { waits[membership.service, default: []].append((membership, target)) }
         return true
     }
 
     mutating func end(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) {
-        if let index = waits.firstIndex(where: { $0.membership === membership && $0.target == target }) {
-            waits.remove(at: index)
-        }
+        guard let index = waits[membership.service]?.firstIndex(where: { $0.membership === membership && $0.target == target })
+        else { return }
+        waits[membership.service]?.remove(at: index)
+        if waits[membership.service]?.isEmpty == true { waits[membership.service] = nil }
     }
 
     /// Whether a load of one of these services waits, or one waits for one of them.
     func contains(anyOf services: Set<ObjectIdentifier>) -> Bool {
-        waits.contains { services.contains($0.membership.service) || services.contains($0.target) }
+        waits.contains { services.contains($0) || $1.contains { services.contains($0.target) } }
     }
 }
 
