@@ -12,9 +12,7 @@ final class SharedGrant: Sendable {
         var edition = Edition()
         /// What the last sign-in or sign-out was; `nil`: there was none.
         var lastFence: DiscardedGrant.Reason?
-        /// What the vault has to do, and who waits for it.
-        var steps: [Work] = []
-        var isAtWork = false
+        var work = GrantWork()
         var turns = GrantTurns()
         var members = GrantMembers()
 
@@ -35,13 +33,6 @@ final class SharedGrant: Sendable {
     private struct Edition: Equatable {
         /// How many sign-ins and sign-outs there were, and how many grants have come with loads.
         var fences = 0, loads = 0
-    }
-
-    private struct Work {
-        let step: VaultStep
-        /// What the other keys' services give up when they hear of a sign-in or a sign-out.
-        let others: SingleResult<[AccessToken]>?
-        let end: SingleResult<SessionChange>
     }
 
     private let state = Lock(State())
@@ -119,46 +110,53 @@ final class SharedGrant: Sendable {
         on step: VaultStep, by member: Int?, over edition: Edition? = nil
     ) -> (isSignedOut: Bool, end: SingleResult<SessionChange>)? {
         let others = step.fence == nil ? nil : SingleResult<[AccessToken]>()
-        let work = Work(step: step, others: others, end: SingleResult<SessionChange>())
+        let item = GrantWork.Item(step: step, others: others, end: SingleResult()), urgency = Urgency.current
         typealias Decision = (isFirst: Bool, next: SingleResult<Void>?, isSignedOut: Bool, services: [Int: TokenService])
         let decision = state.withLock { state -> Decision? in
             guard edition ?? state.edition == state.edition else { return nil }
             let isSignedOut = member.map { state.members.takeSignOut($0) } ?? false
             let next = state.note(step, by: member)
-            state.steps.append(work)
-            defer { state.isAtWork = true }
-            return (!state.isAtWork, next, isSignedOut, others == nil ? [:] : state.members.services(but: member))
+            let services = others == nil ? [:] : state.members.services(but: member)
+            return (state.work.append(item, as: urgency), next, isSignedOut, services)
         }
         guard let (isFirst, next, isSignedOut, services) = decision else { return nil }
         next?.complete(with: .success(()))
         if let others { tell(services, of: step, then: others) }
-        if isFirst { Task.detached(on: executor) { await self.work() } }
-        return (isSignedOut, work.end)
+        if isFirst { beginWork(as: urgency) } else { raiseWork(to: urgency) }
+        return (isSignedOut, item.end)
+    }
+
+    private func beginWork(as urgency: Urgency) {
+        let worker = Task.detached(on: executor, priority: urgency.priority) { await self.work() }
+        let highest = state.withLock { $0.work.began(worker) }
+        // A more urgent step may have come meanwhile.
+        if urgency < highest { worker.raise(to: highest, on: executor) }
+    }
+
+    private func raiseWork(to urgency: Urgency) {
+        state.withLock { $0.work.raise(to: urgency) }?.raise(to: urgency, on: executor)
+    }
+
+    /// Waits for the end of a step; a load that becomes more urgent meanwhile makes the step as urgent.
+    private func wait(for end: SingleResult<SessionChange>?) async {
+        _ = try? await end?.value { self.raiseWork(to: $0) }
     }
 
     /// Does what is to be done, until there is nothing left.
     private func work() async {
-        while let work = nextWork() {
+        while let item = state.withLock({ $0.work.next() }) {
             var change = SessionChange(discarded: [], storeFailure: nil)
-            switch work.step {
+            switch item.step {
             case .put(let token, _): change = await vault.replace(with: token)
             case .reset: change = await vault.reset()
             case .retry: await vault.retryNow()
             case .settle: break
             }
-            let discarded = work.step.fence == nil ? [] : change.discarded.map(\.withoutPlaceholder)
-            for token in discarded { giveUp(token, work.step.fence) }
+            let discarded = item.step.fence == nil ? [] : change.discarded.map(\.withoutPlaceholder)
+            for token in discarded { giveUp(token, item.step.fence) }
             // No load of a later session begins before the services have dropped what they had of this one.
-            let others = (try? await work.others?.value()) ?? []
-            work.end.complete(with: .success(SessionChange(discarded: discarded + others, storeFailure: change.storeFailure)))
-        }
-    }
-
-    private func nextWork() -> Work? {
-        state.withLock { state in
-            guard state.steps.isEmpty else { return state.steps.removeFirst() }
-            state.isAtWork = false
-            return nil
+            let others = (try? await item.others?.value()) ?? []
+            item.end.complete(with: .success(SessionChange(discarded: discarded + others, storeFailure: change.storeFailure)))
         }
     }
 
@@ -254,7 +252,7 @@ final class SharedGrant: Sendable {
         while true {
             let edition = state.withLock { $0.edition }
             // All that users have done is done first.
-            _ = try? await perform(.settle)?.value()
+            await wait(for: perform(.settle))
             let refreshToken: String?
             do { refreshToken = try await storedGrant() } catch { throw failure(error, over: edition) }
             // A sign-in or a sign-out is counted before the vault learns of it: if there was none, the vault had this one's grant.
@@ -280,7 +278,7 @@ final class SharedGrant: Sendable {
             giveUp(AccessToken("", refreshToken: new), reason)
             return false
         }
-        _ = try? await end.value()
+        await wait(for: end)
         return true
     }
 }

@@ -255,7 +255,7 @@ final class SharedSession: Sendable {
         do { return try key?(bytes) ?? bytes } catch { throw SealFailure(underlying: error) }
     }
 
-    /// Performs an operation of the store; after the limit nothing waits for it.
+    /// Performs an operation of the store, as urgently as the task that waits for it; after the limit nothing does.
     ///
     /// - Parameter deadline: The limit of one that only waits, and is cancelled then. Others have 5 s, and are never cancelled.
     private func perform<Value: Sendable>(
@@ -263,7 +263,7 @@ final class SharedSession: Sendable {
     ) async throws -> Value {
         guard let number = begin(at: clock.now()) else { throw StoreTimeout() }
         let end = SingleResult<Value>(), membership = LoadMembership.current
-        let task = Task.detached(on: executor) { [self] in
+        let task = Task.detached(on: executor, priority: Task.currentPriority) { [self] in
             let result = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Result { try await body(store) } }
             }
@@ -278,7 +278,7 @@ final class SharedSession: Sendable {
             timer.cancel()
             if deadline != nil { task.cancel() }
         }
-        return try await end.value()
+        return try await end.value { [executor] in task.raise(to: $0, on: executor) }
     }
 
     /// The number of an operation of the store that begins now; `nil`: too many have not ended.

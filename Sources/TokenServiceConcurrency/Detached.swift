@@ -12,3 +12,15 @@ extension Task where Failure == any Error {
         return detached(executorPreference: executor, priority: priority, operation: operation)
     }
 }
+
+extension Task where Success == Void, Failure == any Error {
+    /// Makes the task as urgent as that; one that is more urgent stays so.
+    package func raise(to urgency: Urgency, on executor: (any TaskExecutor)?) {
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            escalatePriority(to: urgency.priority)
+        } else {
+            // A task that awaits another lends it its priority; this one ends with it.
+            Task.detached(on: executor, priority: urgency.priority) { _ = await result }
+        }
+    }
+}

@@ -37,4 +37,14 @@ package final class SingleResult<Value: Sendable>: Sendable {
         guard let result = state.withLock({ $0.result }) else { throw CancellationError() }
         return try result.get()
     }
+
+    /// The same, and passes on each rise of the priority of the task that waits, on systems that tell of it.
+    package func value(onRaise: @escaping @Sendable (Urgency) -> Void) async throws -> Value {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return try await value() }
+        return try await withTaskPriorityEscalationHandler {
+            try await value()
+        } onPriorityEscalated: { _, priority in
+            onRaise(Urgency(priority))
+        }
+    }
 }

@@ -1,5 +1,5 @@
 /// A text as it was before it was escaped, for comparing: the escapes of URLs, HTML, JSON and JavaScript are undone, nested ones
-/// too.
+/// too, as are three octal digits and the code points in braces of JavaScript, Swift, Rust, PHP and Perl.
 ///
 /// Source: RFC 3986 §2.1; RFC 8259 §7; HTML §13.1.4.
 struct Unescaped {
@@ -55,6 +55,7 @@ struct Unescaped {
     private var escape: (length: Int, unescaped: [UInt8])? {
         guard let last = bytes.last else { return nil }
         if last == UInt8(ascii: ";") { return entity }
+        if last == UInt8(ascii: "}") { return bracedCodePoint }
         if bytes.dropLast().last == UInt8(ascii: "\\") {
             if #""\/'"#.utf8.contains(last) { return (2, [last]) }
             if "nrt".utf8.contains(last) { return (2, [UInt8(ascii: " ")]) }
@@ -62,11 +63,21 @@ struct Unescaped {
         guard Self.isHex(last) else { return nil }
         if let byte = number(after: "%", digits: 2) { return (3, [UInt8(truncatingIfNeeded: byte)]) }
         if let scalar = number(after: "\\x", digits: 2).flatMap(Unicode.Scalar.init) { return (4, Self.utf8(scalar)) }
+        if let byte = number(after: "\\", digits: 3, radix: 8), byte <= 0xFF { return (4, [UInt8(byte)]) }
         guard let unit = number(after: "\\u", digits: 4) else { return nil }
         if let scalar = Unicode.Scalar(unit) { return (6, Self.utf8(scalar)) }
         // The second half of a pair of surrogates.
         guard let high = number(after: "\\u", digits: 4, before: 6), 0xD800..<0xDC00 ~= high, unit >= 0xDC00 else { return nil }
         return Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + (unit - 0xDC00)).map { (12, Self.utf8($0)) }
+    }
+
+    /// The escape that a closing brace ends.
+    private var bracedCodePoint: (length: Int, unescaped: [UInt8])? {
+        guard let brace = bytes.suffix(12).lastIndex(of: UInt8(ascii: "{")), brace >= 2 else { return nil }
+        let start = bytes[(brace - 2)...]
+        guard start.starts(with: "\\u".utf8) || start.starts(with: "\\x".utf8) else { return nil }
+        return Self.number(bytes[(brace + 1)..<(bytes.count - 1)], radix: 16).flatMap(Unicode.Scalar.init)
+            .map { (start.count, Self.utf8($0)) }
     }
 
     /// The escape of HTML that a semicolon ends.
@@ -94,11 +105,11 @@ struct Unescaped {
     }()
 
     /// Returns the number at the end, or that many bytes before it, if it stands behind a prefix.
-    private func number(after prefix: String, digits: Int, before rest: Int = 0) -> UInt32? {
+    private func number(after prefix: String, digits: Int, radix: Int = 16, before rest: Int = 0) -> UInt32? {
         let end = bytes.count - rest
         let start = end - digits - prefix.utf8.count
         guard start >= 0, bytes[start...].starts(with: prefix.utf8) else { return nil }
-        return Self.number(bytes[(end - digits)..<end], radix: 16)
+        return Self.number(bytes[(end - digits)..<end], radix: radix)
     }
 
     private static func number(_ digits: ArraySlice<UInt8>, radix: Int) -> UInt32? {

@@ -1,6 +1,9 @@
 /// Something that happened in a ``TokenService``, for logs and metrics.
 ///
-/// Events of what a fence (``TokenService/reset()``, ``TokenService/replace(with:)``) cut off are not sent.
+/// Each load that is told to start is told to end, by an event with its number: ``Name/loadSucceeded``, ``Name/loadFailed``,
+/// ``Name/refreshFailed``, ``Name/restored`` or ``Name/loadDropped``. Events of what a fence (``TokenService/reset()``,
+/// ``TokenService/replace(with:)``) cut off are not sent: ``Name/reset`` and ``Name/replaced`` end the loads of all earlier generations.
+/// A load that was given up after its time-out and brings its token late is told to end a second time.
 public struct TokenEvent: Sendable, CustomStringConvertible {
     /// What happened, as a value to compare and to name a metric after.
     public struct Name: Sendable, Hashable, CustomStringConvertible {
@@ -14,13 +17,16 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
         public static let loadFailed = Name(description: "loadFailed")
         /// A load failed or timed out, and the current token stays: a refresh ahead, or a load inside the token's leeway.
         public static let refreshFailed = Name(description: "refreshFailed")
+        /// A load or a refresh ahead ended without a token and without an error: no caller waited for it any longer, or another
+        /// service was at work on the grant that they share.
+        public static let loadDropped = Name(description: "loadDropped")
         /// The current token was refused by a resource server and dropped.
         public static let invalidated = Name(description: "invalidated")
         /// A new token was given to the service from outside.
         public static let replaced = Name(description: "replaced")
         /// The store had a token of an earlier run or, if the grant is shared, of another service, which callers get now.
         public static let restored = Name(description: "restored")
-        /// An operation of the store failed or took too long; ``TokenEvent/error`` says why.
+        /// An operation of the store failed or took too long, which ends no load; ``TokenEvent/error`` says why.
         public static let storeFailed = Name(description: "storeFailed")
         /// The service was reset (signed out).
         public static let reset = Name(description: "reset")

@@ -106,10 +106,11 @@ extension TokenService {
         guard let flight = machine.state.flight else { return }
         let membership = membershipOfFlight(flight.id)
         let plan = plan(of: flight, by: session, membership)
-        Task.detached(on: executor, priority: urgency.priority) {
+        let task = Task.detached(on: executor, priority: urgency.priority) {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
             await self.finish(flight, end)
         }
+        load = RunningLoad(flight: flight.id, task: task, urgency: urgency)
     }
 
     private func plan(
@@ -141,17 +142,9 @@ extension TokenService {
                 }
             }
         }
-        // What can be cancelled, and made more urgent, is the loader.
-        let handle = Task.detached(on: executor, priority: urgency.priority) {
-            await withTaskCancellationHandler {
-                _ = await task.result
-            } onCancel: {
-                task.cancel()
-            }
-        }
         // It may be over for the callers already.
-        if flight.id == machine.state.flightID { self.load = RunningLoad(flight: flight.id, task: handle, urgency: urgency) }
-        defer { ended(flight.id) }
+        if load?.flight == flight.id { load?.loader = task }
+        // The flight lends the loader its priority.
         return await task.result
     }
 
@@ -168,6 +161,7 @@ extension TokenService {
     }
 
     private func finish(_ flight: Machine.Flight, _ end: SharedFlightEnd) {
+        ended(flight.id)
         if let token = end.discarded {
             let isSignedOut = if case .signedOut = end.outcome { true } else { flight.generation < machine.lastReset }
             let isReplaced = flight.generation < machine.generation

@@ -1,11 +1,13 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// What can be made more urgent of the current flight: its loader, which can also be cancelled, or its store's operation.
+    /// What can be made more urgent of the current flight: its load, or its store's operation.
     struct RunningLoad {
         let flight: Int
         let task: Task<Void, any Error>
-        let urgency: Urgency
+        var urgency: Urgency
+        /// The part that can be cancelled if the grant is shared, once it runs; any other load can be cancelled whole.
+        var loader: Task<AccessToken, any Error>?
     }
 
     /// Starts a load in a task of its own, which keeps the service alive until it ends.
@@ -109,7 +111,8 @@ extension TokenService {
     /// Cancels a load from outside the actor: its handlers are the loader's own code, and may be slow.
     func cancel(_ flight: Int) {
         guard let load, load.flight == flight else { return }
-        Task.detached(on: executor) { load.task.cancel() }
+        let isShared = machine.isShared
+        Task.detached(on: executor) { isShared ? load.loader?.cancel() : load.task.cancel() }
     }
 
     /// Gives a grant to the program, to be revoked.
@@ -121,13 +124,8 @@ extension TokenService {
     /// A caller that is more urgent than the load makes the load as urgent.
     func raiseUrgency(to urgency: Urgency) {
         guard let load, load.urgency < urgency, load.flight == machine.state.flightID else { return }
-        self.load = RunningLoad(flight: load.flight, task: load.task, urgency: urgency)
-        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            load.task.escalatePriority(to: urgency.priority)
-        } else {
-            // A task that awaits another lends it its priority; this one ends with the load.
-            Task.detached(on: executor, priority: urgency.priority) { _ = await load.task.result }
-        }
+        self.load?.urgency = urgency
+        load.task.raise(to: urgency, on: executor)
     }
 }
 

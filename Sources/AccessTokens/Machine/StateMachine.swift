@@ -392,6 +392,7 @@ extension TokenService.StateMachine {
 
     /// A flight of a shared grant ended without a result: callers who have come meanwhile need a load, unless it has to wait.
     private mutating func goOn(after flight: Flight, at now: Duration) {
+        if flight.load != nil { announce(.loadDropped, flight) }
         if var cached = state.cached {
             // A look beside a good token says nothing about its refresh.
             guard flight.isLoading else { return }
@@ -483,11 +484,11 @@ extension TokenService.StateMachine {
         let hadToken = state.token != nil
         guard var cached = survivor(of: error, at: now) else {
             let error = backOff.record(error, retryAfter: retryAfter, isCostly: flight.isCostly, jitter: random.jitter(), at: now)
-            announce(error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
+            announce(flight.load == nil && error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
             return answerWaiters(.failure(error))
         }
         // An older load delivered while this one ran: no caller waits, nothing is missing.
-        if hadToken, flight.publications != publications { return }
+        if hadToken, flight.publications != publications { return announce(.refreshFailed, flight, error: error) }
         let error = cached.refreshFailed(
             error, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff, random: &random, at: now)
         announce(.refreshFailed, flight, error: error)

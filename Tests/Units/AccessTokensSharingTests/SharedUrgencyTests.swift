@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensSharing
 import AccessTokensTesting
+import Foundation
 import Testing
 import TokenServiceConcurrency
 
@@ -21,5 +22,101 @@ struct SharedUrgencyTests {
         }
         if !isEarly { _ = stage.start(priority: .high) { try await service.retrieveToken() } }
         #expect(next.value?.priority == .high)
+    }
+
+    /// Notes at which priority it is read and written, and again once it may answer.
+    private final class NotingStore: SharedTokenStore {
+        let priorities = Log<TaskPriority>()
+        private let memory = InMemorySharedTokenStore()
+        private let gates: [SingleResult<Void>]
+        private let operations = Lock(0)
+
+        /// - Parameter held: The number of the operation that waits until ``answer()``.
+        init(holding held: Int?) {
+            gates = (0..<10).map { number in
+                let gate = SingleResult<Void>()
+                if number != held { gate.complete(with: .success(())) }
+                return gate
+            }
+        }
+
+        func answer() { gates.forEach { $0.complete(with: .success(())) } }
+
+        private func note() async throws {
+            priorities.append(Task.currentPriority)
+            let number = operations.withLock { operations in
+                defer { operations += 1 }
+                return operations
+            }
+            if gates.indices.contains(number) { try await gates[number].value() }
+            priorities.append(Task.currentPriority)
+        }
+
+        @concurrent func load() async throws -> SharedRecord? {
+            try await note()
+            return await memory.load()
+        }
+
+        @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+            try await note()
+            return await memory.swap(bytes, ifAt: revision)
+        }
+    }
+
+    private struct World {
+        let stage = Stage(), loader = ScriptedLoader()
+        let store: NotingStore
+        let service: TokenService
+
+        init(holding held: Int? = nil) {
+            store = NotingStore(holding: held)
+            service = TokenService(
+                sharedStore: store, environment: .driven(by: stage, clock: ManualClock()), loader: loader)
+        }
+
+        func call(_ priority: TaskPriority) -> Task<AccessToken, any Error> {
+            let caller = Task(executorPreference: stage, priority: priority) { [service] in try await service.retrieveToken() }
+            stage.run()
+            return caller
+        }
+
+        /// The load, once the record is marked.
+        func load() throws -> ScriptedLoader.Call {
+            guard let load = stage.start({ [loader] in try await loader.nextCall() }).value else { throw Missing() }
+            return load
+        }
+    }
+
+    @Test func `15: the record is read, marked and written as urgently as the load`() throws {
+        let world = World()
+        _ = world.call(.high)
+        try world.load().succeed(with: .granted("a"))
+        world.stage.run()
+        #expect(world.store.priorities.entries == Array(repeating: .high, count: 6))
+    }
+
+    @Test(arguments: [0, 1], [true, false])
+    func `15: a more urgent caller makes the reading or the marking that runs as urgent`(held: Int, joins: Bool) throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let world = World(holding: held), caller = world.call(.low)
+        if joins { _ = world.call(.high) } else { caller.escalatePriority(to: .high) }
+        world.stage.run()
+        world.store.answer()
+        world.stage.run()
+        let before = Array(repeating: TaskPriority.low, count: 2 * held + 1)
+        #expect(world.store.priorities.entries == before + Array(repeating: .high, count: 3 - 2 * held))
+        #expect(try world.load().priority == .high)
+    }
+
+    @Test func `15: and the writing of its token`() throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let world = World(holding: 2)
+        _ = world.call(.low)
+        try world.load().succeed(with: .granted("a"))
+        world.stage.run()
+        _ = world.call(.high)
+        world.store.answer()
+        world.stage.run()
+        #expect(world.store.priorities.entries == Array(repeating: .low, count: 5) + [.high])
     }
 }

@@ -53,6 +53,20 @@ struct EventTests {
         #expect(collect(events, 3, in: scene).last?.callers == 8)
     }
 
+    @Test func `19: a load that fails after an older one has delivered is told to end, and changes nothing`() throws {
+        let scene = Scene(isRepeatable: true), events = scene.service.events()
+        _ = scene.call()
+        let late = try scene.load()
+        scene.advance(by: .seconds(30))
+        _ = scene.call()
+        let load = try scene.load()
+        scene.succeed(late, with: .hour("a"))
+        scene.fail(load)
+        #expect(scene.service.cachedToken?.value == "a")
+        let story = scene.told(by: events).map { "\($0.name) \($0.load ?? 0)" }
+        #expect(story == ["loadStarted 1", "loadFailed 1", "loadStarted 2", "loadSucceeded 1", "refreshFailed 2"])
+    }
+
     @Test func `every subscriber has a bounded buffer of its own: a slow one loses the oldest`() throws {
         let scene = Scene()
         let slow = scene.service.events(bufferingNewest: 2), quick = scene.service.events()

@@ -33,8 +33,11 @@ extension World {
                 check(grant.token.value != machine.grant.token?.value, "the grant is not given up")
             case .announce(let event):
                 check(event.generation == machine.generation, "19: events carry the generation, which never goes back")
+                note(event)
             }
         }
+        let current = machine.state.isStalled ? nil : machine.state.flight?.load
+        check(told == nil || told == current, "19: each load that was told to start is told to end")
         if let token = held, discarded.contains(token.value) { bar(token) }
         // A token that another load brings in the same moment comes too late for the callers that are answered.
         if let result = ending.answer { checkSurvived(result) }
@@ -45,6 +48,18 @@ extension World {
             callers[index] = .idle
             check((try? lobby.collectAnswer(at: place).get()) == (try? result.get()), "and that of its load")
             if case .success(let token) = result { checkServed(token, since: machine.lastReset, isArrival: true) }
+        }
+    }
+
+    /// What a listener knows of the loads: each ends with an event of its own, or with the fence that cuts it off.
+    private mutating func note(_ event: TokenEvent) {
+        switch event.name {
+        case .loadStarted, .refreshStarted:
+            check(told == nil && event.load != nil, "19: one load at a time")
+            told = event.load
+        case .loadSucceeded, .loadFailed, .refreshFailed, .restored, .loadDropped: if event.load == told { told = nil }
+        case .reset, .replaced: told = nil
+        default: break
         }
     }
 

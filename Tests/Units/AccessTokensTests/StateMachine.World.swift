@@ -64,6 +64,8 @@ struct World: Sendable {
     var barred: Set<String> = []
     /// How long a refusal counts: until the token has certainly expired.
     var refusals: [String: Duration] = [:]
+    /// The load that a listener to the events takes to be under way.
+    var told: Int?
     var violation: String?
     /// What has happened so far.
     var path: [Event] = []

@@ -52,6 +52,13 @@ struct SpellingTests {
         escaping("JavaScript, digits", introducer: "\\") { scalar, _ in
             scalar.value < 256 ? String(format: "\\x%02x", Int(scalar.value)) : "\(scalar)"
         },
+        escaping("code points in braces", introducer: "\\") { scalar, random in
+            let format = ["\\u{%X}", "\\u{%06x}", "\\x{%x}"].randomElement(using: &random) ?? ""
+            return String(format: format, Int(scalar.value))
+        },
+        escaping("octal digits", introducer: "\\") { scalar, _ in
+            scalar.utf8.map { String(format: "\\%03o", Int($0)) }.joined()
+        },
         escaping("HTML, decimal", introducer: "&") { scalar, _ in "&#\(scalar.value);" },
         escaping("HTML, hexadecimal", introducer: "&") { scalar, random in
             Bool.random(using: &random) ? "&#x\(String(scalar.value, radix: 16));" : String(format: "&#X%06X;", Int(scalar.value))
@@ -100,6 +107,19 @@ struct SpellingTests {
             (0..<Int.random(in: 8...40, using: &random)).map { _ in
                 (Int.random(in: 0..<4, using: &random) == 0 ? odd : plain).randomElement(using: &random) ?? "a"
             })
+    }
+
+    @Test(arguments: [
+        #"\u{54}\u{6f}p%2d\u{0053}\u{000065}cret\u{1F600}"#, #"\124\157p-Secret\360\237\230\200"#, #"\x{54}op-\x{53}ecret😀"#,
+        #"\\u\u007b54}op-\\123ecret😀"#,
+    ])
+    func `18: code points in braces and octal digits hide no secret`(echo: String) {
+        #expect(ServerText.safe("wrong: (\(echo))", hiding: ["Top-Secret😀"]) == "wrong: ([hidden])")
+    }
+
+    @Test(arguments: [#"\u{}"#, #"\u{110000}"#, #"\u{D800}"#, #"\u{54"#, #"u{54}"#, #"\777"#, #"\19"#])
+    func `what is no escape stays as it is`(text: String) {
+        #expect(Unescaped(text.utf8, isFolded: false).bytes == Array(text.utf8))
     }
 
     @Test(arguments: seeds)

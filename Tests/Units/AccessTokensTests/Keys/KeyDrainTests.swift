@@ -73,6 +73,24 @@ struct KeyDrainTests {
         #expect(try scene.load("a2").previous?.refreshToken == "r2")
     }
 
+    @Test func `19: a load that every caller has left and that doesn't begin is told to end`() throws {
+        let scene = KeyScene(grant: { String($0.prefix(1)) })
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
+        scene.advance(by: .seconds(3_600))
+        _ = scene.call("a1")
+        let load = try scene.load("a1"), log = Log<String>()
+        let reader = scene.stage.start { [service = scene.services["a2"]] in
+            for await event in service.events() { log.append("\(event.name) \(event.load ?? 0)") }
+        }
+        let caller = scene.call("a2")
+        caller.cancel()
+        _ = Self.drain(scene)
+        scene.succeed(load, with: .granted("a1 2", by: "r2"))
+        reader.cancel()
+        scene.stage.run()
+        #expect(log.entries == ["loadStarted 1", "loadDropped 1"])
+    }
+
     @Test func `45: a sign-in that no caller awaits reaches the store that keys share`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         let store = try #require(scene.stores?["a"])

@@ -1,0 +1,82 @@
+import AccessTokens
+import AccessTokensKeys
+import AccessTokensTesting
+import Testing
+import TokenServiceConcurrency
+
+@Suite("Guarantee 15 with a refresh token that several keys use")
+struct SharedGrantUrgencyTests {
+    /// Notes the priorities of its operations; holds the first one until ``answer()``.
+    private final class NotingStore: TokenStore, TokenStores {
+        let priorities = Log<TaskPriority>()
+        private let gate = SingleResult<Void>()
+        private let isHeld: Lock<Bool>
+
+        init(isHeld: Bool) {
+            self.isHeld = Lock(isHeld)
+        }
+
+        func answer() { gate.complete(with: .success(())) }
+
+        private func note() async throws {
+            priorities.append(Task.currentPriority)
+            let waits = isHeld.withLock { isHeld in
+                defer { isHeld = false }
+                return isHeld
+            }
+            if waits { try await gate.value() }
+        }
+
+        func store(for key: String) -> any TokenStore { self }
+        @concurrent func storedKeys() async throws -> [String] { [] }
+        @concurrent func load() async throws -> StoredToken? {
+            try await note()
+            return nil
+        }
+        @concurrent func save(_ token: StoredToken) async throws { try await note() }
+        @concurrent func remove() async throws { try await note() }
+    }
+
+    private struct World {
+        let stage = Stage(), clock = ManualClock(), loader = ScriptedLoader()
+        let store: NotingStore
+        let services: TokenServices<String>
+
+        init(isHeld: Bool = false) {
+            store = NotingStore(isHeld: isHeld)
+            services = TokenServices(
+                grant: { _ in "all" }, stores: store, environment: .driven(by: stage, clock: clock),
+                loader: { [loader] _ in loader })
+        }
+
+        func signIn(_ key: String, _ priority: TaskPriority) {
+            _ = stage.start(priority: priority) { [services] in
+                await services[key].replace(with: AccessToken(key, lifetime: .seconds(60), refreshToken: "r-\(key)"))
+            }
+        }
+    }
+
+    @Test func `15: what a sign-in or a load brings is saved as urgently as it came`() throws {
+        let world = World()
+        world.signIn("a", .high)
+        world.clock.advance(by: .seconds(60))
+        _ = world.stage.start(priority: .high) { [services = world.services] in try await services["a"].retrieveToken() }
+        let load = world.stage.start { [loader = world.loader] in try await loader.nextCall() }.value
+        load?.succeed(with: AccessToken("b", lifetime: .seconds(60), refreshToken: "r2"))
+        world.stage.run()
+        #expect(load?.previous?.refreshToken == "r-a")
+        #expect(world.store.priorities.entries.count > 1 && world.store.priorities.entries.allSatisfy { $0 == .high })
+    }
+
+    @Test func `15: an urgent sign-in is not done at the priority of the one before it`() {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let world = World(isHeld: true)
+        world.signIn("a", .low)
+        let before = world.store.priorities.entries
+        world.signIn("b", .high)
+        #expect(before == [.low] && world.store.priorities.entries == before, "the second one waits")
+        world.store.answer()
+        world.stage.run()
+        #expect(world.store.priorities.entries.last == .high, "\(world.store.priorities.entries)")
+    }
+}
