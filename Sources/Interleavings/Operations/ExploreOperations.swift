@@ -17,7 +17,8 @@
 /// ```
 ///
 /// Each program is explored as by ``explore(_:time:granularity:driving:stepLimit:countsFailures:_:fileID:line:)``, with all that it
-/// checks: a program fails, too, if an operation throws an error or never returns. Turn errors that are right into outcomes.
+/// checks: a program fails, too, if an operation throws an error or never returns. Turn errors that are right into outcomes. If a
+/// test run sets the number of schedules, as many programs are drawn as make that number together.
 ///
 /// - Parameters:
 ///   - operations: The operations that programs are made of, with their arguments. One that stands there twice is drawn twice as often.
@@ -101,7 +102,8 @@ public func exploreOperations<Operation: Sendable, Subject: Sendable>(
     // One exploration of its test, however many programs there are.
     var (overrides, number) = Simulation.current == nil ? Overrides.current.beginExploration() : (Overrides(), 1)
     overrides.number = number
-    let programs = overrides.program.map(Programs.replay) ?? programs.seeded(overrides.seed)
+    let programs = programs.applied(overrides, schedules)
+    overrides.schedules = nil
     let exploration = ProgramExploration(
         words: operations.map { Wording.of($0) }, programs: programs,
         schedules: overrides.applied(to: schedules), overrides: overrides

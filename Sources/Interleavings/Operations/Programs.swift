@@ -29,7 +29,7 @@ public struct Programs: Sendable, Hashable {
         Programs(kind: .replay(program))
     }
 
-    /// Returns the programs of so many operations, which a seed may override.
+    /// Returns the programs, made of so many operations.
     ///
     /// - Throws: An ``ExplorationProblem`` if there would be none, or a program doesn't fit the operations.
     func drawn(from operations: Int) throws -> [Program] {
@@ -59,10 +59,15 @@ public struct Programs: Sendable, Hashable {
         ExplorationProblem(.nothingToExplore, detail: detail)
     }
 
-    /// The same programs with another seed, if one is given.
-    func seeded(_ other: UInt64?) -> Programs {
-        guard let other, case .random(let count, let tasks, let length, _) = kind else { return self }
-        return .random(count, tasks: tasks, operationsPerTask: length, seed: other)
+    /// Programs of the same size, as a test run's settings have them: its seed, and as many as make its number of schedules.
+    func applied(_ overrides: Overrides, _ schedules: Strategy) -> Programs {
+        if let program = overrides.program { return .replay(program) }
+        guard case .random(let count, let tasks, let length, let seed) = kind else { return self }
+        var most = count
+        if let total = overrides.schedules, schedules.seed != nil, let each = schedules.mostSchedules, each > 0 {
+            most = max(total / each, 1)
+        }
+        return .random(most, tasks: tasks, operationsPerTask: length, seed: overrides.seed ?? seed)
     }
 
     /// The seed; `nil`: nothing is drawn.

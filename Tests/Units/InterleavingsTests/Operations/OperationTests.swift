@@ -214,6 +214,21 @@ private func lostUpdate(
         #expect(problem?.detail.contains("INTERLEAVINGS_PROGRAM") == true)
     }
 
+    @Test func `are so many that the run's number of schedules runs, from the run's seed`() async throws {
+        func explore() async throws -> OperationsSummary {
+            try await exploreOperations([0, 1, 2], schedules: .mixed(schedules: 4)) { _ in
+            } perform: { _, _, _ in
+            } check: { _ in
+            }
+        }
+        let usual = try await explore()
+        let other = try await Overrides.$current.withValue(Overrides(schedules: 40, seed: 2)) { try await explore() }
+        #expect(other.programs.count == 10)
+        #expect(other.explorations.allSatisfy { $0.schedules == 4 })
+        #expect(other.seed == 2)
+        #expect(Array(usual.programs.prefix(10)) != other.programs)
+    }
+
     @Test func `are one exploration of their test`() async throws {
         var overrides = Overrides()
         overrides.explorations = ExplorationCount()
