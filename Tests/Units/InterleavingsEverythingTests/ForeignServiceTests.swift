@@ -99,7 +99,8 @@ import UntouchedCode
         let page = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }.appending(
             path: "Sources/InterleavingsEverything/InterleavingsEverything.docc/ExploringCodeYouCantChange.md")
         let number = try #require(found).number
-        let row = "| a task in line is resumed twice | [groue/Semaphore][Semaphore] @2543679 | \(number) |"
+        let place = "[groue/Semaphore](https://github.com/groue/Semaphore) @2543679"
+        let row = "| a task in line is resumed twice | \(place) | \(number) |"
         #expect(try String(contentsOf: page, encoding: .utf8).contains(row), "\(row)")
     }
     #endif

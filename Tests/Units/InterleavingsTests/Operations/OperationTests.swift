@@ -73,6 +73,8 @@ private func lostUpdate(
         #expect(report.contains(" to 2:\n    task 1: increment\n    task 2: increment\nSchedule "), "\(report)")
         #expect(report.contains("Not linearizable"), "\(report)")
         #expect(failure.diagram.contains("gets 1"))
+        // The whole reason stands above the diagram, and only its beginning there.
+        #expect(report.split(separator: "must come next").count == 2, "\(report)")
     }
 
     @Test func `find an item that a queue gives away twice`() async throws {
