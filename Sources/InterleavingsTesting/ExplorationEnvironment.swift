@@ -13,6 +13,7 @@ struct ExplorationEnvironment: Equatable {
     /// Which exploration of its test replays, from 1.
     var replayed = 1
     var stop: Int?
+    var program: Program?
     var time: TimeModel?
 
     init(_ variables: [String: String]) throws(Problem) {
@@ -47,6 +48,13 @@ struct ExplorationEnvironment: Equatable {
                 throw Problem(description: "INTERLEAVINGS_STOP stops a replay: set INTERLEAVINGS_REPLAY, too")
             }
             stop = step
+        }
+        if let text = variables["INTERLEAVINGS_PROGRAM"] {
+            guard let read = Program(text) else {
+                throw Problem(
+                    description: "INTERLEAVINGS_PROGRAM expects a program as a report prints it, such as 0.1|0, not '\(text)'")
+            }
+            program = read
         }
         if let text = variables["INTERLEAVINGS_TIME"] {
             guard let model = ["whenIdle": TimeModel.whenIdle, "anytime": .anytime][text] else {

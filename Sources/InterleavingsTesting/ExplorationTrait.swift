@@ -22,6 +22,7 @@ import Foundation
 /// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported.
 /// - The environment overrides the code: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it, and
 ///   `INTERLEAVINGS_TIME` (`whenIdle` or `anytime`) sets the model of time; `INTERLEAVINGS_STOP` stops the replay before a step.
+///   For generated operations, `INTERLEAVINGS_PROGRAM` is the program that the schedule belongs to.
 ///   If `--filter` selects no test that replays the schedule, the run fails. In a test that explores more than once, `2:0.2.1`
 ///   is a schedule of its second exploration, and the others run as in their code.
 ///   `INTERLEAVINGS_SCHEDULES` and `INTERLEAVINGS_SEED` set the number of schedules and the seed. The seed `random` makes a
@@ -50,6 +51,7 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
         overrides.seed = settings.seed ?? seed ?? overrides.seed
         overrides.replay = settings.replay
         overrides.stop = settings.stop
+        overrides.program = settings.program
         overrides.replayed = settings.replayed
         let explorations = ExplorationCount()
         overrides.explorations = explorations

@@ -40,6 +40,7 @@ import Musl
     private static let (lengths, told, thread) = (0, 32, 40)
 
     private let file: BlackBoxFile?
+    private let place: String
     /// Whether there is a command that runs the schedule again.
     private let hasCommand: Bool
     let memory: UnsafeMutableRawPointer
@@ -50,16 +51,13 @@ import Musl
     ///
     /// - Parameter command: Runs the schedule again, after the variables that name it. One that is too long is left out.
     init(_ place: String, command: String? = nil) {
+        self.place = place
         file = BlackBoxFile(size: Self.size)
         let command = command.map { "' \($0)\n" } ?? ""
         hasCommand = 1...Part.command.range.count ~= command.utf8.count
         unsafe memory = file?.memory ?? .allocate(byteCount: Self.size, alignment: 16)
         unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: Self.size)
         set(.head, "\nInterleavings: the process ended inside schedule ")
-        set(
-            .middle,
-            " of the exploration at \(place).\nTo see it again, in a \(ScheduleFailure.build):\n"
-                + "    try await explore(.replay(\"")
         if hasCommand { set(.command, command) }
         CrashHandler.shared.add(self)
     }
@@ -113,7 +111,9 @@ import Musl
     /// Notes with which settings schedules run from now on.
     func set(_ settings: Settings) {
         let command = hasCommand ? settings.variables : ""
-        set(.tail, "\")\(settings.replayArguments)) { simulation in …\n\(command)")
+        let origin = " of the exploration at \(place).\nTo see it again, in a \(ScheduleFailure.build):\n"
+        set(.middle, "\(origin)    \(settings.replayHead)")
+        set(.tail, "\(settings.replayTail)\n\(command)")
     }
 
     private func set(_ part: Part, _ text: String) {

@@ -96,7 +96,7 @@ extension Engine {
             log(Value.self == Void.self ? "ends" : "ends: \(Recorder.brief(value))", by: name, kind: .end)
             return value
         } catch {
-            log("throws \(error)", by: name, kind: .end)
+            log("throws \(PlainText.beginning(of: error))", by: name, kind: .end)
             throw error
         }
     }

@@ -43,12 +43,18 @@ extension Execution {
         /// Two failures of one kind count as the same: the kind of problem and its place, but no values of a message.
         ///
         /// `nil`: the execution passed.
-        var failureKind: String? {
-            guard let error else { return nil }
-            guard let problem = error as? ExplorationProblem else { return String(reflecting: type(of: error)) }
-            return "\(problem.code) \(problem.place)"
-        }
+        var failureKind: String? { error.map(ScheduleFailure.kind) }
     }
+}
+
+extension ScheduleFailure {
+    /// The kind of problem and its place, or the error's type.
+    static func kind(of error: any Error) -> String {
+        guard let problem = error as? ExplorationProblem else { return String(reflecting: type(of: error)) }
+        return "\(problem.code) \(problem.place)"
+    }
+
+    var kind: String { Self.kind(of: underlying) }
 }
 
 extension Engine.State {

@@ -26,7 +26,7 @@ struct Execution: Sendable {
         Simulation.$current.withValue(simulation) {
             _ = simulation.spawn("scenario") {
                 do { try await scenario(simulation) } catch {
-                    engine.fail(error, by: "scenario", "throws \(error)")
+                    engine.fail(error, by: "scenario", "throws \(PlainText.beginning(of: error))")
                     throw error
                 }
             }

@@ -45,7 +45,8 @@ public func explore(
     _ scenario: @escaping @Sendable (_ simulation: Simulation) async throws -> Void,
     fileID: StaticString = #fileID, line: UInt = #line
 ) async throws -> ExplorationSummary {
-    let settings = Settings(granularity: granularity, driving: driving, stepLimit: max(stepLimit, 1))
+    var settings = Settings(granularity: granularity, driving: driving, stepLimit: max(stepLimit, 1))
+    if Overrides.current.number != nil { settings.program = Overrides.current.program }
     // Inside a scenario, the inner exploration is part of the step.
     if let outer = Simulation.current {
         var inner = Exploration(
@@ -54,7 +55,7 @@ public func explore(
         guard let thread = ControlledThread.current else { return try inner.run(strategy) }
         return try thread.exploring { try inner.run(strategy) }
     }
-    return try await ExplorationLimiter.shared.run(alone: driving.isEverything) {
+    return try await ExplorationLimiter.shared.run(alone: driving.isEverything) { [settings] in
         let place = "\(fileID):\(line)"
         for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
         let (overrides, number) = Overrides.current.beginExploration()
@@ -114,6 +115,8 @@ public enum Granularity: Sendable, Hashable {
 struct Settings: Sendable {
     /// Which exploration of its test it is, from 1.
     var number = 1
+    /// The program of operations that the scenario runs; `nil`: it is no such scenario.
+    var program: Program?
     var time = TimeModel.whenIdle
     var granularity = Granularity.jobs
     var driving = Driving.preferred

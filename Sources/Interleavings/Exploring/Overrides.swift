@@ -10,12 +10,16 @@ package struct Overrides: Sendable {
     package var replay: Schedule?
     /// The step before which that one stops.
     package var stop: Int?
+    /// The one program of operations to run.
+    package var program: Program?
     /// When the clock moves.
     package var time: TimeModel?
     /// Which of the test's explorations that one is for, from 1; the others run as in their code.
     package var replayed = 1
     /// The explorations of the present test; `nil`: they aren't counted, and all replay.
     package var explorations: ExplorationCount?
+    /// Which of the test's explorations the present one is a part of; `nil`: it is one itself.
+    var number: Int?
     /// The command that runs the present test again, for the report of a crash; `nil`: it isn't known.
     package var command: String?
     /// Whether ``Driving/preferred`` leaves the doors shut that this program links, as if it had none.
@@ -40,11 +44,12 @@ package struct Overrides: Sendable {
 
     /// Returns what overrides the exploration that begins, and which of its test's it is.
     func beginExploration() -> (overrides: Overrides, number: Int) {
+        if let number { return (self, number) }
         guard let explorations else { return (self, 1) }
         let number = explorations.begin(replaying: replay == nil ? nil : replayed)
         guard replay != nil, number != replayed else { return (self, number) }
         var others = self
-        (others.replay, others.stop, others.time) = (nil, nil, nil)
+        (others.replay, others.stop, others.time, others.program) = (nil, nil, nil, nil)
         return (others, number)
     }
 

@@ -51,6 +51,14 @@ public struct Strategy: Sendable, Hashable {
         Strategy(kind: .exhaustive(preemptions: preemptions.map { max($0, 0) }, delays: delays.map { max($0, 0) }, limit: limit))
     }
 
+    /// Where its random numbers begin; `nil`: it has none.
+    var seed: UInt64? {
+        switch kind {
+        case .mixed(_, let seed), .random(_, let seed), .pct(_, _, let seed): seed
+        case .exhaustive, .replay: nil
+        }
+    }
+
     /// The largest number of schedules; `nil`: it is one replay.
     var mostSchedules: Int? {
         switch kind {

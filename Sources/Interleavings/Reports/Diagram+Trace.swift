@@ -22,7 +22,7 @@ extension Diagram {
             let birth = births[index] ?? 0
             return Column(name: PlainText.clean(names[index]), life: birth..<max(ends[index] ?? rows.count, birth))
         }
-        self.init(columns: columns, rows: rows, reason: PlainText.clean("\(error)", keepsLines: true))
+        self.init(columns: columns, rows: rows, reason: PlainText.clean(PlainText.beginning(of: error), keepsLines: true))
         hasStopped = (error as? ExplorationProblem)?.code == .stopped
     }
 

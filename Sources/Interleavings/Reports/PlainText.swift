@@ -16,6 +16,12 @@ enum PlainText {
         return cleaned
     }
 
+    /// Returns an error's description up to its first blank line: enough for a diagram, beside which the whole stands.
+    static func beginning(of error: any Error) -> String {
+        let lines = "\(error)".split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.prefix { !$0.isEmpty }.joined(separator: "\n")
+    }
+
     /// The longest text that a report shows, in characters.
     private static let longest = 4_000
 

@@ -14,6 +14,10 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     public let seed: UInt64?
     /// What ran when, under the shrunk schedule.
     public let trace: Trace
+    /// The generated program that failed, shrunk; `nil`: the scenario is the test's own.
+    public internal(set) var program: Program?
+    /// Which program it is, and its operations in words; empty if there is none.
+    var programText = ""
     let settings: Settings
     var minimality = Shrunk.Minimality.unknown
     /// The tasks that had not ended though nothing could run, and of which the explorer doesn't know what they waited for.
@@ -28,7 +32,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     /// The line that runs this schedule again.
     public var replayLine: String {
         let remark = schedule.choices.isEmpty ? "  // the usual order" : ""
-        return "try await explore(.replay(\"\(schedule)\")\(settings.replayArguments)) { simulation in …\(remark)"
+        return "\(settings.replayHead)\(schedule)\(settings.replayTail)\(remark)"
     }
 
     /// The whole report: the failure, the diagram, and how to run the schedule again.
@@ -36,7 +40,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
         let reason = PlainText.clean("\(underlying)", keepsLines: true)
         let picture = trace.steps.isEmpty ? "" : "\n\(diagram)\n"
         return """
-            \(heading): \(reason)
+            \(programText)\(heading): \(reason)
             \(picture)
             \([hint, doubt, proof].compactMap(\.self).map { "\($0)\n\n" }.joined())\(again), in a \(Self.build):
                 \(replayLine)
@@ -129,11 +133,21 @@ extension Settings {
     /// How to replay a schedule without editing the test, up to the choices.
     var variables: String {
         let time = time == .anytime ? "INTERLEAVINGS_TIME=anytime " : ""
-        return "Or, without editing: \(time)INTERLEAVINGS_REPLAY='\(number > 1 ? "\(number):" : "")"
+        let program = program.map { "INTERLEAVINGS_PROGRAM='\($0)' " } ?? ""
+        return "Or, without editing: \(time)\(program)INTERLEAVINGS_REPLAY='\(number > 1 ? "\(number):" : "")"
     }
 
+    /// The line that replays a schedule, up to the choices.
+    var replayHead: String {
+        let call = program.map { "exploreOperations(…, programs: .replay(\"\($0)\"), schedules: " } ?? "explore("
+        return "try await \(call).replay(\""
+    }
+
+    /// The line that replays a schedule, after the choices.
+    var replayTail: String { "\")\(replayArguments)) \(program == nil ? "{ simulation in …" : "…")" }
+
     /// The arguments of a replay that differ from the usual ones.
-    var replayArguments: String {
+    private var replayArguments: String {
         var arguments = ""
         if time != .whenIdle { arguments += ", time: .\(time)" }
         if granularity != .jobs { arguments += ", granularity: .\(granularity)" }

@@ -51,6 +51,6 @@ package struct Exhibit: Sendable, CustomStringConvertible {
         overwrittenSignIn, evictedSuccessor, lateRefusal, concurrentRefreshes, repeatedToken, joinedForcedRefresh,
         silentServer, disabledTimeLimit, doubleResume, earlyWakeUp, droppedCallbacks, lostRotation, selfAwaitingLoad,
         oversizedLeeway, overflowingBackOff, clockSetBack, staleRefresh, tornRead, scopeBlindLoad, handlersUnderLock,
-        blockedPool, mistakenSignOut, parallelSpending, unboundedKeys, uncoordinatedProcesses,
+        blockedPool, mistakenSignOut, parallelSpending, unboundedKeys, uncoordinatedProcesses, clearedSuccessor,
     ]
 }

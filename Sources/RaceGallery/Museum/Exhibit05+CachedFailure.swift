@@ -21,8 +21,9 @@ extension Exhibit {
             try await callersAfterAFailure(simulation, loader) { try await service.retrieveToken() }
         })
 
-    private static func failingFirst(_ simulation: Simulation) -> NarratedLoader {
-        simulation.loader(isRepeatable: true) { number, _ in
+    /// A loader whose first load fails.
+    static func failingFirst(_ simulation: Simulation, isRepeatable: Bool = true) -> NarratedLoader {
+        simulation.loader(isRepeatable: isRepeatable) { number, _ in
             guard number > 1 else { throw ScriptedFailure.transient }
             return AccessToken("token \(number)", lifetime: .seconds(3600))
         }

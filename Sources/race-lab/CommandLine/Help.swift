@@ -48,7 +48,7 @@ enum Help {
             rotating refresh token loses, without faults and with three kinds.
 
         race-lab --museum
-            Prints the museum of races: 32 bugs of token libraries and of code around
+            Prints the museum of races: 33 bugs of token libraries and of code around
             them, each with the schedule that shows it.
 
         --callers N    the number of callers, 1 to \(Options.callerLimit); 100 by default

@@ -33,7 +33,21 @@ private struct Naive: Subject {
     func reset() async { await service.signOut() }
 }
 
-/// Callers who do what the schedule chooses, and the history of it.
+/// What a caller does; replacements are numbered from -1 downwards.
+private indirect enum Act: Sendable {
+    case retrieve, invalidate, reset, pause
+    case replace(Int)
+    /// Is cancelled sooner or later.
+    case leaving(Act)
+
+    /// Tokens are asked for most of the time.
+    static let usual: [Act] = [
+        .retrieve, .retrieve, .retrieve, .retrieve, .invalidate, .reset, .replace(-1), .replace(-2), .pause,
+        .leaving(.retrieve), .leaving(.invalidate), .leaving(.reset), .leaving(.replace(-1)),
+    ]
+}
+
+/// A token service's callers, and the history of what they do.
 private final class Crowd: Sendable {
     let simulation: Simulation
     let history = History(OneTokenAtATime())
@@ -81,22 +95,23 @@ private final class Crowd: Sendable {
         }
     }
 
-    /// Three turns of what a program does with its token service.
-    func act(as caller: String, on subject: some Subject) async {
-        for turn in 1...3 {
-            let loadsBefore = loads.withLock { $0.count }
-            switch simulation.choose("\(caller), turn \(turn)", 8) {
-            case 0...3: _ = await retrieve(as: caller, from: subject)
-            case 4:
-                guard let token = await retrieve(as: caller, from: subject) else { break }
-                await record(caller, .invalidate(Int(token.value) ?? 0)) { await subject.invalidate(token) }
-            case 5: await record(caller, .reset(loadsBefore: loadsBefore)) { await subject.reset() }
-            case 6:
-                let name = simulation.choose("replacement", 2) - 2
-                let token = AccessToken("\(name)", lifetime: nil)
-                await record(caller, .replace(with: name, loadsBefore: loadsBefore)) { await subject.replace(with: token) }
-            default: try? await simulation.clock.sleep(for: Self.lifetime)
-            }
+    /// One thing that a program does with its token service.
+    func perform(_ act: Act, as caller: String, on subject: some Subject) async throws {
+        let loadsBefore = loads.withLock { $0.count }
+        switch act {
+        case .retrieve: _ = await retrieve(as: caller, from: subject)
+        case .leaving(let act):
+            let acting = simulation.spawn("\(caller), leaving") { try await self.perform(act, as: caller, on: subject) }
+            simulation.spawn("canceller of \(caller)") { acting.cancel() }
+            try await acting.value
+        case .invalidate:
+            guard let token = await retrieve(as: caller, from: subject) else { break }
+            await record(caller, .invalidate(Int(token.value) ?? 0)) { await subject.invalidate(token) }
+        case .reset: await record(caller, .reset(loadsBefore: loadsBefore)) { await subject.reset() }
+        case .replace(let name):
+            let token = AccessToken("\(name)", lifetime: nil)
+            await record(caller, .replace(with: name, loadsBefore: loadsBefore)) { await subject.replace(with: token) }
+        case .pause: try await simulation.clock.sleep(for: Self.lifetime)
         }
     }
 
@@ -114,41 +129,41 @@ private final class Crowd: Sendable {
     /// Without a soft window or leeway a token lives exactly as long as it says.
     private static let policy = RefreshPolicy(maximumLeeway: .zero, maximumRefreshWindow: .zero)
 
-    private static func explore(
-        _ simulation: Simulation, _ make: (Crowd) -> some Subject
+    /// Explores programs of callers on a service.
+    private static func explore<S: Subject>(
+        _ acts: [Act] = Act.usual, _ make: @escaping @Sendable (Crowd) -> S
     ) async throws {
-        let crowd = Crowd(simulation)
-        let subject = make(crowd)
-        for number in 1...3 {
-            let caller = simulation.spawn("caller \(number)") { await crowd.act(as: "caller \(number)", on: subject) }
-            if simulation.choose("caller \(number) is cancelled", 5) == 4 {
-                simulation.spawn("canceller \(number)") { caller.cancel() }
-            }
+        try await exploreOperations(
+            acts, programs: .random(.everyday(50, thorough: 250)), schedules: .mixed(schedules: 8)
+        ) { simulation in
+            let crowd = Crowd(simulation)
+            return (crowd: crowd, service: make(crowd))
+        } perform: { scene, act, caller in
+            try await scene.crowd.perform(act, as: caller, on: scene.service)
+        } check: { scene in
+            try scene.crowd.history.requireLinearizable()
         }
-        try await simulation.settle()
-        try crowd.history.requireLinearizable()
     }
 
     @Test func `what TokenService's callers see could have happened one after another`() async throws {
-        try await Interleavings.explore(.mixed(schedules: .everyday(400, thorough: 2_000))) { simulation in
-            try await Self.explore(simulation) { crowd in
-                Ours(
-                    service: TokenService(
-                        policy: Self.policy, environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)
-                    ) { _ in try await crowd.load() })
-            }
+        try await Self.explore { crowd in
+            let simulation = crowd.simulation
+            return Ours(
+                service: TokenService(
+                    policy: Self.policy, environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)
+                ) { _ in try await crowd.load() })
         }
     }
 
     @Test func `what the naive actor's callers see could not have happened one after another`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
-            try await Interleavings.explore(.mixed(schedules: 2_000)) { simulation in
-                try await Self.explore(simulation) { crowd in
-                    Naive(service: ReentrantTokenService(loader: CrowdLoader(crowd: crowd), clock: simulation.clock))
-                }
+            try await Self.explore([.retrieve, .reset, .pause]) { crowd in
+                Naive(service: ReentrantTokenService(loader: CrowdLoader(crowd: crowd), clock: crowd.simulation.clock))
             }
         }
         #expect(failure?.underlying is NotLinearizable)
+        // Two callers who ask at once.
+        #expect(failure?.program == "0|0")
     }
 }
 

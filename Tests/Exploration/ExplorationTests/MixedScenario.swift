@@ -4,8 +4,24 @@ import Foundation
 import Interleavings
 import TokenServiceConcurrency
 
-/// A program of two to six callers of both kinds and tasks that disturb them, made of choices of the schedule.
+/// A service and its shim, whose surroundings the schedule chooses, and what callers of both kinds do to them.
 struct MixedScenario: Sendable {
+    enum Act: Sendable {
+        case ask(within: Duration?), askByHandler(within: Duration?), askAndLeave
+        case refuse, refuseByHandler, refuseCached
+        case signOut, signOutByHandler
+        case replace, replaceByHandler
+        case retryNow, retryNowByHandler
+    }
+
+    /// Most callers ask for a token, and some refuse it.
+    static let acts: [Act] = [
+        .ask(within: nil), .ask(within: nil), .ask(within: nil), .ask(within: .seconds(5)),
+        .askByHandler(within: nil), .askByHandler(within: nil), .askByHandler(within: nil), .askByHandler(within: .seconds(5)),
+        .askAndLeave, .askAndLeave, .refuse, .refuse, .refuseByHandler, .refuseByHandler, .refuseCached,
+        .signOut, .signOutByHandler, .replace, .replaceByHandler, .retryNow, .retryNowByHandler,
+    ]
+
     let world: World
     let service: TokenService
     let shim: AccessTokenService
@@ -33,65 +49,52 @@ struct MixedScenario: Sendable {
         self.world = world
     }
 
-    /// Runs the program and checks the rules.
-    @Sendable static func run(_ simulation: Simulation, isPunctual: Bool) async throws {
-        let scenario = MixedScenario(simulation)
-        scenario.spawnCallers()
-        scenario.spawnDisturbers()
-        try await simulation.settle()
-        let violation = scenario.world.facts.withLock { Rules(facts: $0, isPunctual: isPunctual).firstViolation }
-        try simulation.require(violation == nil, violation ?? "")
-        try await scenario.checkTheEnd(isPunctual: isPunctual)
+    /// What a program does to it, soon or later.
+    func perform(_ act: Act, as caller: String) async throws {
+        try await wait()
+        switch act {
+        case .ask(let limit): await world.ask(service, by: caller, within: limit)
+        case .askByHandler(let limit): _ = await world.ask(shim, by: caller, within: limit)
+        case .askAndLeave: try await askAndLeave(caller)
+        case .refuse:
+            guard let token = await world.ask(service, by: caller, within: nil) else { break }
+            await world.invalidate(token, in: service)
+        case .refuseByHandler:
+            guard let token = await world.ask(shim, by: caller, within: nil) else { break }
+            world.invalidate(token, in: shim)
+        case .refuseCached: if let token = service.cachedToken { await world.invalidate(token, in: service) }
+        case .signOut: await world.signOut(of: service)
+        case .signOutByHandler: world.signOut(of: shim)
+        case .replace: await world.replace(in: service)
+        case .replaceByHandler: world.replace(in: shim)
+        case .retryNow: await service.retryNow()
+        case .retryNowByHandler: shim.retryNow()
+        }
     }
 
-    private func spawnCallers() {
-        let simulation = world.simulation
-        for number in 1...(2 + simulation.choose("callers", 5)) {
-            let name = "caller \(number)"
-            let isCallback = simulation.choose("\(name) has a handler", 2) == 1
-            let task = simulation.spawn(name) { await self.call(as: name, isCallback: isCallback) }
-            guard !isCallback, simulation.choose("\(name) is cancelled", 4) == 3 else { continue }
-            simulation.spawn("canceller of \(name)") {
-                try await wait()
-                world.note(cancelled: name)
-                task.cancel()
+    /// As a caller of its own: what is noted of a cancellation holds for all that a caller asks.
+    private func askAndLeave(_ caller: String) async throws {
+        let name = "\(caller), asking \(world.facts.withLock { $0.questions.count })"
+        let asking = world.simulation.spawn(name) {
+            for _ in 0...world.simulation.choose("\(name) asks again", 3) {
+                guard (try? await wait()) != nil else { return }
+                await world.ask(service, by: name, within: nil)
             }
         }
+        world.simulation.spawn("canceller of \(name)") {
+            try await wait()
+            world.note(cancelled: name)
+            asking.cancel()
+        }
+        try await asking.value
     }
 
-    private func call(as name: String, isCallback: Bool) async {
-        let simulation = world.simulation
-        for _ in 0...simulation.choose("\(name) asks again", 3) {
-            guard (try? await wait()) != nil else { return }
-            let limit = simulation.choose("\(name) has a deadline", 4) == 3 ? Duration.seconds(5) : nil
-            let token =
-                if isCallback {
-                    await world.ask(shim, by: name, within: limit)
-                } else {
-                    await world.ask(service, by: name, within: limit)
-                }
-            guard let token, simulation.choose("\(name) invalidates", 3) == 2 else { continue }
-            if isCallback { world.invalidate(token, in: shim) } else { await world.invalidate(token, in: service) }
-        }
-    }
-
-    private func spawnDisturbers() {
-        let simulation = world.simulation
-        for number in 0..<simulation.choose("disturbers", 3) {
-            let kind = simulation.choose("disturber", 7)
-            simulation.spawn("disturber \(number + 1)") {
-                try await wait()
-                switch kind {
-                case 0: await world.signOut(of: service)
-                case 1: await world.replace(in: service)
-                case 2: await service.retryNow()
-                case 3: world.signOut(of: shim)
-                case 4: world.replace(in: shim)
-                case 5: shim.retryNow()
-                default: if let token = service.cachedToken { await world.invalidate(token, in: service) }
-                }
-            }
-        }
+    /// Checks the rules, when nothing is left to do.
+    func check(isPunctual: Bool) async throws {
+        try await world.simulation.settle()
+        let violation = world.facts.withLock { Rules(facts: $0, isPunctual: isPunctual).firstViolation }
+        try world.simulation.require(violation == nil, violation ?? "")
+        try await checkTheEnd(isPunctual: isPunctual)
     }
 
     /// Nothing, a moment, or until the token is about to expire, has expired, or a load is late.

@@ -104,6 +104,8 @@ enum Untouched: Sendable {
         }
     }
 
-    static let page = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
-        .appending(path: "Docs/Untouched.md")
+    private static let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+    static let page = root.appending(path: "Docs/Untouched.md")
+    static let guide = root.appending(
+        path: "Sources/InterleavingsEverything/InterleavingsEverything.docc/ExploringCodeYouCantChange.md")
 }

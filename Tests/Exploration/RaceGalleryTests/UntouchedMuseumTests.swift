@@ -28,6 +28,9 @@ import Testing
             #expect(problem.code == (`The museum`.deadlocks.contains(exhibit.number) ? .deadlock : .requirement))
             #expect(problem.description.contains(promise), "\(problem)")
         }
+        #if DEBUG
+        #expect(first.number <= 16, "as the guide says")
+        #endif
         // As a plain Boolean: of operands the test library would describe every step.
         let isSame = first.trace == again.trace
         #expect(isSame)
@@ -43,6 +46,20 @@ import Testing
         }
     }
 
+    #if DEBUG
+    @Test func `the guide says in which schedule a cleared successor is found`() async throws {
+        let exhibit = try #require(Self.exhibits.first { $0.number == 33 })
+        let found = await #expect(throws: ScheduleFailure.self) {
+            try await explore(driving: .everything, exhibit.broken)
+        }
+        let number = try #require(found).number
+        let bug = "each waiter of a failed fetch clears its successor | google-cloud-swift, `TokenCache.swift` @ed00569b"
+        let row = "| \(bug) | \(number) |"
+        let page = try String(contentsOf: Untouched.guide, encoding: .utf8)
+        #expect(page.contains(row), "\(row)")
+    }
+    #endif
+
     @Test func `Docs/Untouched.md says of each exhibit what becomes of it`() throws {
         let page = try String(contentsOf: Untouched.page, encoding: .utf8)
         for exhibit in Exhibit.all {
@@ -50,5 +67,7 @@ import Testing
             #expect(page.contains(line), "\(line)")
         }
         #expect(page.contains("finds \(Self.exhibits.count) of the museum's \(Exhibit.all.count) bugs"))
+        let sentence = "\(Self.exhibits.count) of the museum's \(Exhibit.all.count) bugs, each within the first 16 schedules"
+        #expect(try String(contentsOf: Untouched.guide, encoding: .utf8).contains(sentence))
     }
 }

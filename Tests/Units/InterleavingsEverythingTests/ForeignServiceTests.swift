@@ -1,3 +1,4 @@
+import Foundation
 import Interleavings
 import InterleavingsEverything
 import Synchronization
@@ -68,6 +69,41 @@ import UntouchedCode
         // In release builds the library's own functions go back to the actor, in its queue.
         try expect(summary, isMended, allowing: [.defaultActor])
     }
+
+    /// After the signal, and before the task in line goes on.
+    @Sendable private static func cancelsASignalledTask(_ simulation: Simulation, _ semaphore: LineSemaphore) async throws {
+        let waiter = simulation.spawn("waiter") { try await semaphore.wait() }.allowingError()
+        simulation.spawn("worker") { semaphore.signal() }
+        simulation.spawn("user") { waiter.cancel() }
+        try await simulation.settle()
+        try simulation.require(semaphore.surplusResumes == 0, "a task in line is resumed once")
+    }
+
+    // groue/Semaphore@2543679, `waitUnlessCancelled`.
+    @Test(arguments: [false, true])
+    func `a semaphore that knows a task after its signal resumes it again when it is cancelled`(isMended: Bool) async throws {
+        let summary = try await explore(.exhaustive(), driving: .everything, countsFailures: true) { simulation in
+            try await Self.cancelsASignalledTask(simulation, LineSemaphore(value: 0, forgets: isMended))
+        }
+        try expect(summary, isMended)
+        #expect(summary.coverage.isAll)
+    }
+
+    #if DEBUG
+    @Test func `the guide says in which schedule the semaphore's second resume is found`() async throws {
+        let found = await #expect(throws: ScheduleFailure.self) {
+            try await explore(driving: .everything) { simulation in
+                try await Self.cancelsASignalledTask(simulation, LineSemaphore(value: 0, forgets: false))
+            }
+        }
+        let page = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }.appending(
+            path: "Sources/InterleavingsEverything/InterleavingsEverything.docc/ExploringCodeYouCantChange.md")
+        let number = try #require(found).number
+        let place = "[groue/Semaphore](https://github.com/groue/Semaphore) @2543679"
+        let row = "| a task in line is resumed twice | \(place) | \(number) |"
+        #expect(try String(contentsOf: page, encoding: .utf8).contains(row), "\(row)")
+    }
+    #endif
 
     private func expect(
         _ summary: ExplorationSummary, _ isMended: Bool, allowing gaps: Set<Coverage.Gap> = []

@@ -11,11 +11,13 @@ import Testing
         #expect(environment.replay == nil)
     }
 
-    @Test func `sets schedules, seed, replay and the model of time`() throws {
+    @Test func `sets schedules, seed, replay, the program and the model of time`() throws {
         let environment = try ExplorationEnvironment([
             "INTERLEAVINGS_SCHEDULES": "50", "INTERLEAVINGS_SEED": "18446744073709551615", "INTERLEAVINGS_REPLAY": "0.2.1",
             "INTERLEAVINGS_TIME": "anytime", "INTERLEAVINGS_STOP": "17",
+            "INTERLEAVINGS_PROGRAM": "0.1|0",
         ])
+        #expect(environment.program == "0.1|0")
         #expect(environment.stop == 17)
         #expect(environment.time == .anytime)
         #expect(environment.schedules == 50)
@@ -45,6 +47,7 @@ import Testing
         ("INTERLEAVINGS_SCHEDULES", "0"), ("INTERLEAVINGS_SCHEDULES", "many"), ("INTERLEAVINGS_SEED", "-1"),
         ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"), ("INTERLEAVINGS_REPLAY", "0:1"),
         ("INTERLEAVINGS_REPLAY", ":1"), ("INTERLEAVINGS_TIME", "sometimes"), ("INTERLEAVINGS_STOP", "0"),
+        ("INTERLEAVINGS_PROGRAM", "0.|1"),
     ])
     func `names an invalid variable and its value`(name: String, value: String) {
         let problem = #expect(throws: ExplorationEnvironment.Problem.self) { try ExplorationEnvironment([name: value]) }

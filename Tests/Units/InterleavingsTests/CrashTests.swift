@@ -109,6 +109,19 @@ import Musl
         #expect(report.split(separator: "\n").contains { $0 == line }, "\(report)")
     }
 
+    @Test func `print the program of generated operations`() async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            try await exploreOperations([0], programs: .replay("0|0"), schedules: .random(seed: 7)) { _ in
+            } perform: { _, _, _ in
+                preconditionFailure("a broken promise")
+            } check: { _ in
+            }
+        }
+        let report = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let line = "try await exploreOperations(…, programs: .replay(\"0|0\"), schedules: .replay(\""
+        #expect(report.contains(line), "\(report)")
+    }
+
     @Test func `outside an exploration find no handler of ours, and the earlier one after it`() async {
         await #expect(processExitsWith: .success) {
             let before = handlers()

@@ -1,0 +1,81 @@
+/// Explores programs one after another, and makes the first failing one small.
+struct ProgramExploration {
+    /// Each operation in words.
+    let words: [String]
+    let programs: Programs
+    let schedules: Strategy
+    let overrides: Overrides
+    /// Explores one program.
+    let explore: (Program) async throws -> ExplorationSummary
+
+    func run() async throws -> OperationsSummary {
+        let drawn = try programs.drawn(from: words.count)
+        if programs.seed != nil, schedules.mostSchedules == nil {
+            throw ExplorationProblem(
+                .divergence,
+                detail: "a schedule belongs to one program; give that, too, as programs: .replay(…) or INTERLEAVINGS_PROGRAM")
+        }
+        var summary = OperationsSummary(seed: programs.seed)
+        for (index, program) in drawn.enumerated() {
+            if let failure = try await failure(of: program, &summary) {
+                throw try await shrunk(failure, program, "Program \(index + 1) of \(drawn.count)")
+            }
+        }
+        return summary
+    }
+
+    private func failure(of program: Program, _ summary: inout OperationsSummary) async throws -> ScheduleFailure? {
+        var overrides = overrides
+        overrides.program = program
+        do {
+            let done = try await Overrides.$current.withValue(overrides) { try await explore(program) }
+            summary.programs.append(lines(of: program).joined(separator: "; "))
+            summary.explorations.append(done)
+            return nil
+        } catch let failure as ScheduleFailure {
+            return failure
+        }
+    }
+
+    /// Leaves out tasks and operations while some schedule fails in the same way.
+    private func shrunk(_ failure: ScheduleFailure, _ program: Program, _ place: String) async throws -> ScheduleFailure {
+        var (best, smallest, ignored) = (failure, program, OperationsSummary(seed: nil))
+        var candidates = schedules.mostSchedules == nil || programs.seed == nil ? [] : program.smaller[...]
+        while let candidate = candidates.popFirst() {
+            guard let again = try await self.failure(of: candidate, &ignored), again.kind == failure.kind else { continue }
+            (best, smallest, candidates) = (again, candidate, candidate.smaller[...])
+        }
+        let seed = programs.seed.map { " (seed \($0))" } ?? ""
+        let change = smallest == program ? "" : ", shrunk from \(program.count) operations to \(smallest.count)"
+        best.program = smallest
+        best.programText = "\(place)\(seed)\(change):\n" + lines(of: smallest).map { "    \($0)\n" }.joined()
+        return best
+    }
+
+    private func lines(of program: Program) -> [String] {
+        program.tasks.enumerated().map { number, picks in
+            "task \(number + 1): \(picks.map { words[$0] }.joined(separator: ", "))"
+        }
+    }
+}
+
+/// What an exploration of operations did.
+public struct OperationsSummary: Sendable, CustomStringConvertible {
+    /// The programs that ran, in words: each task's operations in their order.
+    public internal(set) var programs: [String] = []
+    /// What was done with each program.
+    public internal(set) var explorations: [ExplorationSummary] = []
+    /// With which seed the programs were drawn; `nil`: one was replayed.
+    public let seed: UInt64?
+
+    init(seed: UInt64?) {
+        self.seed = seed
+    }
+
+    /// How many programs and schedules ran.
+    public var description: String {
+        let schedules = explorations.reduce(0) { $0 + $1.schedules }
+        let seed = seed.map { " (seed \($0))" } ?? ""
+        return "\(programs.count) program\(programs.count == 1 ? "" : "s")\(seed), \(schedules) schedules, none failed"
+    }
+}

@@ -1,0 +1,146 @@
+import TokenServiceConcurrency
+
+/// Which programs of operations are explored: drawn at random, or one that a report printed.
+public struct Programs: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
+        case random(Int, tasks: ClosedRange<Int>, operationsPerTask: ClosedRange<Int>, seed: UInt64)
+        case replay(Program)
+    }
+
+    let kind: Kind
+
+    /// Programs whose size and operations are drawn, each different from the others.
+    ///
+    /// If the operations allow fewer programs, there are fewer.
+    ///
+    /// - Parameters:
+    ///   - count: How many programs.
+    ///   - tasks: How many tasks a program has, 1 at least.
+    ///   - operationsPerTask: How many operations each task performs one after another, 1 at least.
+    ///   - seed: Where the random numbers begin; the same seed draws the same programs.
+    public static func random(
+        _ count: Int = 50, tasks: ClosedRange<Int> = 2...3, operationsPerTask: ClosedRange<Int> = 1...3, seed: UInt64 = 1
+    ) -> Programs {
+        Programs(kind: .random(count, tasks: tasks, operationsPerTask: operationsPerTask, seed: seed))
+    }
+
+    /// One program, as a failure prints it; it isn't shrunk.
+    public static func replay(_ program: Program) -> Programs {
+        Programs(kind: .replay(program))
+    }
+
+    /// Returns the programs, made of so many operations.
+    ///
+    /// - Throws: An ``ExplorationProblem`` if there would be none, or a program doesn't fit the operations.
+    func drawn(from operations: Int) throws -> [Program] {
+        guard operations > 0 else { throw Self.nothing("there are no operations to make programs of") }
+        switch kind {
+        case .replay(let program):
+            if let problem = program.problem(with: operations) { throw ExplorationProblem(.divergence, detail: problem) }
+            return [program]
+        case .random(let count, let tasks, let length, let seed):
+            guard count > 0 else { throw Self.nothing("\(count) programs were asked for") }
+            guard tasks.lowerBound > 0 else { throw Self.nothing("programs may have \(tasks.lowerBound) tasks; 1 is the least") }
+            guard length.lowerBound > 0 else {
+                throw Self.nothing("a task may have \(length.lowerBound) operations; 1 is the least")
+            }
+            var (random, programs, seen) = (SplitMix64(seed: seed), [Program](), Set<Program>())
+            // After so many that were there before, probably all are.
+            var repeats = 0
+            while programs.count < count, repeats < 1_000 {
+                let program = Program.random(operations, tasks, length, &random)
+                if seen.insert(program).inserted { programs.append(program) } else { repeats += 1 }
+            }
+            return programs
+        }
+    }
+
+    private static func nothing(_ detail: String) -> ExplorationProblem {
+        ExplorationProblem(.nothingToExplore, detail: detail)
+    }
+
+    /// Programs of the same size, as a test run's settings have them: its seed, and as many as make its number of schedules.
+    func applied(_ overrides: Overrides, _ schedules: Strategy) -> Programs {
+        if let program = overrides.program { return .replay(program) }
+        guard case .random(let count, let tasks, let length, let seed) = kind else { return self }
+        var most = count
+        if let total = overrides.schedules, schedules.seed != nil, let each = schedules.mostSchedules, each > 0 {
+            most = max(total / each, 1)
+        }
+        return .random(most, tasks: tasks, operationsPerTask: length, seed: overrides.seed ?? seed)
+    }
+
+    /// The seed; `nil`: nothing is drawn.
+    var seed: UInt64? { if case .random(_, _, _, let seed) = kind { seed } else { nil } }
+}
+
+/// The operations that each task performs, by their places in a list: `"0.1|0"` has two tasks, the first with operations 0 and 1.
+public struct Program: Sendable, Hashable, LosslessStringConvertible, ExpressibleByStringLiteral {
+    /// Each task's operations, counted from 0.
+    public let tasks: [[Int]]
+
+    /// Creates a program of each task's operations.
+    public init(tasks: [[Int]]) {
+        self.tasks = tasks
+    }
+
+    /// Reads a program from its description; `nil` if the text is not a program.
+    public init?(_ description: String) {
+        var tasks: [[Int]] = []
+        for task in description.split(separator: "|", omittingEmptySubsequences: false) {
+            let picks = task.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) ?? -1 }
+            guard picks.allSatisfy({ $0 >= 0 }) else { return nil }
+            tasks.append(picks)
+        }
+        self.init(tasks: tasks)
+    }
+
+    /// Reads a program from its description; another text is a program without tasks, which can't be replayed.
+    public init(stringLiteral value: String) {
+        self = Program(value) ?? Program(tasks: [])
+    }
+
+    /// The operations of a task separated by periods, the tasks by vertical bars.
+    public var description: String { tasks.map { $0.map(String.init).joined(separator: ".") }.joined(separator: "|") }
+
+    /// How many operations all tasks together perform.
+    var count: Int { tasks.reduce(0) { $0 + $1.count } }
+
+    static func random(
+        _ operations: Int, _ tasks: ClosedRange<Int>, _ length: ClosedRange<Int>, _ random: inout SplitMix64
+    ) -> Program {
+        let count = tasks.lowerBound + random.below(tasks.count)
+        var drawn: [[Int]] = []
+        for _ in 0..<count {
+            let length = length.lowerBound + random.below(length.count)
+            drawn.append((0..<length).map { _ in random.below(operations) })
+        }
+        return Program(tasks: drawn)
+    }
+
+    /// Why it can't be run with so many operations; `nil`: it can.
+    func problem(with operations: Int) -> String? {
+        if tasks.isEmpty { return "the program has no tasks; a report prints one such as \"0.1|0\"" }
+        guard let wrong = tasks.joined().first(where: { !(0..<operations).contains($0) }) else { return nil }
+        return "the program \(self) has operation \(wrong), but the list has operations 0 to \(operations - 1)"
+    }
+
+    /// The programs with one task or one operation less, the smaller ones first.
+    var smaller: [Program] {
+        var smaller = tasks.count < 2 ? [] : tasks.indices.map { dropping($0) }
+        for task in tasks.indices where tasks[task].count > 1 {
+            smaller += tasks[task].indices.map { operation in
+                var tasks = tasks
+                tasks[task].remove(at: operation)
+                return Program(tasks: tasks)
+            }
+        }
+        return smaller
+    }
+
+    private func dropping(_ task: Int) -> Program {
+        var tasks = tasks
+        tasks.remove(at: task)
+        return Program(tasks: tasks)
+    }
+}
