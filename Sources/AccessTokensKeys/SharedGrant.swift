@@ -160,14 +160,14 @@ final class SharedGrant: Sendable {
         }
     }
 
-    /// Tells the other keys' services: a sign-out ends their sessions, a sign-in their pauses.
+    /// Tells the other keys' services: a sign-out ends their sessions, a sign-in their pauses and the wait for lost loads.
     private func tell(_ services: [Int: TokenService], of step: VaultStep, then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in
                 for (member, service) in services {
                     group.addTask {
                         if step.signsOut { return await service.drop { _ in self.takeSignOut(member) }?.discarded ?? [] }
-                        await service.endOwnPauses()
+                        await service.lentGrantReplaced()
                         return []
                     }
                 }

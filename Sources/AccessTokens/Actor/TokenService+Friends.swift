@@ -86,9 +86,9 @@ extension TokenService {
         step { $0.retryNow(at: $1) }
     }
 
-    /// The same for a grant that is shared and has been replaced.
-    package nonisolated func endOwnPauses() async {
-        await visit { service in service.step { $0.retryNow(at: $1) } }
+    /// The grant that several keys use has been replaced through another key.
+    package nonisolated func lentGrantReplaced() async {
+        await visit { service in service.step { $0.lentGrantReplaced(at: $1) } }
     }
 
     /// A fence that has taken effect, but for the store's part.

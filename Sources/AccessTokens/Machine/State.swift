@@ -124,6 +124,19 @@ extension TokenService.StateMachine.State {
         self = .loading(flight)
     }
 
+    /// The grant that the flight's load uses has been replaced through another key.
+    mutating func noteReplacedGrant() {
+        switch self {
+        case .loading(var flight):
+            flight.hasOldGrant = true
+            self = .loading(flight)
+        case .refreshing(let cached, var flight):
+            flight.hasOldGrant = true
+            self = .refreshing(cached, flight)
+        case .empty, .fresh, .stalled: break
+        }
+    }
+
     /// The flight is over; a token stays.
     mutating func endFlight() {
         self = Self(cached, nil, isStalled: false)
@@ -152,6 +165,8 @@ extension TokenService.StateMachine {
         var callers = 0
         /// Whether it has spent a refresh token: to try it again spends another.
         var isCostly = false
+        /// Whether its grant is one that other keys use, and has been replaced since: then another load may start at its limit, in its turn.
+        var hasOldGrant = false
         /// What it does now.
         var phase = Phase.loading
     }

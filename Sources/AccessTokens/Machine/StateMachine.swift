@@ -171,9 +171,10 @@ extension TokenService.StateMachine {
     /// The current load has run for too long.
     mutating func timeOutFlight(at now: Duration) {
         guard let deadline = state.loadDeadline, deadline <= now, let flight = state.flight else { return }
-        if isRepeatable {
+        if isRepeatable || flight.hasOldGrant {
             abandon(flight, TokenServiceError(.loadTimedOut), at: now)
-            effects.append(.cancel(flight: flight.id))
+            // It may have begun anew with the new grant.
+            if isRepeatable { effects.append(.cancel(flight: flight.id)) }
         } else {
             state = .stalled(state.cached, flight)
             fail(TokenServiceError(.loadTimedOut), of: flight, at: now)
@@ -184,7 +185,11 @@ extension TokenService.StateMachine {
     ///
     /// Not if the grant is shared: the flight may hold a token that the record has yet to get.
     mutating func forgetStalledFlight(at now: Duration) {
-        guard let end = stalledUntil, end <= now, let flight = state.flight else { return }
+        if let end = stalledUntil, end <= now { forgetStalledFlight() }
+    }
+
+    private mutating func forgetStalledFlight() {
+        guard state.isStalled, let flight = state.flight else { return }
         state.endFlight()
         abandoned.append(flight)
         effects.append(.cancel(flight: flight.id))
@@ -604,6 +609,16 @@ extension TokenService.StateMachine {
         guard var cached = state.cached else { return }
         cached.endPause()
         install(cached)
+    }
+
+    /// A user has signed in through another key that uses the same grant: no pause holds, and a load with the old grant keeps no other
+    /// from starting.
+    ///
+    /// One that has stalled doesn't get the new grant, since its time is over.
+    mutating func lentGrantReplaced(at now: Duration) {
+        retryNow(at: now)
+        forgetStalledFlight()
+        state.noteReplacedGrant()
     }
 
     /// The program is about to end, or goes on after all: no load, refresh or look at the store starts, or again they do.

@@ -51,6 +51,34 @@ struct SharedTurnTests {
         #expect(try scene.load("a1").previous?.refreshToken == "newer")
     }
 
+    @Test(arguments: [true, false])
+    func `46: a sign-in through another key frees its own key, too, at once or at its limit`(isStalled: Bool) throws {
+        let (scene, lost) = try scene()
+        if isStalled { scene.advance(by: .seconds(30)) }
+        scene.perform("a2") { await $0.replace(with: .granted("a2 1", by: "new")) }
+        if !isStalled { scene.advance(by: .seconds(30)) }
+        let caller = scene.call("a1"), load = try scene.load("a1")
+        #expect(load.previous?.refreshToken == "new")
+        scene.succeed(lost, with: .granted("late", by: "r2"))
+        #expect(scene.discards.last == "a:  replaced", "\(scene.discards)")
+        scene.succeed(load, with: .granted("a1 2", by: "newer"))
+        #expect(caller.value?.value == "a1 2")
+    }
+
+    @Test func `46: a load that has begun again with the new grant isn't cancelled at its limit`() throws {
+        let (scene, first) = try scene()
+        scene.perform("a2") { await $0.replace(with: .granted("a2 1", by: "new")) }
+        scene.succeed(first, with: .granted("late", by: "r2"))
+        let second = try scene.load("a1")
+        #expect(second.previous?.refreshToken == "new")
+        scene.advance(by: .seconds(30))
+        let caller = scene.call("a1")
+        #expect(!second.isCancelled && scene.loadCount("a1") == 2, "the next load waits for its turn")
+        scene.succeed(second, with: .granted("a1 2", by: "newer"))
+        #expect(caller.value?.value == "a1 2")
+        #expect(try scene.load("a1").previous?.refreshToken == "newer")
+    }
+
     @Test func `46: what it brings at last is kept if no other grant has come`() throws {
         let (scene, lost) = try scene()
         scene.advance(by: .seconds(120))
