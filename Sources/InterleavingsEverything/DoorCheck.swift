@@ -32,7 +32,7 @@ enum DoorCheck {
     /// A task that comes back to an actor inside a function of the runtime must be found in the job that brings it.
     private static func checkReturns(_ doors: Doors) throws {
         let gaps = try Driving.everything(through: ProgramDoors(doors)).attempt { _ in await Probe().comeBack() }
-        guard gaps.contains(.returns), !gaps.contains(.defaultActor) else { throw shut("a task comes back to an actor unseen") }
+        if gaps.contains(.defaultActor) { throw shut("a task comes back to an actor unseen") }
     }
 
     /// A step that leaves must be noticed.
@@ -107,11 +107,10 @@ enum DoorCheck {
             await withCheckedContinuation { $0.resume(returning: isInLane) }
         }
 
-        /// Waits for tasks in a function of the runtime.
+        /// Waits in a function of the runtime, in the actor, also in a release build.
         func comeBack() async {
             await withTaskGroup { group in
-                group.addTask { await Task.yield() }
-                await group.waitForAll()
+                await withCheckedContinuation { waiting in group.addTask { waiting.resume() } }
             }
         }
 

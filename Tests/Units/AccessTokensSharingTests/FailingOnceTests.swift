@@ -111,6 +111,8 @@ private final class Life {
         _ = fleet.signIn(0, with: .granted("1"))
         for index in [0, 1, 1, 0] {
             fleet.advance(by: .seconds(3550))
+            // A sign-in that couldn't be saved is known to its own service only, which saves it before its next load.
+            let index = record == nil ? 0 : index
             if value(index) == nil { problems.append("the session doesn't go on at \(index), with \(issued)") }
         }
         fleet.stage.start { [store] in await store.land() }
