@@ -168,7 +168,7 @@ extension FailurePage {
         function words(run, number) {
           const step = run.steps[number - 1];
           if (!step) return "has ended";
-          if (!step.task) return "time moves on to " + step.time;
+          if (!step.task) return "time moves on to " + step.time + ".";
           const lanes = [step.task, ...run.lanes.filter(lane => lane !== step.task)];
           const parts = lanes.filter(lane => lane === step.task || step.events.some(event => event.task === lane)).map(lane => {
             const texts = cell(step, lane).texts;
@@ -176,7 +176,8 @@ extension FailurePage {
           });
           const order = step.pick > 0 ? ` ${step.candidates} could run` +
             (step.passedOver ? `; the usual order would run ${step.passedOver}.` : ".") : "";
-          return parts.join(". ") + "." + order;
+          const last = number === run.steps.length ? run.last.map(item => ` ${item.task} ${item.text}.`).join("") : "";
+          return parts.join(". ") + "." + order + last;
         }
         function show(number, moves = true) {
           const step = Math.min(Math.max(Math.round(number) || 1, 1), total);
