@@ -15,6 +15,8 @@ struct ExplorationEnvironment: Equatable {
     var stop: Int?
     var program: Program?
     var time: TimeModel?
+    /// The directory for pages of failures.
+    var page: String?
 
     init(_ variables: [String: String]) throws(Problem) {
         if let text = variables["INTERLEAVINGS_SCHEDULES"] {
@@ -61,6 +63,10 @@ struct ExplorationEnvironment: Equatable {
                 throw Problem(description: "INTERLEAVINGS_TIME expects 'whenIdle' or 'anytime', not '\(text)'")
             }
             time = model
+        }
+        page = variables["INTERLEAVINGS_PAGE"]
+        guard page?.isEmpty != true else {
+            throw Problem(description: "INTERLEAVINGS_PAGE expects the path of a directory, not ''")
         }
     }
 

@@ -25,18 +25,23 @@ import Foundation
 ///   For generated operations, `INTERLEAVINGS_PROGRAM` is the program that the schedule belongs to.
 ///   If `--filter` selects no test that replays the schedule, the run fails. In a test that explores more than once, `2:0.2.1`
 ///   is a schedule of its second exploration, and the others run as in their code.
+///   `INTERLEAVINGS_PAGE` names a directory: each failure writes a page there that walks through its schedule in a browser, beside
+///   the nearest one that passes, and the report says where it is.
 ///   `INTERLEAVINGS_SCHEDULES` and `INTERLEAVINGS_SEED` set the number of schedules and the seed. The seed `random` makes a
 ///   fresh one, which the report names.
 public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
     private let schedules: Int?
     private let seed: UInt64?
+    private let variables: [String: String]
 
     /// Suites pass the trait on to their tests.
     public let isRecursive = true
 
-    init(schedules: Int?, seed: UInt64?) {
+    /// - Parameter variables: The environment.
+    init(schedules: Int?, seed: UInt64?, variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.schedules = schedules
         self.seed = seed
+        self.variables = variables
         _ = ReplayWatch.hasBegun
     }
 
@@ -44,7 +49,7 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
     @concurrent public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
-        let settings = try ExplorationEnvironment(ProcessInfo.processInfo.environment)
+        let settings = try ExplorationEnvironment(variables)
         // An inner suite or a test sets only what differs.
         var overrides = Overrides.current
         overrides.schedules = settings.schedules ?? schedules ?? overrides.schedules
@@ -59,6 +64,7 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
         let command = ReplayCommand(test).text
         overrides.command = command
         overrides.time = settings.time
+        overrides.seeksNearestPass = settings.page != nil
         let issues: IssueHandlingTrait = .compactMapIssues { issue in
             guard let simulation = Simulation.current else { return issue }
             simulation.fail(Self.reason(of: issue), at: issue.sourceLocation.map { "\($0.fileID):\($0.line)" } ?? "")
@@ -69,7 +75,8 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
             do {
                 try await Overrides.$current.withValue(applied) { try await function() }
             } catch let failure as ScheduleFailure {
-                report(failure, of: test, command)
+                let page = settings.page.map { PageFile.write(FailurePage(failure, command: command), of: test, into: $0) }
+                report(failure, of: test, command, page)
             }
         }
     }
@@ -79,11 +86,12 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
         (issue.comments.map(\.rawValue) + ["\(issue.kind)"]).joined(separator: ": ")
     }
 
-    private func report(_ failure: ScheduleFailure, of test: Test, _ command: String) {
+    private func report(_ failure: ScheduleFailure, of test: Test, _ command: String, _ page: String?) {
         Attachment.record(failure.svg, named: "schedule.svg", sourceLocation: test.sourceLocation)
         let place = (failure.underlying as? ExplorationProblem).map(\.place) ?? ""
         let required = place.isEmpty ? "" : "\nRequired at \(place)."
-        Issue.record("\(failure)\n\(failure.variables) \(command)\(required)", sourceLocation: test.sourceLocation)
+        let told = page.map { "\n\($0)" } ?? ""
+        Issue.record("\(failure)\n\(failure.variables) \(command)\(required)\(told)", sourceLocation: test.sourceLocation)
     }
 }
 

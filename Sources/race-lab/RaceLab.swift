@@ -25,7 +25,7 @@ import RaceGallery
             } else if let server = options.server {
                 try await connect(to: server, options)
             } else if let design = Design.all.first(where: { $0.name == options.show }) {
-                try await show(design)
+                try await show(design, page: options.page)
             } else {
                 try await simulate(options)
             }
@@ -45,10 +45,14 @@ import RaceGallery
         if options.isJSON { try Console.print(json: report) }
     }
 
-    private static func show(_ design: Design) async throws {
+    private static func show(_ design: Design, page path: String?) async throws {
         let exhibition = try await Exhibition(of: design, report: Console.progress)
         Console.progress("")
         Console.print(exhibition.description)
+        guard let path else { return }
+        guard let page = exhibition.page else { return Console.print("\nNo page: no schedule fails.") }
+        try Data(page.utf8).write(to: URL(filePath: path), options: .atomic)
+        Console.print("\nA page to walk through: \(path)")
     }
 
     private static func connect(to server: Options.Server, _ options: Options) async throws {

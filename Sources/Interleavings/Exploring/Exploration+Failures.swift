@@ -29,6 +29,7 @@ extension Exploration {
         }
         var failure = failure(shrunk.clarified(recorded.error ?? error), recorded)
         failure.minimality = shrunk.minimality
+        failure.nearestPass = nearestPass(to: recorded)
         summary.firstFailure = summary.firstFailure ?? failure
         if !countsFailures || outcome.hasLeftThreads { throw failure }
     }

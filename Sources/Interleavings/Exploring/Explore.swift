@@ -61,6 +61,7 @@ public func explore(
         let (overrides, number) = Overrides.current.beginExploration()
         var settings = settings
         settings.number = number
+        settings.seeksNearestPass = overrides.seeksNearestPass
         let (blackBox, watchdog) = (BlackBox(place, command: overrides.command), Watchdog(settings))
         defer { blackBox.close() }
         let exploration = Exploration(
@@ -123,6 +124,8 @@ struct Settings: Sendable {
     /// The doors that are open in each step.
     var doors: (any RuntimeDoors)?
     var stepLimit = 10_000
+    /// Whether a failure is compared with a schedule that passes.
+    var seeksNearestPass = false
     /// How long a step may take on a controlled thread, in real time, before it counts as blocked.
     ///
     /// A step usually takes microseconds.

@@ -22,6 +22,8 @@ package struct Overrides: Sendable {
     var number: Int?
     /// The command that runs the present test again, for the report of a crash; `nil`: it isn't known.
     package var command: String?
+    /// Whether each failure is compared with a schedule that passes, for its ``FailurePage``.
+    package var seeksNearestPass = false
     /// Whether ``Driving/preferred`` leaves the doors shut that this program links, as if it had none.
     package var isUnaided = false
 

@@ -75,7 +75,7 @@ extension Diagram {
     }
 
     /// The last text of the tasks that a problem concerns.
-    private static let finalTexts: [ExplorationProblem.Code: String] = [
+    static let finalTexts: [ExplorationProblem.Code: String] = [
         .deadlock: "waits forever", .livelock: "does not end", .escape: "still waits", .blockedThread: "blocks its thread",
         .unreadError: "nothing read its error", .uncausedCancellation: "nothing cancelled it",
         .stopped: "would go on",

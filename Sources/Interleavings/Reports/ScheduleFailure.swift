@@ -20,6 +20,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     var programText = ""
     let settings: Settings
     var minimality = Shrunk.Minimality.unknown
+    var nearestPass = NearestPass.unsought
     /// The tasks that had not ended though nothing could run, and of which the explorer doesn't know what they waited for.
     var doubted: [String] = []
 
@@ -131,10 +132,13 @@ extension ScheduleFailure {
 
 extension Settings {
     /// How to replay a schedule without editing the test, up to the choices.
-    var variables: String {
+    var variables: String { "Or, without editing: \(assignments)" }
+
+    /// The variables that replay a schedule, up to the choices.
+    var assignments: String {
         let time = time == .anytime ? "INTERLEAVINGS_TIME=anytime " : ""
         let program = program.map { "INTERLEAVINGS_PROGRAM='\($0)' " } ?? ""
-        return "Or, without editing: \(time)\(program)INTERLEAVINGS_REPLAY='\(number > 1 ? "\(number):" : "")"
+        return "\(time)\(program)INTERLEAVINGS_REPLAY='\(number > 1 ? "\(number):" : "")"
     }
 
     /// The line that replays a schedule, up to the choices.

@@ -8,9 +8,10 @@ enum Help {
             TokenService, against a simulated authorization server and prints one
             table. It takes a few seconds and needs no network.
 
-        race-lab --show NAME
+        race-lab --show NAME [--page FILE]
             Draws the shortest schedule in which a design of that table fails, and
-            says how often it does.
+            says how often it does. --page also writes an HTML page that walks through
+            it in a browser, step by step, beside the nearest schedule that passes.
 
         race-lab --token-url URL --client-id ID [--authentication basic|post]
                  [--scope S] [--store PATH] [--callers N] [--expiries N] [--seconds N]

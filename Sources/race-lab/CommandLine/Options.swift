@@ -23,6 +23,8 @@ struct Options: Equatable {
     var callers = 100
     /// The name of the design to show; `nil`: all are compared.
     var show: String?
+    /// The path for a page that walks through that one's schedule.
+    var page: String?
     var server: Server?
     /// The load over many keys; `nil`: over one.
     var keys: Keys?
@@ -61,6 +63,8 @@ struct Options: Equatable {
         wantsHelp = given["--help"] != nil || given["-h"] != nil
         callers = try Self.number("--callers", in: given, upTo: Self.callerLimit) ?? callers
         show = try Self.design(in: given, isJSON: isJSON)
+        page = given["--page"]
+        if page != nil, show == nil { throw UsageError("--page is for one schedule: give --show as well") }
         fleet = try Self.fleet(in: given)
         if fleet != nil { return }
         server = try Self.server(in: given)
@@ -69,7 +73,7 @@ struct Options: Equatable {
 
     private static let flags = ["--help", "-h", "--json", "--museum", "--kill", "--sharing", "--swaps"]
     private static let names =
-        ["--callers", "--show", "--keys", "--idle", "--token-url", "--processes", "--etcd", "--etcd-user", "--seed"]
+        ["--callers", "--show", "--page", "--keys", "--idle", "--token-url", "--processes", "--etcd", "--etcd-user", "--seed"]
         + namesOfServer
     private static let namesOfServer = ["--client-id", "--authentication", "--scope", "--store", "--expiries", "--seconds"]
 
@@ -95,7 +99,8 @@ struct Options: Equatable {
 
     private static func design(in given: [String: String], isJSON: Bool) throws(UsageError) -> String? {
         guard let text = given["--show"] else { return nil }
-        if let other = isJSON ? "--json" : (names + ["--kill", "--swaps"]).first(where: { $0 != "--show" && given[$0] != nil }) {
+        let others = (names + ["--kill", "--swaps"]).filter { !["--show", "--page"].contains($0) }
+        if let other = isJSON ? "--json" : others.first(where: { given[$0] != nil }) {
             throw UsageError("--show draws one schedule: leave out \(other)")
         }
         // The table marks some with an asterisk.

@@ -18,7 +18,11 @@ struct Exhibition: CustomStringConvertible {
         self.design = design
         contrast = try await Contrast(of: design, report: report)
         report("the shortest")
-        shortest = try await Self.shortest(of: design, in: contrast)
+        var overrides = Overrides.current
+        overrides.seeksNearestPass = true
+        shortest = try await Overrides.$current.withValue(overrides) { [contrast] in
+            try await Self.shortest(of: design, in: contrast)
+        }
     }
 
     /// The first trial's that fails, with as few delays as it takes.
@@ -31,6 +35,9 @@ struct Exhibition: CustomStringConvertible {
         }
         return nil
     }
+
+    /// The page that walks through that schedule; `nil`: none fails.
+    var page: String? { shortest.map { FailurePage($0.failure).html } }
 
     var description: String {
         let rows = contrast.trials.map { [$0.trial.name, "\($0.summary.schedules)", "\($0.summary.failures)"] }

@@ -9,14 +9,16 @@ import Testing
         #expect(environment.schedules == nil)
         #expect(environment.seed == nil)
         #expect(environment.replay == nil)
+        #expect(environment.page == nil)
     }
 
     @Test func `sets schedules, seed, replay, the program and the model of time`() throws {
         let environment = try ExplorationEnvironment([
             "INTERLEAVINGS_SCHEDULES": "50", "INTERLEAVINGS_SEED": "18446744073709551615", "INTERLEAVINGS_REPLAY": "0.2.1",
-            "INTERLEAVINGS_TIME": "anytime", "INTERLEAVINGS_STOP": "17",
+            "INTERLEAVINGS_TIME": "anytime", "INTERLEAVINGS_STOP": "17", "INTERLEAVINGS_PAGE": "pages",
             "INTERLEAVINGS_PROGRAM": "0.1|0",
         ])
+        #expect(environment.page == "pages")
         #expect(environment.program == "0.1|0")
         #expect(environment.stop == 17)
         #expect(environment.time == .anytime)
@@ -48,6 +50,7 @@ import Testing
         ("INTERLEAVINGS_REPLAY", "0.x"), ("INTERLEAVINGS_REPLAY", "0..1"), ("INTERLEAVINGS_REPLAY", "0:1"),
         ("INTERLEAVINGS_REPLAY", ":1"), ("INTERLEAVINGS_TIME", "sometimes"), ("INTERLEAVINGS_STOP", "0"),
         ("INTERLEAVINGS_PROGRAM", "0.|1"),
+        ("INTERLEAVINGS_PAGE", ""),
     ])
     func `names an invalid variable and its value`(name: String, value: String) {
         let problem = #expect(throws: ExplorationEnvironment.Problem.self) { try ExplorationEnvironment([name: value]) }

@@ -38,6 +38,19 @@ import Testing
         #expect(!text.contains("Function"))
     }
 
+    @Test(arguments: [Design.enqueueing, .reentrant])
+    func `--page walks through the schedule that --show draws, beside one that passes`(_ design: Design) async throws {
+        let exhibition = try await Overrides.unaided { try await Exhibition(of: design) }
+        let page = try #require(exhibition.page)
+        let replay = try #require(exhibition.description.firstMatch(of: /\.replay\("([0-9.]*)"\)/)).1
+        #expect(page.contains("\"schedule\":\"\(replay)\""))
+        #expect(page.contains("The nearest schedule that passes is"))
+    }
+
+    @Test func `--page has none of a design that never fails`() async throws {
+        #expect(try await Overrides.unaided { try await Exhibition(of: .tokenService) }.page == nil)
+    }
+
     #if DEBUG
     // Another build takes other steps.
     @Test func `the guide shows what --show prints`() async throws {

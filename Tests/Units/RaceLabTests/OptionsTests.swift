@@ -35,6 +35,12 @@ import Testing
         #expect(server.seconds == 60)
     }
 
+    @Test func `--page takes the path of a file, for --show`() throws {
+        let options = try Options(parsing: ["--show", "stage 2", "--page", "a/page.html"])
+        #expect(options.page == "a/page.html" && options.show == "stage 2")
+        #expect(try Options(parsing: ["--show", "stage 2"]).page == nil)
+    }
+
     @Test(
         arguments: [
             ("stage 2", "stage 2"), ("Stage 2*", "stage 2"), ("NAIVE actor", "naive actor"), ("tokenservice", "TokenService"),
@@ -87,6 +93,9 @@ import Testing
             (["--show", "stage 2", "--json"], "--show draws one schedule: leave out --json"),
             (["--show", "stage 2", "--callers", "2"], "--show draws one schedule: leave out --callers"),
             (["--show", "stage 2", "--client-id", "me"], "--show draws one schedule: leave out --client-id"),
+            (["--page", "page.html"], "--page is for one schedule: give --show as well"),
+            (["--page=page.html", "--museum"], "--page is for one schedule: give --show as well"),
+            (["--show", "stage 2", "--page"], "--page needs a value"),
             (["--store="], "--store needs a value"),
             (
                 ["--token-url", "https://a.example/", "--client-id", "me", "--authentication", "guess"],

@@ -51,6 +51,18 @@ import Testing
         #expect(stray.notes.tooLong == [])
     }
 
+    @Test func `race-lab says where a page is, and fails where none can be written, after what it shows`() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "page-\(UUID()).html")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let line = #""$0" --show "stage 2" --page "#
+        let written = try await run("\(line)'\(file.path)' >&2", "race-lab")
+        #expect(written.status == 0 && written.notes.hasSuffix("\nA page to walk through: \(file.path)\n"), "\(written.notes)")
+        #expect(try String(contentsOf: file, encoding: .utf8).hasPrefix("<!doctype html>"))
+        let refused = try await run("\(line)'\(file.path)/page' >&2", "race-lab")
+        #expect(refused.status == 1 && refused.notes.hasPrefix("stage 2 fails in "), "\(refused.notes)")
+        #expect(refused.notes.contains("\nrace-lab: "), "\(refused.notes)")
+    }
+
     // CI runs the lab in full besides.
     @Test(.thorough) func `race-lab writes no control characters into a pipe, and no line that 80 columns break`() async throws {
         let (status, text) = try await run(#""$0" --callers 2 >&2"#, "race-lab")
