@@ -30,12 +30,10 @@ final class KeyAccounts: Sendable {
         var time = 0
         /// The refresh token that is good for each session.
         var good: [String: String] = [:]
+        /// When each session's refresh token was last presented.
+        var presented: [String: Duration] = [:]
         /// The sessions with a load.
         var running: Set<String> = []
-        /// The loads that run, for which owner and since when.
-        var loads: [Int: (owner: String, start: Duration)] = [:]
-        /// The owners of loads that took so long that a service forgot them.
-        var overdue: Set<String> = []
         /// When each access token's session began: its first load, or the end of its sign-in; and which key it is for.
         var issued: [String: (key: AccountKey, began: Int)] = [:]
         var asks: [Ask] = []
@@ -47,39 +45,19 @@ final class KeyAccounts: Sendable {
             time += 1
             return time
         }
-
-        /// Whether a load of an owner takes so long that a service forgets it (46), as it may where timers fire at any time.
-        func isOverdue(_ owner: String, _ now: Duration) -> Bool {
-            overdue.contains(owner) || loads.values.contains { $0.owner == owner && now - $0.start >= .seconds(120) }
-        }
     }
 
     let simulation: Simulation
     /// Whether an account's keys use one refresh token.
     let sharesGrants: Bool
+    /// Whether timers fire at any time, so that a load's answer may be as late as it can: after 120 s a service forgets the load (46).
+    private let mayForget: Bool
     let facts = Lock(Facts())
 
-    init(_ simulation: Simulation, sharesGrants: Bool = false) {
+    init(_ simulation: Simulation, sharesGrants: Bool = false, mayForget: Bool = false) {
         self.simulation = simulation
         self.sharesGrants = sharesGrants
-    }
-
-    /// Notes how long a load takes.
-    private func timed<Value>(_ owner: String, _ load: () async throws -> Value) async rethrows -> Value {
-        let start = simulation.clock.now.offset
-        let number = facts.withLock { facts in
-            let number = facts.tick()
-            facts.loads[number] = (owner, start)
-            return number
-        }
-        defer {
-            let now = simulation.clock.now.offset
-            facts.withLock { facts in
-                if facts.isOverdue(owner, now) { facts.overdue.insert(owner) }
-                facts.loads[number] = nil
-            }
-        }
-        return try await load()
+        self.mayForget = mayForget
     }
 
     private func owner(of key: AccountKey) -> String { sharesGrants ? key.account : "\(key)" }
@@ -114,10 +92,6 @@ final class KeyAccounts: Sendable {
             try await simulation.clock.sleep(for: .seconds(1))
             return token
         }
-        return try await timed(owner(of: key)) { try await exchange(spent, for: key) }
-    }
-
-    private func exchange(_ spent: String, for key: AccountKey) async throws -> AccessToken {
         let session = String(spent.prefix { $0 != "." }), now = simulation.clock.now.offset
         let next: AccessToken? = facts.withLock { facts in
             guard session.hasPrefix("\(owner(of: key))#") else {
@@ -125,12 +99,13 @@ final class KeyAccounts: Sendable {
                 return nil
             }
             guard facts.good[session] == spent else {
-                let isOverdue = facts.isOverdue(owner(of: key), now)
-                if !isOverdue { facts.problems.append("\(spent) is presented twice: the session is lost") }
+                let isForgotten = mayForget && facts.presented[session].map { now - $0 >= .seconds(120) } ?? false
+                if !isForgotten { facts.problems.append("\(spent) is presented twice: the session is lost") }
                 return nil
             }
             if facts.running.contains(session) { facts.problems.append("two loads of \(session) at once") }
             facts.running.insert(session)
+            facts.presented[session] = now
             facts.count += 1
             let refreshToken = "\(session).\(facts.count)", name = "\(session)+\(facts.count)"
             facts.good[session] = refreshToken

@@ -14,7 +14,7 @@ import Testing
     ) async throws {
         try await explore(.mixed(schedules: .everyday(60, thorough: 5_000)), time: time) { simulation in
             let limit = simulation.choose("idle services kept", 3)
-            let accounts = KeyAccounts(simulation, sharesGrants: sharesGrants)
+            let accounts = KeyAccounts(simulation, sharesGrants: sharesGrants, mayForget: time == .anytime)
             // Where timers fire at any time, a save may come after 95 s, when it counts as lost (46): over what another service of the
             // key has saved meanwhile.
             let stores =
