@@ -55,24 +55,27 @@ public func explore(
         guard let thread = ControlledThread.current else { return try inner.run(strategy) }
         return try thread.exploring { try inner.run(strategy) }
     }
-    return try await ExplorationLimiter.shared.run(alone: driving.isEverything) { [settings] in
-        let place = "\(fileID):\(line)"
-        for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
-        let (overrides, number) = Overrides.current.beginExploration()
-        var settings = settings
-        settings.number = number
-        settings.seeksNearestPass = overrides.seeksNearestPass
-        let (blackBox, watchdog) = (BlackBox(place, command: overrides.command), Watchdog(settings))
-        defer { blackBox.close() }
-        let exploration = Exploration(
-            settings: settings, time: overrides.time ?? time, countsFailures: countsFailures, blackBox: blackBox,
-            watchdog: watchdog, scenario: scenario)
-        let strategy = overrides.applied(to: strategy)
-        // On a thread of its own: on the pool it would starve escaped work, and so hide it.
-        return try await watchdog.run(on: ExplorationThread()) {
-            var exploration = exploration
-            exploration.settings.doors = try driving.checkedDoors()
-            return try exploration.run(strategy)
+    // Not on the pool, either: behind a thousand tests it would hold its place while it waits for its turn there.
+    return try await withTaskExecutorPreference(ExplorationThread()) {
+        try await ExplorationLimiter.shared.run(alone: driving.isEverything) { [settings] in
+            let place = "\(fileID):\(line)"
+            for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
+            let (overrides, number) = Overrides.current.beginExploration()
+            var settings = settings
+            settings.number = number
+            settings.seeksNearestPass = overrides.seeksNearestPass
+            let (blackBox, watchdog) = (BlackBox(place, command: overrides.command), Watchdog(settings))
+            defer { blackBox.close() }
+            let exploration = Exploration(
+                settings: settings, time: overrides.time ?? time, countsFailures: countsFailures, blackBox: blackBox,
+                watchdog: watchdog, scenario: scenario)
+            let strategy = overrides.applied(to: strategy)
+            // On a thread of its own: on the pool it would starve escaped work, and so hide it.
+            return try await watchdog.run(on: ExplorationThread()) {
+                var exploration = exploration
+                exploration.settings.doors = try driving.checkedDoors()
+                return try exploration.run(strategy)
+            }
         }
     }
 }

@@ -23,34 +23,40 @@ struct MarkdownPage {
 
     /// The targets of its links and pictures, but for those that name a scheme (`https:`, `doc:`).
     var relativeLinks: [String] {
+        // A literal is parsed whenever it is evaluated: here, rather than for each line.
+        let (span, inline) = (/`[^`]*`/, /\]\(<?([^()\s>]+)>?(?:\s+"[^"]*")?\)/)
+        let (element, scheme) = (/(?:href|src|srcset)="([^"\s]+)"/, /^([A-Za-z][A-Za-z0-9+.\-]*:|\/\/)/)
         let targets = prose.flatMap { line -> [String] in
-            let line = line.replacing(/`[^`]*`/, with: "`")
-            let inline = line.matches(of: /\]\(<?([^()\s>]+)>?(?:\s+"[^"]*")?\)/).map { String($0.1) }
-            let elements = line.matches(of: /(?:href|src|srcset)="([^"\s]+)"/).map { String($0.1) }
-            return inline + elements
+            let line = line.contains("`") ? line.replacing(span, with: "`") : line
+            let links = line.contains("](") ? line.matches(of: inline).map { String($0.1) } : []
+            return links + (line.contains("=\"") ? line.matches(of: element).map { String($0.1) } : [])
         }
-        return (targets + definitions.map(\.target)).filter { $0.firstMatch(of: /^([A-Za-z][A-Za-z0-9+.\-]*:|\/\/)/) == nil }
+        return (targets + definitions.map(\.target)).filter { $0.firstMatch(of: scheme) == nil }
     }
 
     /// The links that it defines once, for labels; in their order.
     var definitions: [(label: String, target: String)] {
-        prose.flatMap { line in
-            line.matches(of: /^\s*\[([^\]]+)\]:\s*(\S+)/).map { (label: String($0.1), target: String($0.2)) }
+        let definition = /^\s*\[([^\]]+)\]:\s*(\S+)/
+        return prose.filter { $0.contains("]:") }.flatMap { line in
+            line.matches(of: definition).map { (label: String($0.1), target: String($0.2)) }
         }
     }
 
     /// The labels that its links name.
     var labels: Set<String> {
-        Set(prose.flatMap { line in line.replacing(/`[^`]*`/, with: "`").matches(of: /\]\[([^\]]+)\]/).map { String($0.1) } })
+        let (span, label) = (/`[^`]*`/, /\]\[([^\]]+)\]/)
+        let lines = prose.filter { $0.contains("][") }
+        return Set(lines.flatMap { $0.replacing(span, with: "`").matches(of: label).map { String($0.1) } })
     }
 
     /// What a `#` may lead to: the names that GitHub gives headings, and the ids that the page sets itself.
     var anchors: Set<String> {
         var anchors: Set<String> = []
         var counts: [String: Int] = [:]
+        let (id, heading) = (/(?:id|name)="([^"]+)"/, /^#{1,6}\s+(.+?)\s*#*$/)
         for line in prose {
-            anchors.formUnion(line.matches(of: /(?:id|name)="([^"]+)"/).map { String($0.1) })
-            guard let match = line.firstMatch(of: /^#{1,6}\s+(.+?)\s*#*$/) else { continue }
+            if line.contains("=\"") { anchors.formUnion(line.matches(of: id).map { String($0.1) }) }
+            guard line.hasPrefix("#"), let match = line.firstMatch(of: heading) else { continue }
             let name = Self.anchor(of: String(match.1))
             let count = counts[name, default: 0]
             counts[name] = count + 1

@@ -70,7 +70,7 @@ import Glibc
 
     /// The problem of the first schedule that fails.
     private func problem(_ scenario: @escaping @Sendable (Simulation) async throws -> Void) async throws -> ExplorationProblem {
-        _ = WayOut.realPool
+        _ = (WayOut.realPool, WayOut.waker)
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.random(schedules: 10), driving: .everything, scenario)
         }
@@ -85,6 +85,12 @@ enum WayOut: CaseIterable {
 
     /// Inside a simulation its name stands for the simulation's executor; this one was looked up outside.
     static let realPool = globalConcurrentExecutor
+
+    /// Ends long sleeps, by a signal that does nothing else.
+    static let waker: OtherThread = {
+        signal(SIGURG) { _ in }
+        return OtherThread()
+    }()
 
     /// The words of its report.
     var deed: String {
@@ -117,6 +123,13 @@ enum WayOut: CaseIterable {
             usleep(10)
             end()
         case .longSleep:
+            // It sleeps for whole seconds; a signal ends it, which Dispatch's threads block.
+            var signals = sigset_t()
+            unsafe sigemptyset(&signals)
+            unsafe sigaddset(&signals, SIGURG)
+            unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+            let sleeper = pthread_self()
+            Self.waker.run { pthread_kill(sleeper, SIGURG) }
             _ = Glibc.sleep(1)
             end()
         case .clockSleep:
@@ -163,7 +176,7 @@ private final class QueuePool: TaskExecutor {
 }
 
 /// A thread that is there before the simulation, and runs what it gets.
-private final class OtherThread: Sendable {
+final class OtherThread: Sendable {
     private final class Line: Sendable {
         let isDue = DispatchSemaphore(value: 0)
         let body = Lock<(@Sendable () -> Void)?>(nil)
