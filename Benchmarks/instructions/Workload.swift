@@ -36,6 +36,35 @@ struct Workload: Sendable {
                 key = warm.key(after: key)
             }
         },
+        // Each service is made and kept; the table is in use elsewhere, so that nothing ends beside it.
+        Workload("make-key") { count in
+            let services = keys(Int.self)
+            for key in 0..<count { use(services[key]) }
+        },
+        Workload("make-key-text") { count in
+            let services = keys(String.self)
+            for key in 0..<count { use(services["tenant \(key)"]) }
+        },
+        Workload("miss-key") { count in
+            let services = keys(Int.self)
+            for key in 0..<count { use(try await services[key].retrieveToken()) }
+        },
+        Workload("miss-key-text") { count in
+            let services = keys(String.self)
+            for key in 0..<count { use(try await services["tenant \(key)"].retrieveToken()) }
+        },
+        Workload("evict-key") { count in
+            let services = TokenServices<Int>(keepingIdle: 1) { _ in Ready() }
+            for key in 0..<count { use(try await services[key].retrieveToken()) }
+        },
+        Workload("load") { count in
+            let service = TokenService(loader: Ready())
+            for _ in 0..<count { try await reloaded(service) }
+        },
+        Workload("load-key") { count in
+            let services = keys(Int.self)
+            for _ in 0..<count { try await reloaded(services[0]) }
+        },
         Workload("miss") { count in
             for _ in 0..<count { use(try await TokenService(loader: Ready()).retrieveToken()) }
         },
@@ -88,6 +117,16 @@ struct Workload: Sendable {
             for _ in 0..<count { await called { done in stage3.retrieveToken { _ in done() } } }
         },
     ]
+}
+
+/// Services by key that are all kept.
+private func keys<Key: Hashable & Sendable>(_ type: Key.Type) -> TokenServices<Key> {
+    TokenServices(keepingIdle: .max) { _ in Ready() }
+}
+
+private func reloaded(_ service: TokenService) async throws {
+    use(try await service.retrieveToken())
+    _ = await service.reset()
 }
 
 /// A loader that has its token at once.

@@ -3,7 +3,7 @@ import AccessTokens
 /// The services of the keys that share a grant, and the sign-outs that they have yet to hear of: a pure value behind the grant's lock.
 struct GrantMembers {
     private struct Member {
-        var service: WeakReference<TokenService>?
+        weak var service: TokenService?
         /// How many of the grant's sign-outs have taken effect in the service.
         var signOuts: Int
     }
@@ -20,17 +20,17 @@ struct GrantMembers {
     }
 
     mutating func attach(_ member: Int, to service: TokenService) {
-        members[member]?.service = WeakReference(object: service)
+        members[member]?.service = service
     }
 
     mutating func leave(_ member: Int) {
         members[member] = nil
     }
 
-    func service(of member: Int) -> TokenService? { members[member]?.service?.object }
+    func service(of member: Int) -> TokenService? { members[member]?.service }
 
     func services(but member: Int?) -> [Int: TokenService] {
-        members.filter { $0.key != member }.compactMapValues { $0.service?.object }
+        members.filter { $0.key != member }.compactMapValues { $0.service }
     }
 
     /// A user has signed out, through a key whose own service needs no telling.

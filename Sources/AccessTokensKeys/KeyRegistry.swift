@@ -1,7 +1,10 @@
-import AccessTokens
+public import AccessTokens
 public import TokenServiceConcurrency
 
 /// The table of ``TokenServices`` behind its lock; the services know it without keeping it alive.
+///
+/// What every key's service does often is inlinable, so that the program's own module compiles it for its type of key: as generic
+/// code it took 70 % of the time in which a service is made.
 @usableFromInline
 final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>: Sendable {
     let clock: ServiceClock
@@ -9,7 +12,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     let hub: EventHub<KeyEvent<Key>>
     /// Which of them: the program sees nothing of what a service does that it can't see.
     let announces: @Sendable (TokenEvent.Name) -> Bool
-    @usableFromInline let table: Lock<KeyTable<Key, Service>>
+    @usableFromInline let table: Lock<KeyTable<Key>>
 
     init(
         keepingIdle limit: Int, clock: ServiceClock, hub: EventHub<KeyEvent<Key>>,
@@ -22,26 +25,68 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     }
 
     /// Changes the table; what it gives up is released by the caller, after the lock.
-    func withTable<Outcome: Sendable>(_ body: @Sendable (inout KeyTable<Key, Service>) -> Outcome) -> Outcome {
+    func withTable<Outcome: Sendable>(_ body: @Sendable (inout KeyTable<Key>) -> Outcome) -> Outcome {
         table.withLock { body(&$0) }
     }
 
-    /// The service of a key, if there is one.
-    func find(_ key: Key) -> Service? {
-        let (service, released) = table.withLock { $0.find(key) }
-        // What is over the bound now ends here, outside the lock, which its end needs, too.
-        _ = released
-        return service
+    /// The service of a key if it is kept, which is the way of a hit.
+    @inlinable
+    func keptService(of key: Key) -> Service? {
+        let service = table.withLock { table -> ServiceShelf.Service? in
+            guard let place = table.places[key] else { return nil }
+            return table.shelf.keptService(at: place)
+        }
+        return service.map { typed($0) }
     }
 
-    /// Makes a service outside the lock, since all that it is made of is the program's own code.
-    func insert(_ key: Key, made make: (_ tether: KeyTether<Key, Service>, _ stamp: Int) -> Service) -> Service {
-        let stamp = withTable { $0.begin(key) }
-        let tether = KeyTether(self, key: key, stamp: stamp)
-        let made = make(tether, stamp)
-        tether.attach(to: made)
-        let now = clock.now()
-        return withTable { $0.insert(made, stamp: stamp, for: key, at: now) }.service
+    /// The service of a key; if there is none, it is made outside the lock, since all that it is made of is the program's own code.
+    @inlinable
+    func findOrMake(_ key: Key, _ make: (_ tether: KeyTether, _ stamp: Int) -> Service) -> Service {
+        // What is over the bound then ends here, outside the lock, which its end needs, too.
+        let (entry, released) = table.withLock { $0.enter(key) }
+        _ = released
+        switch entry {
+        case .found(let service): return typed(service)
+        case .vacant(let place, let stamp):
+            let tether = KeyTether(use: use) { [weak self] in self?.note($0, of: key, at: place, stamp: stamp) }
+            return insert(make(tether, stamp), at: place, stamp: stamp)
+        }
+    }
+
+    /// Whether anything listens to the events.
+    @usableFromInline var use: HubUse { hub.use }
+
+    @usableFromInline var now: Duration { clock.now() }
+
+    @inlinable
+    func insert(_ made: Service, at place: Int, stamp: Int) -> Service {
+        let now = now
+        let (service, released) = table.withLock { $0.shelf.insert(made, stamp: stamp, at: place, now: now) }
+        _ = released
+        return typed(service)
+    }
+
+    /// A service as this table has them: its shelf gets what ``insert(_:at:stamp:)`` takes, and nothing else, so the cast is safe.
+    ///
+    /// The shelf itself knows no types, so that it's the same code for all.
+    @inlinable
+    func typed(_ service: ServiceShelf.Service) -> Service { unsafe unsafeDowncast(service, to: Service.self) }
+
+    /// A service says what has happened to it.
+    @inlinable
+    func note(_ message: KeyTether.Message, of key: Key, at place: Int, stamp: Int) {
+        switch message {
+        case .announce(let event): announce(event, of: key)
+        case .changed(let service, let wait):
+            let now = now, end = wait.map { now + $0 }
+            _ = table.withLock { $0.shelf.changed(service, stamp: stamp, at: place, restingFrom: end, at: now) }
+        case .ended: table.withLock { $0.ended(key, at: place, stamp: stamp) }
+        }
+    }
+
+    @usableFromInline
+    func announce(_ event: TokenEvent, of key: Key) {
+        if announces(event.name) { hub.send(KeyEvent(key: key, event: event)) }
     }
 }
 
@@ -49,35 +94,33 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
 ///
 /// The service holds it, and nothing else does: its end is the service's end. The key's entry goes with it, unless another service
 /// has taken its place.
-final class KeyTether<Key: Hashable & Sendable, Service: AnyObject & Sendable>: ServiceTether {
-    private weak let registry: KeyRegistry<Key, Service>?
-    private let key: Key
-    private let stamp: Int
-    private let service = Lock<WeakReference<Service>?>(nil)
+@usableFromInline
+final class KeyTether: ServiceTether {
+    @usableFromInline
+    enum Message {
+        case announce(TokenEvent)
+        /// How long it takes until something would no longer be lost with the service; `nil`: until it says so.
+        case changed(ServiceShelf.Service, restingIn: Duration?)
+        case ended
+    }
 
-    init(_ registry: KeyRegistry<Key, Service>, key: Key, stamp: Int) {
-        self.registry = registry
-        self.key = key
-        self.stamp = stamp
+    private let use: HubUse
+    private let send: @Sendable (Message) -> Void
+
+    @usableFromInline
+    init(use: HubUse, _ send: @escaping @Sendable (Message) -> Void) {
+        self.use = use
+        self.send = send
     }
 
     deinit {
-        registry?.withTable { [key, stamp] in $0.ended(stamp: stamp, of: key) }
+        send(.ended)
     }
 
-    func attach(to service: Service) {
-        self.service.withLock { $0 = WeakReference(object: service) }
-    }
+    @usableFromInline var isObserved: Bool { use.wasUsed }
 
-    func announce(_ event: TokenEvent) {
-        guard let registry, registry.announces(event.name) else { return }
-        registry.hub.send(KeyEvent(key: key, event: event))
-    }
+    @usableFromInline func announce(_ event: TokenEvent) { send(.announce(event)) }
 
-    func changed(restingIn wait: Duration?) {
-        guard let registry, let service = service.withLock({ $0?.object }) else { return }
-        let now = registry.clock.now()
-        let end = wait.map { now + $0 }
-        _ = registry.withTable { [key, stamp] in $0.changed(service, stamp: stamp, of: key, restingFrom: end, at: now) }
-    }
+    @usableFromInline
+    func changed(_ service: ServiceShelf.Service, restingIn wait: Duration?) { send(.changed(service, restingIn: wait)) }
 }

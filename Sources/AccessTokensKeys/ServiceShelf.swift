@@ -1,11 +1,24 @@
-public import AccessTokens
+import AccessTokens
 
 /// The services that a program keeps, and which go first: a pure value behind the one lock of ``TokenServices``.
 ///
 /// It knows places, not keys, so that it's the same code for every type of key. It never makes a service, asks one anything or lets
 /// the last reference to one go: what it gives up it returns, to be released outside the lock. Only this file writes its state.
 @usableFromInline
-struct ServiceShelf<Service: AnyObject & Sendable>: Sendable {
+struct ServiceShelf: Sendable {
+    @usableFromInline typealias Service = any AnyObject & Sendable
+
+    /// What a caller finds.
+    @usableFromInline
+    enum Entry {
+        case found(Service)
+        /// The place has no service, or one that is just ending: the caller makes one, with this number, and puts it in.
+        case vacant(place: Int, stamp: Int)
+    }
+
+    /// The place of a key that has none.
+    @usableFromInline static let noPlace = -1
+
     /// How the service of a place is held.
     private enum Hold: Sendable {
         /// The place isn't in use.
@@ -17,13 +30,15 @@ struct ServiceShelf<Service: AnyObject & Sendable>: Sendable {
         case idle(Service)
         /// Let go, but perhaps still in use elsewhere: then it is found again (→ `idle`), or gets something to do (→ `busy`). When
         /// nothing holds it any more its place is free again.
-        case released(WeakReference<Service>)
+        case released(WeakReference)
     }
 
     private struct Slot: Sendable {
         /// Which of all services it is: a message about an earlier one of the place means nothing.
-        var stamp: Int
-        var hold: Hold
+        var stamp = none
+        var hold = Hold.free
+        /// How many callers are making a service for it.
+        var makers = 0
         /// The neighbours among the idle ones; `none` at the ends.
         var newer = none, older = none
     }
@@ -40,6 +55,9 @@ struct ServiceShelf<Service: AnyObject & Sendable>: Sendable {
     private var pauses = LimitHeap<Pause>()
     /// How many services are kept that are idle, and that are not.
     private(set) var idleCount = 0, busyCount = 0
+    /// How many are let go and have not ended.
+    private(set) var releasedCount = 0
+    private var stamps = 0
     /// How many sign-outs must find every service that is used while they last; then none is let go.
     private var holds = 0
 
@@ -51,16 +69,11 @@ struct ServiceShelf<Service: AnyObject & Sendable>: Sendable {
 /// No neighbour.
 private let none = -1
 
-extension ServiceShelf where Service == TokenService {
-    /// The same as ``keptService(at:)``, compiled for this type: for code that is inlined into the program's own.
-    @usableFromInline
-    mutating func keptTokenService(at place: Int) -> TokenService? { keptService(at: place) }
-}
-
 extension ServiceShelf {
     // MARK: Callers
 
     /// The service of a place if it is kept; the most recently used one from now on.
+    @usableFromInline
     mutating func keptService(at place: Int) -> Service? {
         switch slots[place].hold {
         case .busy(let service, _): return service
@@ -77,20 +90,48 @@ extension ServiceShelf {
     /// The service of a place, kept or still in use elsewhere.
     ///
     /// - Returns: Also what is over the bound now, to be released.
-    mutating func find(at place: Int) -> (service: Service?, released: Service?) {
+    private mutating func find(at place: Int) -> (service: Service, released: Service?)? {
         if let service = keptService(at: place) { return (service, nil) }
-        guard let service = service(at: place) else { return (nil, nil) }
+        guard let service = service(at: place) else { return nil }
+        take(place)
         rest(service, at: place, asNewest: true)
         return (service, releaseOldest())
     }
 
-    /// Puts a service into the place of one that is just ending, or into a free one.
-    mutating func put(_ made: Service, stamp: Int, at place: Int?) -> (place: Int, released: Service?) {
-        let place = place ?? free.popLast() ?? slots.count
-        let slot = Slot(stamp: stamp, hold: .free)
-        if place == slots.count { slots.append(slot) } else { slots[place] = slot }
+    /// The service of a place, or the place for one that the caller makes, between this and ``insert(_:stamp:at:now:)``.
+    ///
+    /// - Parameter place: ``noPlace``, of a key that has none: it gets a free one.
+    /// - Returns: Also what is over the bound now, to be released.
+    @usableFromInline
+    mutating func enter(_ place: inout Int) -> (entry: Entry, released: Service?) {
+        if place == Self.noPlace {
+            place = free.popLast() ?? slots.count
+            if place == slots.count { slots.append(Slot()) }
+        } else if let (service, released) = find(at: place) {
+            return (.found(service), released)
+        }
+        slots[place].makers += 1
+        stamps += 1
+        return (.vacant(place: place, stamp: stamps), nil)
+    }
+
+    /// Whether a service is being made for a place.
+    func isReserved(_ place: Int) -> Bool { slots[place].makers > 0 }
+
+    /// A service has been made; returns the one to use, since another caller may have been quicker, and what is to be released.
+    @usableFromInline
+    mutating func insert(_ made: Service, stamp: Int, at place: Int, now: Duration) -> (service: Service, released: [Service]) {
+        slots[place].makers -= 1
+        var released = elapse(to: now)
+        if let (service, oldest) = find(at: place) {
+            if let oldest { released.append(oldest) }
+            return (service, released)
+        }
+        take(place)
+        slots[place].stamp = stamp
         rest(made, at: place, asNewest: true)
-        return (place, releaseOldest())
+        if let oldest = releaseOldest() { released.append(oldest) }
+        return (made, released)
     }
 
     // MARK: Services
@@ -99,27 +140,34 @@ extension ServiceShelf {
     ///
     /// - Parameter end: When it rests if nothing else happens; `nil`: not before it says so.
     /// - Returns: What is to be released.
+    @usableFromInline
     mutating func changed(
         _ service: Service, stamp: Int, at place: Int, restingFrom end: Duration?, at now: Duration
-    ) -> Service? {
-        guard slots[place].stamp == stamp else { return nil }
+    ) -> [Service] {
+        var released = elapse(to: now)
+        guard slots[place].stamp == stamp else { return released }
         guard let end, end <= now else {
             take(place)
             slots[place].hold = .busy(service, until: end)
             busyCount += 1
             if let end { pause(place, until: end) }
-            return nil
+            return released
         }
-        if case .idle = slots[place].hold { return nil }
+        if case .idle = slots[place].hold { return released }
         take(place)
         rest(service, at: place, asNewest: true)
-        return releaseOldest()
+        if let oldest = releaseOldest() { released.append(oldest) }
+        return released
     }
 
-    /// Nothing held a service any more; `false`: another one has taken its place.
+    /// Nothing held a service any more; returns whether the place is free, which it isn't if another service has taken it, or is
+    /// being made for it.
+    @usableFromInline
     mutating func ended(stamp: Int, at place: Int) -> Bool {
         guard slots[place].stamp == stamp else { return false }
-        slots[place] = Slot(stamp: none, hold: .free)
+        take(place)
+        (slots[place].stamp, slots[place].hold) = (none, .free)
+        guard !isReserved(place) else { return false }
         free.append(place)
         return true
     }
@@ -132,7 +180,7 @@ extension ServiceShelf {
             take(pause.place)
             // Its last use was before the pause.
             rest(service, at: pause.place, asNewest: false)
-            released += [releaseOldest()].compactMap { $0 }
+            if let oldest = releaseOldest() { released.append(oldest) }
         }
         return released
     }
@@ -170,7 +218,8 @@ extension ServiceShelf {
         case .idle:
             idleCount -= 1
             unlink(place)
-        case .released, .free: break
+        case .released: releasedCount -= 1
+        case .free: break
         }
     }
 
@@ -186,6 +235,7 @@ extension ServiceShelf {
         let place = oldest
         take(place)
         slots[place].hold = .released(WeakReference(object: service))
+        releasedCount += 1
         return service
     }
 
@@ -226,10 +276,10 @@ extension ServiceShelf {
 }
 
 /// A reference that keeps nothing alive.
-struct WeakReference<Object: AnyObject & Sendable>: Sendable {
-    weak let object: Object?
+struct WeakReference: Sendable {
+    weak let object: ServiceShelf.Service?
 
-    init(object: Object) {
+    init(object: ServiceShelf.Service) {
         self.object = object
     }
 }

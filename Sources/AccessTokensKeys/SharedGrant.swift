@@ -50,9 +50,11 @@ final class SharedGrant: Sendable {
         loadExecutor = environment.loadExecutor
         discard = onDiscard
         clock = ServiceClock.opened(environment.clock)
+        let vaultTether = tether.map { VaultTether($0) }
         vault = TokenService(
-            policy: RefreshPolicy(), environment: environment, clock: clock, loader: VaultLoader(),
-            ties: ServiceTies(store: store, onDiscard: nil, tether: tether))
+            policy: RefreshPolicy(), environment: environment, clock: clock, seed: environment.seed, loader: VaultLoader(),
+            ties: ServiceTies(.init(store), onDiscard: nil, tether: vaultTether))
+        vaultTether?.attach(to: self)
     }
 
     // MARK: Keys
@@ -280,5 +282,27 @@ final class SharedGrant: Sendable {
         }
         await wait(for: end)
         return true
+    }
+}
+
+/// What a vault knows of the table of grants, which keeps the grant and not the vault.
+private final class VaultTether: ServiceTether {
+    private let tether: any ServiceTether
+    private let grant = Lock<WeakReference?>(nil)
+
+    init(_ tether: any ServiceTether) {
+        self.tether = tether
+    }
+
+    func attach(to grant: SharedGrant) {
+        self.grant.withLock { $0 = WeakReference(object: grant) }
+    }
+
+    var isObserved: Bool { tether.isObserved }
+
+    func announce(_ event: TokenEvent) { tether.announce(event) }
+
+    func changed(_ service: any AnyObject & Sendable, restingIn wait: Duration?) {
+        if let grant = grant.withLock({ $0?.object }) { tether.changed(grant, restingIn: wait) }
     }
 }

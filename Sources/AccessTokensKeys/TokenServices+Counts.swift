@@ -15,9 +15,10 @@ extension TokenServices {
     public var counts: ServiceCounts {
         let now = registry.clock.now()
         // What comes to rest by this ends before the count, unless it is held elsewhere.
-        _ = registry.withTable { $0.elapse(to: now) }
-        let count = registry.withTable { $0.count }
-        return ServiceCounts(busy: count.busy, idle: count.idle, released: count.released)
+        _ = registry.withTable { $0.shelf.elapse(to: now) }
+        return registry.withTable {
+            ServiceCounts(busy: $0.shelf.busyCount, idle: $0.shelf.idleCount, released: $0.shelf.releasedCount)
+        }
     }
 }
 

@@ -51,8 +51,8 @@ extension TokenServices {
     }
 
     private func release() {
-        _ = registry.withTable { $0.release() }
-        _ = grants.withTable { $0.release() }
+        _ = registry.withTable { $0.shelf.release() }
+        _ = grants.withTable { $0.shelf.release() }
     }
 
     private func signOut(

@@ -1,5 +1,5 @@
 public import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// Gives each key of a program a `TokenService` of its own: each scope, audience, account or tenant.
 ///
@@ -150,43 +150,46 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// took almost three times as long. What doesn't depend on the key isn't inlined.
     @inlinable
     func keptService(of key: Key) -> TokenService? {
-        registry.table.withLock { table in
-            guard let place = table.places[key] else { return nil }
-            return table.shelf.keptTokenService(at: place)
-        }
+        registry.keptService(of: key)
+    }
+
+    @inlinable
+    func findOrMake(_ key: Key) -> TokenService {
+        registry.findOrMake(key) { makeService(key, tether: $0, stamp: $1) }
     }
 
     @usableFromInline
-    func findOrMake(_ key: Key) -> TokenService {
-        registry.find(key) ?? registry.insert(key) { makeService(key, tether: $0, stamp: $1) }
-    }
-
-    private func makeService(_ key: Key, tether: any ServiceTether, stamp: Int) -> TokenService {
-        let loader = loader(key), policy = policy(key)
-        let environment = environment(stamp), clock = ServiceClock.opened(environment.clock)
-        let share = grant.map { GrantShare(in: sharedGrant($0(key)), loader, policy) }
-        let ties = ServiceTies(
-            store: share == nil ? stores?.store(for: key) : nil, session: sharing?.session(key)(clock, environment),
-            onDiscard: discard(key), tether: tether, lender: share)
+    func makeService(_ key: Key, tether: KeyTether, stamp: Int) -> TokenService {
+        let loader = loader(key), policy = policy(key), clock = ServiceClock.opened(environment.clock)
+        var keeping = ServiceTies.Keeping.nowhere, share: GrantShare?
+        if let grant {
+            share = GrantShare(in: sharedGrant(grant(key)), loader, policy)
+        } else if let stores {
+            keeping = .store(stores.store(for: key))
+        } else if let sharing {
+            keeping = .session(sharing.session(key)(clock, environment(stamp)))
+        }
         let service = TokenService(
-            policy: policy, environment: environment, clock: clock, loader: share ?? loader, ties: ties,
+            policy: policy, environment: environment, clock: clock, seed: seed(stamp), loader: share ?? loader,
+            ties: ServiceTies(keeping, onDiscard: discard(key), tether: tether, lender: share),
             isDrained: isDrained.withLock { $0 })
         share?.attach(to: service)
         return service
     }
 
     func sharedGrant(_ key: Key) -> SharedGrant {
-        grants.find(key)
-            ?? grants.insert(key) { tether, stamp in
-                SharedGrant(
-                    store: stores?.store(for: key), environment: environment(stamp), onDiscard: discard(key), tether: tether)
-            }
+        grants.findOrMake(key) { tether, stamp in
+            SharedGrant(
+                store: stores?.store(for: key), environment: environment(stamp), onDiscard: discard(key), tether: tether)
+        }
     }
 
     /// Each service draws its own jitter, or all keys would ask the server at the same moment.
+    private func seed(_ stamp: Int) -> UInt64 { environment.seed &+ UInt64(stamp) }
+
     private func environment(_ stamp: Int) -> TokenService.Environment {
         var environment = environment
-        environment.seed &+= UInt64(stamp)
+        environment.seed = seed(stamp)
         return environment
     }
 

@@ -8,20 +8,19 @@ package final class EventHub<Event: Sendable>: Sendable {
     }
 
     private let subscribers = Lock(Subscribers())
-    /// Whether there ever was one: asked first, since in a generic type each look at the streams resolves their types.
-    private let wasUsed = Lock(false)
+    package let use = HubUse()
 
     package init() {}
 
     deinit {
-        if wasUsed.withLock({ $0 }) { for stream in current { stream.finish() } }
+        if use.wasUsed { for stream in current { stream.finish() } }
     }
 
     /// A stream of the events from now on; a slow reader loses the oldest.
     package func subscribe(bufferingNewest limit: Int) -> AsyncStream<Event> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Event.self, bufferingPolicy: .bufferingNewest(max(limit, 1)))
-        wasUsed.withLock { $0 = true }
+        use.begin()
         let id = subscribers.withLock { subscribers in
             subscribers.next += 1
             subscribers.streams.append((subscribers.next, continuation))
@@ -38,10 +37,20 @@ package final class EventHub<Event: Sendable>: Sendable {
     /// - Parameter event: Made only if there is a subscriber.
     package func send(_ event: @autoclosure () -> Event) {
         // Outside the lock: resuming a reader may call its executor, which is foreign code.
-        if wasUsed.withLock({ $0 }) { for stream in current { stream.yield(event()) } }
+        if use.wasUsed { for stream in current { stream.yield(event()) } }
     }
 
     private var current: [AsyncStream<Event>.Continuation] {
         subscribers.withLock { $0.streams.map { $0.continuation } }
     }
+}
+
+/// Whether there ever was a subscriber: asked first, since in a generic type each look at the streams resolves their types.
+@usableFromInline
+package final class HubUse: Sendable {
+    private let hasBegun = Lock(false)
+
+    package var wasUsed: Bool { hasBegun.withLock { $0 } }
+
+    func begin() { hasBegun.withLock { $0 = true } }
 }

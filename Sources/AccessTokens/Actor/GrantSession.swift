@@ -94,8 +94,8 @@ extension TokenService {
     ) {
         let clock = ServiceClock.opened(environment.clock)
         self.init(
-            policy: policy, environment: environment, clock: clock, loader: loader,
-            ties: ServiceTies(store: nil, session: session(clock, environment), onDiscard: onDiscard))
+            policy: policy, environment: environment, clock: clock, seed: environment.seed, loader: loader,
+            ties: ServiceTies(.session(session(clock, environment)), onDiscard: onDiscard))
     }
 
     /// Lets the session perform a flight of a shared grant.

@@ -2,9 +2,19 @@ package import TokenServiceConcurrency
 
 /// What a service has to do with others: a store, who shares its grant, who keeps it.
 package final class ServiceTies: Sendable {
-    let store: (any TokenStore)?
-    /// The way to the grant that it shares with other services; then it is also the ``store``.
-    let session: (any GrantSession)?
+    /// Where its tokens outlive it.
+    package enum Keeping: Sendable {
+        case nowhere
+        case store(any TokenStore)
+        /// In a record that it shares with other services.
+        case session(any GrantSession)
+
+        package init(_ store: (any TokenStore)?) {
+            if let store { self = .store(store) } else { self = .nowhere }
+        }
+    }
+
+    private let keeping: Keeping
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
     /// Where it says when it could be let go; `nil`: nothing asks.
     let tether: (any ServiceTether)?
@@ -12,31 +22,44 @@ package final class ServiceTies: Sendable {
     let lender: (any GrantLender)?
 
     package init(
-        store: (any TokenStore)?, session: (any GrantSession)? = nil, onDiscard: (@Sendable (DiscardedGrant) async -> Void)?,
-        tether: (any ServiceTether)? = nil, lender: (any GrantLender)? = nil
+        _ keeping: Keeping, onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: (any ServiceTether)? = nil,
+        lender: (any GrantLender)? = nil
     ) {
-        self.store = session ?? store
-        self.session = session
+        self.keeping = keeping
         self.onDiscard = onDiscard
         self.tether = tether
         self.lender = lender
     }
 
-    var hasStore: Bool { store != nil }
-    var isShared: Bool { session != nil }
+    var store: (any TokenStore)? {
+        switch keeping {
+        case .nowhere: nil
+        case .store(let store): store
+        case .session(let session): session
+        }
+    }
+
+    /// The way to the grant that it shares with other services.
+    var session: (any GrantSession)? { if case .session(let session) = keeping { session } else { nil } }
+
+    var hasStore: Bool { if case .nowhere = keeping { false } else { true } }
+
     /// How long after one look at the shared store a hit starts another.
     var checkEvery: Duration? { session?.checkEvery }
 }
 
 /// How a service that is one of many tells what it does, and when it could be let go.
 package protocol ServiceTether: AnyObject, Sendable {
+    /// Whether anything may listen to the events.
+    var isObserved: Bool { get }
+
     /// Called with each event, in the service's own order.
     func announce(_ event: TokenEvent)
 
     /// Called in the service's own order, outside all locks, when the answer has changed.
     ///
     /// - Parameter wait: How long it takes until something would no longer be lost with the service; `nil`: until it says so.
-    func changed(restingIn wait: Duration?)
+    func changed(_ service: any AnyObject & Sendable, restingIn wait: Duration?)
 }
 
 /// A load that used a shared grant has failed.

@@ -110,9 +110,9 @@ extension TokenService {
     func fence(
         _ lent: SingleResult<SessionChange>? = nil, _ event: (inout Machine, Duration) -> AccessToken?
     ) -> Fence {
-        let number = machine.generation + 1, end = SingleResult<SessionChange>()
-        if ties?.store != nil { fences.append((number, end)) }
-        return Fence(discarded: step(event), end: ties?.store == nil ? nil : end, lent: lent)
+        let number = machine.generation + 1, end = SingleResult<SessionChange>(), hasStore = machine.hasStore
+        if hasStore { fences.append((number, end)) }
+        return Fence(discarded: step(event), end: hasStore ? end : nil, lent: lent)
     }
 
     /// The store has done its part of these fences, or failed to in time.

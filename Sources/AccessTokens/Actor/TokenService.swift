@@ -41,7 +41,7 @@ public actor TokenService {
     var flightMembership: LoadMembership?
     /// What the tasks of a store's operation carry that the current flight doesn't wait for.
     var operationMembership: LoadMembership?
-    /// The machine's ``StateMachine/restsFrom``, as it was said last.
+    /// From when on it could be let go, as it was said last.
     private var restsFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
     var fences: [(number: Int, end: SingleResult<SessionChange>)] = []
@@ -68,14 +68,14 @@ public actor TokenService {
     ) {
         let isAlone = store == nil && onDiscard == nil
         self.init(
-            policy: policy, environment: environment, clock: ServiceClock.opened(environment.clock), loader: loader,
-            ties: isAlone ? nil : ServiceTies(store: store, onDiscard: onDiscard))
+            policy: policy, environment: environment, clock: ServiceClock.opened(environment.clock), seed: environment.seed,
+            loader: loader, ties: isAlone ? nil : ServiceTies(.init(store), onDiscard: onDiscard))
     }
 
     /// The same for a service that is one of many, or that shares its grant.
     package init(
-        policy: RefreshPolicy, environment: borrowing Environment, clock: ServiceClock, loader: any TokenLoader,
-        ties: ServiceTies?, isDrained: Bool = false
+        policy: RefreshPolicy, environment: borrowing Environment, clock: ServiceClock, seed: UInt64,
+        loader: any TokenLoader, ties: ServiceTies?, isDrained: Bool = false
     ) {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
@@ -85,8 +85,8 @@ public actor TokenService {
         wallClock = environment.wallClock
         machine = Machine(
             policy: policy, isRepeatable: loader.isRepeatable, hasStore: ties?.hasStore ?? false,
-            isShared: ties?.isShared ?? false, checkEvery: ties?.checkEvery, borrowsGrant: ties?.lender != nil,
-            seed: environment.seed)
+            isShared: ties?.session != nil, checkEvery: ties?.checkEvery, borrowsGrant: ties?.lender != nil,
+            seed: seed)
         if isDrained { machine.drain() }
     }
 
@@ -100,9 +100,9 @@ public actor TokenService {
     ) -> Outcome {
         let now = clock.now()
         let (joined, isAwaited, hasListeners) = lobby.withLock { $0.close() }
-        let isObserved = hasListeners || ties?.tether != nil
+        let isObserved = hasListeners || ties?.tether?.isObserved ?? false
         let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
-        let ending = machine.conclude()
+        let ending = machine.conclude(tellsRest: ties?.tether != nil)
         let answer = publicAnswer(ending.answer, at: now)
         // The snapshot first: a caller that is resumed afterwards, and asks again, must see what this event decided.
         let (answered, late, urgency, outcome) = lobby.withLock { lobby in
@@ -143,21 +143,17 @@ public actor TokenService {
             // Nobody waits, and nobody can come to wait with a limit while the alarm is taken away.
             alarms.wakeNoMore()
         }
-        if let tether = ties?.tether { tell(tether, at: now) }
+        if let tether = ties?.tether { tell(tether, restingFrom: ending.restsFrom, at: now) }
         if !drains.isEmpty { endDrains(at: now) }
     }
 
-    private func tell(_ tether: any ServiceTether, at now: Duration) {
-        let moment = restMoment
+    private func tell(_ tether: any ServiceTether, restingFrom moment: Duration?, at now: Duration) {
+        var moment = moment
+        // The store of a shared grant may still need it although the machine doesn't.
+        if let session = ties?.session, let machineRests = moment { moment = session.restsFrom.map { max($0, machineRests) } }
         guard moment != restsFrom else { return }
         restsFrom = moment
-        tether.changed(restingIn: moment.map { max($0 - now, .zero) })
-    }
-
-    /// From when on it could be let go; the store of a shared grant may still need it although the machine doesn't.
-    private var restMoment: Duration? {
-        guard let session = ties?.session, let moment = machine.restsFrom else { return machine.restsFrom }
-        return session.restsFrom.map { max($0, moment) }
+        tether.changed(self, restingIn: moment.map { max($0 - now, .zero) })
     }
 
     private func announce(_ event: TokenEvent) {

@@ -12,6 +12,8 @@ extension TokenService.StateMachine {
         let effects: [Effect]
         /// The answer of all who wait; one at most, since afterwards nobody waits.
         let answer: Answer?
+        /// From when on the service could be let go, if that was asked; `nil`: not before another event.
+        let restsFrom: Duration?
     }
 
     /// What a flight starts with.

@@ -90,10 +90,12 @@ extension TokenService.StateMachine {
     }
 
     /// Hands over what the last event has brought about.
-    mutating func conclude() -> Ending {
+    ///
+    /// - Parameter tellsRest: Whether to find out from when on the service could be let go, for a service that is one of many.
+    mutating func conclude(tellsRest: Bool = false) -> Ending {
         let ending = Ending(
             snapshot: snapshot, start: start, awaitedFlight: state.isStalled ? nil : state.flightID,
-            effects: effects, answer: answer)
+            effects: effects, answer: answer, restsFrom: tellsRest ? restsFrom : nil)
         (start, effects, answer) = (nil, [], nil)
         return ending
     }

@@ -6,12 +6,23 @@
 /// A service is a doll that says when it ends. What the table holds can be seen by what is alive.
 final class KeyWorld {
     final class Doll: Sendable {
-        let key: Int, stamp: Int
+        let key: Int, place: Int, stamp: Int
 
-        init(_ key: Int, _ stamp: Int) {
+        init(_ key: Int, _ place: Int, _ stamp: Int) {
             self.key = key
+            self.place = place
             self.stamp = stamp
         }
+    }
+
+    /// A reference that keeps no doll alive.
+    private struct WeakDoll {
+        weak let object: Doll?
+    }
+
+    /// A doll that has ended.
+    private struct End {
+        let place: Int, stamp: Int
     }
 
     /// What can happen to a key.
@@ -35,17 +46,17 @@ final class KeyWorld {
     /// Where a key's service should be.
     enum Place: Hashable { case none, busy, paused(until: Int), idle, released }
 
-    private var table: KeyTable<Int, Doll>
+    private var table: KeyTable<Int>
     private let limit: Int, keys: Range<Int>
     private var now = 0
     /// Those who hold a service outside the table.
     private var holders: [Doll?]
     private var making: [[Doll]]
     /// Ends that the table hasn't learned of.
-    private var endings: [[Int]]
+    private var endings: [[End]]
     // The naive table.
     private var places: [Place]
-    private var alive: [WeakReference<Doll>?]
+    private var alive: [WeakDoll?]
     private var order: [Int] = []
     private var isHeld = false
     /// The keys of the pauses that the table may still remember, cut short or not.
@@ -76,7 +87,7 @@ final class KeyWorld {
 
     /// Makes an event happen, in the table and naively; returns what went wrong.
     func perform(_ event: Event) -> String? {
-        let before = alive.map { $0?.object?.stamp }
+        let before = alive.map { doll in doll?.object.map { End(place: $0.place, stamp: $0.stamp) } }
         let problem: String? =
             switch event {
             case .ask(let key): ask(key)
@@ -91,7 +102,7 @@ final class KeyWorld {
             case .wait: wait()
             }
         for key in keys {
-            if let stamp = before[key], alive[key]?.object?.stamp != stamp { endings[key].append(stamp) }
+            if let end = before[key], alive[key]?.object?.stamp != end.stamp { endings[key].append(end) }
         }
         return problem ?? violation
     }
@@ -106,15 +117,17 @@ final class KeyWorld {
             }
             if !isAlive, places[key] == .released { places[key] = .none }
         }
-        let count = table.count
-        if count.idle != order.count || !isHeld && count.idle > limit { return "\(count.idle) are idle, not \(order)" }
-        if count.busy != places.count(where: { $0.isBusy }) { return "\(count.busy) are busy" }
+        let shelf = table.shelf
+        if shelf.idleCount != order.count || !isHeld && shelf.idleCount > limit {
+            return "\(shelf.idleCount) are idle, not \(order)"
+        }
+        if shelf.busyCount != places.count(where: { $0.isBusy }) { return "\(shelf.busyCount) are busy" }
         let released =
             places.count { $0 == .released }
             + keys.count { key in
-                places[key] == .none && endings[key].last.map { $0 == lastStamps[key] } ?? false
+                places[key] == .none && endings[key].last.map { $0.stamp == lastStamps[key] } ?? false
             }
-        return count.released == released ? nil : "\(count.released) are released, not \(released)"
+        return shelf.releasedCount == released ? nil : "\(shelf.releasedCount) are released, not \(released)"
     }
 
     private var lastStamps: [Int: Int] = [:]
@@ -122,27 +135,28 @@ final class KeyWorld {
     // MARK: Events
 
     private func ask(_ key: Int) -> String? {
-        let found = table.find(key).service
+        let entry = table.enter(key).entry
         guard places[key] != .none else {
-            making[key].append(Doll(key, table.begin(key)))
-            return found == nil ? nil : "an ended service was found"
+            guard case .vacant(let place, let stamp) = entry else { return "an ended service was found" }
+            making[key].append(Doll(key, place, stamp))
+            return nil
         }
-        guard let found, found === alive[key]?.object else { return "key \(key)'s service was not found" }
-        holders[key] = found
+        guard case .found(let found) = entry, found === alive[key]?.object else { return "key \(key)'s service was not found" }
+        holders[key] = alive[key]?.object
         if !places[key].isBusy { use(key) }
         return nil
     }
 
     private func insert(_ key: Int) -> String? {
         let doll = making[key].removeFirst()
-        let used = table.insert(doll, stamp: doll.stamp, for: key, at: .seconds(now)).service
+        let used = table.shelf.insert(doll, stamp: doll.stamp, at: doll.place, now: .seconds(now)).service
         elapse()
         if places[key] == .none {
-            alive[key] = WeakReference(object: doll)
+            alive[key] = WeakDoll(object: doll)
             lastStamps[key] = doll.stamp
         }
         guard used === alive[key]?.object else { return "key \(key) has two services" }
-        holders[key] = used
+        holders[key] = alive[key]?.object
         if !places[key].isBusy { use(key) }
         return nil
     }
@@ -161,7 +175,7 @@ final class KeyWorld {
             case .idle: .seconds(now)
             default: nil
             }
-        _ = table.changed(doll, stamp: doll.stamp, of: key, restingFrom: end, at: .seconds(now))
+        _ = table.shelf.changed(doll, stamp: doll.stamp, at: doll.place, restingFrom: end, at: .seconds(now))
         elapse()
         if place != .idle {
             order.removeAll { $0 == key }
@@ -173,7 +187,8 @@ final class KeyWorld {
     }
 
     private func learn(_ key: Int) -> String? {
-        table.ended(stamp: endings[key].removeFirst(), of: key)
+        let end = endings[key].removeFirst()
+        table.ended(key, at: end.place, stamp: end.stamp)
         return nil
     }
 
@@ -185,7 +200,7 @@ final class KeyWorld {
 
     private func release() -> String? {
         isHeld = false
-        _ = table.release()
+        _ = table.shelf.release()
         releaseOldest()
         return nil
     }
@@ -193,7 +208,7 @@ final class KeyWorld {
     private func wait() -> String? {
         now += 10 + keys.count
         paused = []
-        _ = table.elapse(to: .seconds(now))
+        _ = table.shelf.elapse(to: .seconds(now))
         elapse()
         return nil
     }
@@ -236,7 +251,7 @@ final class KeyWorld {
                     case .idle: 2
                     case .released: 3
                     }
-                let isLate = endings[key].map { $0 == lastStamps[key] ? 1 : 0 }
+                let isLate = endings[key].map { $0.stamp == lastStamps[key] ? 1 : 0 }
                 return [place, holders[key] == nil ? 0 : 1, making[key].count, order.firstIndex(of: key) ?? -1]
                     + isLate + [paused.contains(key) ? -8 : -9]
             }
