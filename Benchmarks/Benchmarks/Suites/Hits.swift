@@ -68,11 +68,14 @@ extension Suite {
                 shared("TokenService", tasks) { [service = warm.service] in use(try await service.retrieveToken()) },
                 shared("floor: lock, copy, clock", tasks) { [floor = warm.floor] in use(floor.token()) },
                 shared("naive actor", tasks) { [naive = warm.naive] in use(try await naive.retrieveToken()) },
+                shared("one task", 1) { [service = warm.service] in use(try await service.retrieveToken()) },
             ]
             let rounds = try await Rounds(of: subjects, rounds: effort.rounds, batch: effort.batch)
             table.add(
                 "\(tasks)", Table.Cell(column: "ours ÷ floor", value: rounds.ratio(of: 0, to: 1), unit: .ratio),
-                Table.Cell(column: "ours ÷ naive actor", value: rounds.ratio(of: 0, to: 2), unit: .ratio))
+                Table.Cell(column: "ours ÷ naive actor", value: rounds.ratio(of: 0, to: 2), unit: .ratio),
+                Table.Cell(column: "ours ÷ ours with one task", value: rounds.ratio(of: 0, to: 3), unit: .ratio),
+                Table.Cell(column: "each", value: rounds.sample(0), unit: .nanoseconds))
         }
         return [table]
     }
