@@ -38,12 +38,14 @@ struct SharedFence: Sendable {
     private var earlier: String?
     private var attempts: [Attempt]
 
-    /// - Parameter last: The fence in whose place this one comes, before the store has answered for it.
-    init(_ token: StoredToken?, number: Int, owner: String, after last: SharedFence?) {
+    /// - Parameters:
+    ///   - last: The fence in whose place this one comes, before the store has answered for it.
+    ///   - isOvertaken: Whether the record's session is another's, which has overtaken the one here.
+    init(_ token: StoredToken?, number: Int, owner: String, after last: SharedFence?, isOvertaken: Bool = false) {
         self.number = number
         self.token = token
         id = "\(owner).fence.\(number)"
-        signsOut = token == nil || last?.signsOut ?? false
+        signsOut = token == nil || last?.signsOut ?? isOvertaken
         attempts = []
         if let last { follow(last) }
     }
@@ -61,9 +63,9 @@ struct SharedFence: Sendable {
     /// The fence before this one stands, or has been overtaken, and what it put aside is handed over.
     ///
     /// No attempt of an earlier fence can take effect any longer, nor has the store anything to hear of an earlier sign-out.
-    mutating func followsSettled() {
+    mutating func followsSettled(isOvertaken: Bool = false) {
         attempts.removeAll { $0.id != id }
-        signsOut = token == nil
+        signsOut = token == nil || isOvertaken
     }
 
     /// - Parameter known: The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read.

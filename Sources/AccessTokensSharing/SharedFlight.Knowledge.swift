@@ -62,9 +62,17 @@ extension SharedFlight.Knowledge {
         return isNews
     }
 
+    /// Another service has ended the session, and its token is adopted as if the service had read nothing yet.
+    mutating func overtaken(signedOut last: UInt64) {
+        (generation, signedOut) = (nil, max(signedOut ?? 0, last))
+    }
+
     /// A sign-in or a sign-out of the service stands in the store.
-    mutating func take(_ record: GrantRecord) {
-        (generation, signedOut) = (record.generation, record.signedOut)
+    ///
+    /// - Parameter isRenewed: Whether another service has brought a token since then, which has yet to be adopted.
+    mutating func take(_ record: GrantRecord, isRenewed: Bool) {
+        if !isRenewed { generation = record.generation }
+        signedOut = record.signedOut
         // The program has the token of a sign-in from the server.
         served = record.fence
         seen = max(seen ?? 0, record.generation)

@@ -27,7 +27,7 @@ extension SharedSession: GrantSession {
         // A sign-in or sign-out that the store has yet to hear of comes first; without it, nothing in the store counts.
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
-        await plan.handOverDisplaced()
+        guard await plan.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .failed(.abandoned)), nil) }
         let holder = await holder(), beginning = begin(isLook: plan.isLook)
         let setting = SharedFlight.Setting(
             owner: owner, flight: plan.id, holder: holder, policy: plan.policy, transportLimit: sharing.transportLimit,

@@ -11,27 +11,6 @@ import Foundation
 ///
 /// To the service it is a token store like another for `reset` and `replace`. Loads go by ``SharedFlight`` instead.
 final class SharedSession: Sendable {
-    private struct State {
-        var knowledge = SharedFlight.Knowledge()
-        /// The sign-in or sign-out that the store has yet to hear of: the last word, which no flight may overtake.
-        var fence: SharedFence?
-        /// How many sign-ins and sign-outs there were.
-        var fences = 0
-        /// What fences have put aside, until it is handed over.
-        var displaced: [DiscardedGrant] = []
-        /// Whether a sign-in has met another service's sign-out, until the service hears of it.
-        var isSessionOver = false
-        /// The marks that are being taken back.
-        var strays: [StrayMark] = []
-        /// When the store's operations began that have not ended, though nothing may wait for them any longer.
-        var unfinished: [Int: Duration] = [:]
-        var operations = 0
-        /// Whether a person has asked to try again.
-        var isRetry = false
-        /// Until when others respect this service's mark, as far as is known; `nil`: without end.
-        var respected: Duration? = .zero
-    }
-
     /// A store that doesn't answer gets no more operations than these, since each keeps a task, until the first are forgotten.
     private static let unfinishedOperations = 16
 
@@ -99,7 +78,9 @@ final class SharedSession: Sendable {
     /// A sign-in or a sign-out takes effect; every flight that begins from now on writes it first, if nothing else has.
     func noteFence(_ token: StoredToken?, number: Int) {
         state.withLock { state in
-            state.fence = SharedFence(token, number: number, owner: owner, after: state.fence)
+            let isOvertaken = state.overtaken != nil
+            state.fence = SharedFence(token, number: number, owner: owner, after: state.fence, isOvertaken: isOvertaken)
+            state.overtaken = nil
             state.fences += 1
             state.isRetry = false
             state.unfinished = [:]
@@ -110,17 +91,23 @@ final class SharedSession: Sendable {
     func settle() async throws {
         try await line.turn {
             while let fence = state.withLock({ $0.fence }) {
-                let displaced = try await write(fence)
+                let (displaced, overtaken) = try await write(fence)
                 state.withLock { state in
                     state.displaced += displaced
-                    if state.fence?.number == fence.number { state.fence = nil } else { state.fence?.followsSettled() }
+                    if state.fence?.number == fence.number {
+                        (state.fence, state.overtaken) = (nil, overtaken)
+                    } else {
+                        state.fence?.followsSettled(isOvertaken: overtaken != nil)
+                    }
                 }
             }
         }
     }
 
-    /// Puts a token or a tombstone in the record's place, of a higher generation; returns what that has put aside.
-    private func write(_ fence: SharedFence) async throws -> [DiscardedGrant] {
+    /// Puts a token or a tombstone in the record's place, of a higher generation.
+    ///
+    /// - Returns: What that has put aside, and the record's last sign-out if another service has overtaken the session that began here.
+    private func write(_ fence: SharedFence) async throws -> (displaced: [DiscardedGrant], overtaken: UInt64?) {
         var fence = fence
         var sighting: SharedFlight.Sighting?
         do {
@@ -134,19 +121,17 @@ final class SharedSession: Sendable {
             let record = sighting?.record
             switch verdict(of: &fence, on: record) {
             case .settled(let displaced):
-                if let record, fence.stands(in: record) { state.withLock { $0.knowledge.take(record) } }
-                return displaced
+                return state.withLock { [fence] in (displaced, $0.settle(fence, by: record)) }
             case .write(let next):
                 do {
                     guard case .conflict(let other) = try await swap(next, ifAt: sighting?.revision, toReplace: true) else {
-                        state.withLock { $0.knowledge.take(next) }
-                        return fence.displaced(in: record)
+                        return state.withLock { [fence] in (fence.displaced(in: record), $0.settle(fence, by: next)) }
                     }
                     sighting = other
                 } catch {
                     // It may have been written all the same.
                     fence.noteAttempt(over: record)
-                    state.withLock { [fence] in $0.fence?.heed(fence) }
+                    state.withLock { [fence] in $0.noteAttempt(of: fence, over: record) }
                     sighting = try await read(toReplace: true)
                     guard sighting?.record.fence == fence.id else { throw error }
                 }
@@ -161,19 +146,20 @@ final class SharedSession: Sendable {
         func verdict() -> SharedFence.Verdict {
             fence.verdict(on: record, seen: knowledge.seen, knowing: knowledge.signedOut, wall: moment.wall)
         }
-        // What has been overtaken says nothing of the session: the flight that reads the record next ends it.
         if case .settled = verdict() { return verdict() }
-        if fence.endsSession(before: record, knowing: knowledge.signedOut) { state.withLock { $0.isSessionOver = true } }
+        if fence.endsSession(before: record, knowing: knowledge.signedOut) { state.withLock { $0.end = .beforeSignIn } }
         return verdict()
     }
 
-    /// What fences have put aside, to be handed over, and whether the session before them is over; once.
-    func takeDisplaced() -> (grants: [DiscardedGrant], isSessionOver: Bool) {
+    /// What fences have put aside, to be handed over; once.
+    func takeDisplaced() -> [DiscardedGrant] {
         state.withLock { state in
-            defer { (state.displaced, state.isSessionOver) = ([], false) }
-            return (state.displaced, state.isSessionOver)
+            defer { state.displaced = [] }
+            return state.displaced
         }
     }
+
+    func takeEnd() -> SessionEnd? { state.withLock { $0.takeEnd() } }
 
     @concurrent func load() async throws -> StoredToken? { nil }
     @concurrent func save(_ token: StoredToken) async throws { try await settle() }

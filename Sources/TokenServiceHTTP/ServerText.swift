@@ -11,9 +11,10 @@ package enum ServerText {
 
     /// Returns the text in one line without control or invisible characters, without the secrets, and cut if it is long.
     ///
-    /// A secret is hidden as it is, in Base64, and escaped in any way that ``Unescaped`` undoes, however often; so is what looks like
-    /// one (``Credentials``). Not hidden are: a part of a secret; Base64 of Base64, hexadecimal digits, and other encodings; a secret
-    /// that holds a backslash before a letter and was escaped.
+    /// A secret is hidden as it is, in Base64, and escaped in any way that ``Unescaped`` undoes, also more than once; so is what looks
+    /// like one (``Credentials``). Not hidden are: a part of a secret; Base64 of Base64, hexadecimal digits, and other encodings; a
+    /// secret that holds a backslash before a letter and was escaped; one that was escaped three or more times in different ways, if
+    /// an escaped backslash then stands before one that was escaped in another way, since nothing tells which of them came first.
     ///
     /// The order matters. Secrets are hidden after invisible characters were replaced, which could disguise one, and before
     /// the text is cut, which could leave the first part of one.

@@ -17,7 +17,8 @@ struct Unescaped {
     init(_ text: some Collection<UInt8>, isFolded: Bool = true) {
         self.isFolded = isFolded
         for (index, byte) in text.enumerated() { append(byte, from: index..<index + 1) }
-        // A server chooses how often backslashes are escaped, and each time takes a pass.
+        // A server chooses how often backslashes are escaped, and each time takes a pass. Two that were escaped in different ways may
+        // have to be undone one after the other, which is not tried.
         for _ in 1...8 where bytes.contains(Self.spentBackslash) {
             let (before, starts) = (bytes, sources)
             (bytes, sources) = ([], [])

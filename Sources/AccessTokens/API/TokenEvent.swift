@@ -3,7 +3,8 @@
 /// Each load that is told to start is told to end, by an event with its number: ``Name/loadSucceeded``, ``Name/loadFailed``,
 /// ``Name/refreshFailed``, ``Name/restored`` or ``Name/loadDropped``. Events of what a fence (``TokenService/reset()``,
 /// ``TokenService/replace(with:)``) cut off are not sent: ``Name/reset`` and ``Name/replaced`` end the loads of all earlier generations.
-/// A load that was given up after its time-out and brings its token late is told to end a second time.
+/// A load that timed out may be told to end a second time, when its result comes late: by any of these events, whether it brings a
+/// token, one that has expired, a failure, or nothing.
 public struct TokenEvent: Sendable, CustomStringConvertible {
     /// What happened, as a value to compare and to name a metric after.
     public struct Name: Sendable, Hashable, CustomStringConvertible {

@@ -20,12 +20,22 @@ package protocol GrantSession: TokenStore {
     /// A person asked to try again.
     func noteRetry()
 
-    /// What fences have put aside in the record, to be handed over, and whether the session before the last sign-in is over, by another
-    /// service's sign-out; once.
-    func takeDisplaced() -> (grants: [DiscardedGrant], isSessionOver: Bool)
+    /// What fences have put aside in the record, to be handed over; once.
+    func takeDisplaced() -> [DiscardedGrant]
+
+    /// Which session another service has ended, as a fence has found; once.
+    func takeEnd() -> SessionEnd?
 
     /// Performs a flight, which is never cancelled.
     @concurrent func perform(_ flight: SharedFlightPlan) async -> SharedFlightEnd
+}
+
+/// Which session of a service another service has ended, as a sign-in or a sign-out has found in the shared record.
+package enum SessionEnd: Sendable {
+    /// That before the last sign-in, which goes on.
+    case beforeSignIn
+    /// That which began with the last sign-in or sign-out: another's has come after it.
+    case overtaken
 }
 
 /// Makes a service's session, on the service's own clock.
@@ -52,8 +62,8 @@ package struct SharedFlightPlan: Sendable {
     package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
     /// Runs the loader.
     package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
-    /// Gives the program what fences have put aside, unless an operation of the store will.
-    package let handOverDisplaced: @Sendable () async -> Void
+    /// Gives the program what fences have put aside, unless an operation of the store will; `false`: the flight's session is over.
+    package let handOverDisplaced: @Sendable () async -> Bool
 }
 
 /// What became of a flight that a session has performed.
@@ -124,7 +134,7 @@ extension TokenService {
             refused: refused.map(\.token.value), isAbandoned: { membership.hasEnded || self.isDeserted },
             keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },
             load: { await self.load($0, for: flight, membership) },
-            handOverDisplaced: { await self.handOverDisplaced(in: session) })
+            handOverDisplaced: { await self.handOverDisplaced(in: session, for: flight) })
     }
 
     /// Runs the loader in a task of its own, which a fence or a limit may cancel.
@@ -153,11 +163,13 @@ extension TokenService {
     }
 
     /// Operations of the store tell those who wait for their fences what these have put aside; without one, this does.
-    private func handOverDisplaced(in session: any GrantSession) {
-        guard machine.storage.operations.isEmpty else { return }
-        let (grants, isSessionOver) = session.takeDisplaced()
-        handOver(grants)
-        if isSessionOver { step { machine, _ in machine.endEarlierSession() } }
+    ///
+    /// - Returns: Whether the flight's session goes on.
+    private func handOverDisplaced(in session: any GrantSession, for flight: Machine.Flight) -> Bool {
+        if machine.storage.operations.isEmpty { handOver(session.takeDisplaced()) }
+        guard let end = session.takeEnd() else { return true }
+        step { machine, _ in machine.sharedSessionEnded(end) }
+        return end == .beforeSignIn || machine.generation == flight.generation
     }
 
     private func finish(_ flight: Machine.Flight, _ end: SharedFlightEnd) {

@@ -56,10 +56,9 @@ extension TokenService {
     private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
         var outcome = outcome
-        var isSessionOver = false
+        let end = ties?.session?.takeEnd()
         if let session = ties?.session {
-            var displaced: [DiscardedGrant]
-            (displaced, isSessionOver) = session.takeDisplaced()
+            var displaced = session.takeDisplaced()
             // A fence that came after this operation may have been written with it; it has handed over the token that was saved here.
             displaced.removeAll { $0.reason != .superseded && operation.saves($0.token) }
             if displaced.last.map({ $0.reason != .superseded }) ?? false {
@@ -77,8 +76,8 @@ extension TokenService {
             }
             found = (stored.token, Self.bounded(age))
         }
-        step { [found, error, isSessionOver] in
-            if isSessionOver { $0.endEarlierSession() }
+        step { [found, error] in
+            if let end { $0.sharedSessionEnded(end) }
             $0.storeEnded(operation, found: found, error: error, at: $1)
         }
     }

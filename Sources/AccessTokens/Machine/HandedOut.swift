@@ -10,6 +10,8 @@ struct HandedOut: Sendable {
     private var last: String?
     private var digests: [Int] = []
 
+    var isEmpty: Bool { last == nil }
+
     mutating func note(_ token: AccessToken) {
         guard last != token.value else { return }
         if let last {

@@ -348,11 +348,7 @@ extension TokenService.StateMachine {
         let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
         let ended = end(id)
         // Also if the flight was given up, and others have brought tokens since: all are of the session that is over.
-        if case .signedOut = outcome, isOfSession {
-            _ = grant.put(nil, .signedOut)
-            let (fenced, _) = endSession()
-            if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
-        }
+        if case .signedOut = outcome, isOfSession { endSharedSession() }
         guard case (var flight, let isCurrent)? = ended else { return }
         switch outcome {
         case .token(let token, let age, let isAdopted):
@@ -370,8 +366,19 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A sign-in that the shared store has heard of came after another service's sign-out: what was here before it is over.
-    mutating func endEarlierSession() {
+    private mutating func endSharedSession() {
+        _ = grant.put(nil, .signedOut)
+        let (fenced, _) = endSession()
+        if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
+    }
+
+    /// Another service has ended a session, as a sign-in or a sign-out has found in the shared store.
+    mutating func sharedSessionEnded(_ end: SessionEnd) {
+        if case .overtaken = end {
+            // After a sign-out nothing may have been handed out.
+            if generation > lastReset || !handedOut.isEmpty { endSharedSession() }
+            return
+        }
         lastReset = generation
         handedOut = HandedOut()
         if let token = (state.cached ?? reserve)?.token { handedOut.note(token) }
@@ -389,7 +396,7 @@ extension TokenService.StateMachine {
     /// A sign-in or a sign-out that the store heard of late put a grant aside there.
     mutating func displaced(_ last: DiscardedGrant) {
         if last.reason == .superseded {
-            // A sign-in that another service's has overtaken: callers go on with that one.
+            // A sign-in that another service's has overtaken.
             if last.token.refreshToken != nil { discard(last) }
             dropToken(of: last.token)
         } else if !storage.isKnown(last.token) {

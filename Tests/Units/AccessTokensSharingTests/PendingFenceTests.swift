@@ -114,6 +114,8 @@ struct PendingFenceTests {
         #expect(fleet.signIn(1, with: .granted("theirs"))?.storeFailure == nil)
         land(fleet)
         fleet.advance(by: .seconds(3550))
+        #expect(fleet.call(0).code == .reset, "what was here is over")
+        #expect(fleet.discarded.entries == ["mine superseded"])
         _ = fleet.call(0)
         #expect(try fleet.load(0).previous?.value == "theirs")
         #expect(fleet.discarded.entries == ["mine superseded"])

@@ -67,6 +67,21 @@ struct EventTests {
         #expect(story == ["loadStarted 1", "loadFailed 1", "loadStarted 2", "loadSucceeded 1", "refreshFailed 2"])
     }
 
+    @Test(arguments: ["a token", "an expired token", "a refusal"])
+    func `19: a load that timed out is told to end once more when it ends late`(how: String) throws {
+        let scene = Scene(), events = scene.service.events()
+        _ = scene.call()
+        let load = try scene.load()
+        scene.advance(by: .seconds(30))
+        switch how {
+        case "a token": scene.succeed(load, with: .hour("a"))
+        case "an expired token": scene.succeed(load, with: AccessToken("a", lifetime: .zero))
+        default: scene.fail(load, with: ScriptedFailure.grantRefused)
+        }
+        let story = scene.told(by: events).map { "\($0.name) \($0.load ?? 0)" }
+        #expect(story == ["loadStarted 1", "loadFailed 1", how == "a token" ? "loadSucceeded 1" : "loadFailed 1"])
+    }
+
     @Test func `every subscriber has a bounded buffer of its own: a slow one loses the oldest`() throws {
         let scene = Scene()
         let slow = scene.service.events(bufferingNewest: 2), quick = scene.service.events()

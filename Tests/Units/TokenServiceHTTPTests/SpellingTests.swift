@@ -122,6 +122,12 @@ struct SpellingTests {
         #expect(Unescaped(text.utf8, isFolded: false).bytes == Array(text.utf8))
     }
 
+    @Test func `what two backslashes that were escaped in different ways stand for isn't tried in every order`() {
+        // `SECURITY.md` names it.
+        #expect(Unescaped(#"\134\165{4b}"#.utf8).bytes == Array("k".utf8))
+        #expect(Unescaped(#"\%3134%5C165{4b}"#.utf8).bytes != Array("k".utf8))
+    }
+
     @Test(arguments: seeds)
     func `18: a secret is hidden in every composition of spellings`(seed: UInt64) {
         var random = SplitMix64(seed: seed)

@@ -1,0 +1,55 @@
+import AccessTokens
+
+extension SharedSession {
+    /// What is known of the store and of the sign-ins and sign-outs that it has yet to hear of.
+    struct State: Sendable {
+        var knowledge = SharedFlight.Knowledge()
+        /// The sign-in or sign-out that the store has yet to hear of: the last word, which no flight may overtake.
+        var fence: SharedFence?
+        /// How many sign-ins and sign-outs there were.
+        var fences = 0
+        /// What fences have put aside, until it is handed over.
+        var displaced: [DiscardedGrant] = []
+        /// What another service has ended, until the service hears of it.
+        var end: SessionEnd?
+        /// The last sign-out of the record that has overtaken a sign-in or a sign-out, until the service hears of that.
+        var overtaken: UInt64?
+        /// The marks that are being taken back.
+        var strays: [StrayMark] = []
+        /// When the store's operations began that have not ended, though nothing may wait for them any longer.
+        var unfinished: [Int: Duration] = [:]
+        var operations = 0
+        /// Whether a person has asked to try again.
+        var isRetry = false
+        /// Until when others respect this service's mark, as far as is known; `nil`: without end.
+        var respected: Duration? = .zero
+
+        /// The last fence, or one before it, may not have been written over this record.
+        mutating func noteAttempt(of last: SharedFence, over record: GrantRecord?) {
+            fence?.heed(last)
+            // The token is handed out all the same, so a later sign-out ends a session.
+            if last.token != nil { knowledge.signedOut = max(knowledge.signedOut ?? 0, record?.signedOut ?? 0) }
+        }
+
+        /// The fence stands in the record, or has been overtaken by the record's: then returns the record's last sign-out.
+        mutating func settle(_ fence: SharedFence, by record: GrantRecord?) -> UInt64? {
+            if let record, record.fence == fence.id {
+                knowledge.take(record, isRenewed: !fence.stands(in: record))
+                return nil
+            }
+            // The flight that reads a sign-out after this one's ends what there is.
+            let isNews = knowledge.signedOut.map { $0 < record?.signedOut ?? 0 } ?? false
+            return fence.token == nil && isNews ? nil : record?.signedOut ?? 0
+        }
+
+        /// Which session is over, once; the service ends it now.
+        mutating func takeEnd() -> SessionEnd? {
+            defer { (end, overtaken) = (nil, nil) }
+            guard let overtaken else { return end }
+            // What flights have learnt was for that session.
+            fences += 1
+            knowledge.overtaken(signedOut: overtaken)
+            return .overtaken
+        }
+    }
+}
