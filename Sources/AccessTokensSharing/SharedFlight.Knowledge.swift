@@ -22,6 +22,8 @@ extension SharedFlight {
         /// The revision that was read last, and when it was written or, if the store can't tell, seen first: a doubt counts from there.
         var revision: SharedRecord.Revision?
         var since = Duration.zero
+        /// The record at that revision, if it has no mark: what the next flight may mark without another look.
+        var unmarked: GrantRecord?
         /// The generation that counts as refused for all; the service hasn't been refused itself.
         var refusedElsewhere: UInt64?
         /// The generation that was refused to this service, or for all: a later failure outweighs no refusal.
@@ -49,7 +51,9 @@ extension SharedFlight.Knowledge {
         }
         unanswered = [unanswered, other.unanswered].compactMap { $0 }.max { $0.end < $1.end }
         // Of two looks the later one counts.
-        if revision == other.revision || since <= other.since { (revision, since) = (other.revision, other.since) }
+        if revision == other.revision || since <= other.since {
+            (revision, since, unmarked) = (other.revision, other.since, isFenced ? nil : other.unmarked)
+        }
     }
 
     /// Whether a record shows a sign-out that the service doesn't know of; from then on it knows.
@@ -64,7 +68,7 @@ extension SharedFlight.Knowledge {
 
     /// Another service has ended the session, and its token is adopted as if the service had read nothing yet.
     mutating func overtaken(signedOut last: UInt64) {
-        (generation, signedOut) = (nil, max(signedOut ?? 0, last))
+        (generation, signedOut, unmarked) = (nil, max(signedOut ?? 0, last), nil)
     }
 
     /// A sign-in or a sign-out of the service stands in the store.
@@ -72,6 +76,7 @@ extension SharedFlight.Knowledge {
     /// - Parameter isRenewed: Whether another service has brought a token since then, which has yet to be adopted.
     mutating func take(_ record: GrantRecord, isRenewed: Bool) {
         if !isRenewed { generation = record.generation }
+        unmarked = nil
         signedOut = record.signedOut
         // The program has the token of a sign-in from the server.
         served = record.fence

@@ -49,10 +49,22 @@ struct SharedFlight: Sendable, Hashable {
     private var refusedGeneration: UInt64?
     private var refusalFailure: Failure?
 
-    /// A flight, whose first step is to read.
     init(_ setting: Setting, knowing knowledge: Knowledge = Knowledge()) {
         self.setting = setting
         self.knowledge = knowledge
+    }
+
+    /// The first step: to mark the record as it was seen last, if that is all there is to do; else to read.
+    ///
+    /// If it has another revision by now, the swap brings the record, as a read would.
+    mutating func begin(at moment: Moment) -> Step {
+        guard let record = knowledge.unmarked, let revision = knowledge.revision, !setting.isLook else { return .read }
+        var marking = self
+        guard case .swap(let marked, _) = marking.judge(Sighting(record: record, revision: revision), at: moment, false) else {
+            return .read
+        }
+        self = marking
+        return .swap(marked, ifAt: revision)
     }
 
     /// Takes what came of the last step.
@@ -170,7 +182,10 @@ struct SharedFlight: Sendable, Hashable {
     private mutating func see(_ sighting: Sighting?, at moment: Moment) {
         if stray?.remedy(for: sighting) == nil { stray = nil }
         knowledge.seen = max(knowledge.seen ?? 0, sighting?.record.generation ?? 0)
-        defer { knowledge.revision = sighting?.revision }
+        defer {
+            knowledge.revision = sighting?.revision
+            knowledge.unmarked = sighting.flatMap { $0.record.mark == nil ? $0.record : nil }
+        }
         if let age = sighting?.age {
             knowledge.since = moment.now - age
         } else if sighting == nil || sighting?.revision != knowledge.revision {

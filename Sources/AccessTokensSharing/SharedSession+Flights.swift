@@ -24,7 +24,7 @@ extension SharedSession: GrantSession {
     private func ending(
         of plan: SharedFlightPlan
     ) async -> (ending: SharedFlight.Ending, learns: (@Sendable () -> Void)?) {
-        // A sign-in or sign-out that the store has yet to hear of comes first; without it, nothing in the store counts.
+        // A sign-in or sign-out that the store has yet to hear of comes first.
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
         guard await plan.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .failed(.abandoned)), nil) }
@@ -36,7 +36,8 @@ extension SharedSession: GrantSession {
             isRetry: beginning.isRetry, isLook: plan.isLook, memory: plan.previous, strays: beginning.strays,
             refused: plan.refused, jitter: Double.random(in: 0..<1))
         var flight = SharedFlight(setting, knowing: beginning.knowledge)
-        var step = SharedFlight.Step.read
+        // Without its sign-in or sign-out, nothing in the store counts.
+        var step = unsettled == nil ? flight.begin(at: moment) : .read
         var wokenAt: SharedRecord.Revision?
         while true {
             if case .end(let ending) = step { return (ending, nil) }

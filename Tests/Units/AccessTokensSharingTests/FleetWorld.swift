@@ -389,7 +389,8 @@ struct FleetWorld: Hashable {
         let owner = isNew ? "\(index).\(processes[index].flights)" : "\(index)"
         let setting = SharedFlight.Setting(owner: owner, serverGrace: facts.grace)
         processes[index].flight = SharedFlight(setting, knowing: isNew ? .init() : processes[index].flight.knowledge)
-        (processes[index].step, processes[index].user) = (.read, nil)
+        let moment = SharedFlight.Moment(now: processes[index].now, wall: Self.wall)
+        (processes[index].step, processes[index].user) = (processes[index].flight.begin(at: moment), nil)
     }
 
     // MARK: The end
