@@ -6,13 +6,14 @@ extension SharedSession {
         var knowledge = SharedFlight.Knowledge()
         /// The sign-in or sign-out that the store has yet to hear of: the last word, which no flight may overtake.
         var fence: SharedFence?
-        /// How many sign-ins and sign-outs there were.
+        /// Counts sign-ins, sign-outs, and overtaken sessions: what a flight has learnt before one of them is of the past.
         var fences = 0
         /// What fences have put aside, until it is handed over.
         var displaced: [DiscardedGrant] = []
-        /// What another service has ended, until the service hears of it.
+        /// The session that another service has ended, as a sign-in here has found, until this service hears of it.
         var end: SessionEnd?
-        /// The last sign-out of the record that has overtaken a sign-in or a sign-out, until the service hears of that.
+        /// The last sign-out of the record that came after this service's sign-in or sign-out and before its retry, until the service
+        /// hears of it.
         var overtaken: UInt64?
         /// The marks that are being taken back.
         var strays: [StrayMark] = []

@@ -375,7 +375,7 @@ extension TokenService.StateMachine {
     /// Another service has ended a session, as a sign-in or a sign-out has found in the shared store.
     mutating func sharedSessionEnded(_ end: SessionEnd) {
         if case .overtaken = end {
-            // After a sign-out nothing may have been handed out.
+            // Since the program's own sign-out there may be no session that could end.
             if generation > lastReset || !handedOut.isEmpty { endSharedSession() }
             return
         }
