@@ -17,7 +17,7 @@ struct Options: Sendable {
                           \(Suite.all.map(\.name).joined(separator: ", "))
           --quick         fewer rounds and smaller crowds
           --json          the figures as JSON instead of tables
-          --check         end with status 1 if a ratio is more than a quarter above its recorded bound, twice
+          --check         end with status 1 if a ratio is more than a quarter above its recorded bound, four times
           --write-docs    renew the tables and plots of Docs/Performance.md; run it in the package's directory
           --redraw FILE   draw the plots of Docs/Performance.md again, from what --json printed; measures nothing
           --help          this text

@@ -7,6 +7,9 @@ struct Bound: Sendable {
     let column: String
     let limit: Double
 
+    /// How often a figure must exceed its bound.
+    static let tries = 4
+
     static let all = [
         // Two atomic operations for the lock, two for the token and a clock reading are the floor's own.
         Bound(table: "hit", row: "floor: lock, copy, clock", column: "ours ÷ it", limit: 1.25),
