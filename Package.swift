@@ -59,7 +59,7 @@ let package = Package(
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "Interleavings",
                 "TokenServiceConcurrency",
             ]),
-        .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"]),
+        .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"], exclude: ["README.md"]),
         .target(name: "InterleavingsTesting", dependencies: ["Interleavings"]),
         // Functions of the runtime, replaced so that all code can be explored; a program that links neither keeps its runtime.
         .target(name: "RuntimeDoors"),

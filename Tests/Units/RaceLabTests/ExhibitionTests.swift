@@ -67,8 +67,8 @@ import Testing
         #expect(guide.contains(try #require(stage1.firstMatch(of: /fails in \d+ of \d+ schedules/)).0))
     }
 
-    @Test func `the README draws the naive actor as --show does`() async throws {
-        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    @Test func `the race finder's README draws the naive actor as --show does`() async throws {
+        let readme = try String(contentsOf: root.appending(path: "Sources/Interleavings/README.md"), encoding: .utf8)
         let drawing = try #require(readme.firstMatch(of: /(?s)```\n(step  .*?\n)```/)).1
         let text = try await exhibition(of: Design.reentrant.name)
         #expect(text.contains("\n\(drawing)\n"), "\(text)")
