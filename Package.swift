@@ -15,6 +15,14 @@ func testTarget(_ path: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: String(path.drop { $0 != "/" }.dropFirst()), dependencies: dependencies, path: "Tests/\(path)")
 }
 
+// Apple's list of what a module reads and why. Elsewhere a resource would only make the module link Foundation.
+let privacy = "PrivacyInfo.xcprivacy"
+#if canImport(Darwin)
+let (resources, excluded): ([Resource], [String]) = ([.copy(privacy)], [])
+#else
+let (resources, excluded): ([Resource], [String]) = ([], [privacy])
+#endif
+
 let package = Package(
     name: "TokenService",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -45,7 +53,9 @@ let package = Package(
         .target(
             name: "AccessTokensEtcd",
             dependencies: ["AccessTokens", "AccessTokensSharing", "TokenServiceConcurrency", "TokenServiceHTTP"]),
-        .target(name: "AccessTokensFiles", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
+        .target(
+            name: "AccessTokensFiles", dependencies: ["AccessTokens", "TokenServiceConcurrency"], exclude: excluded,
+            resources: resources),
         .target(
             name: "AccessTokensSharedFiles",
             dependencies: [
