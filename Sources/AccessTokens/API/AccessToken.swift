@@ -1,8 +1,8 @@
 /// A token that an authorization server issued, with everything the answer said about it.
 ///
-/// A value: copying it is one reference count, however many fields it has, so that a cached hit stays cheap. The token
-/// knows its *lifetime*, not its deadline: ``TokenService`` counts that from the start of the load on its own clock, which
-/// the wall clock cannot fool.
+/// Copying a token costs one reference count, so a cached hit stays cheap. A token knows its *lifetime*, not its deadline:
+/// ``TokenService`` counts the lifetime from the start of the load, on its own clock, so changes of the wall clock don't affect
+/// it.
 ///
 /// A token is *the same token* as another when their ``value`` is the same string; `==` compares every field.
 /// No description, dump or mirror of a token shows ``value``, ``refreshToken`` or any other text that the server wrote.
@@ -14,13 +14,13 @@ public struct AccessToken: Sendable {
     /// Creates a token from the fields of a token response.
     ///
     /// - Parameters:
-    ///   - value: The access token itself, the string that requests carry. A service refuses an empty one and looks no further. So check
-    ///     for line breaks, which could begin another header, if it comes from elsewhere than a token response.
+    ///   - value: The access token itself, which requests carry. A service refuses an empty one but checks nothing else. If it
+    ///     doesn't come from a token response, check it for line breaks, which could begin another header.
     ///   - tokenType: How requests carry it; compared without case. Source: RFC 6749 §7.1.
     ///   - lifetime: How long it is valid, counted from the start of the load; `nil`: until invalidated.
     ///     Zero or less means already expired.
-    ///   - refreshIn: When the server suggests to refresh it, counted likewise (a Microsoft extension).
-    ///   - scope: The scopes granted, separated by spaces; `nil`: those that were asked for. Source: RFC 6749 §3.3.
+    ///   - refreshIn: When the server suggests refreshing it, counted likewise (a Microsoft extension).
+    ///   - scope: The granted scopes, separated by spaces; `nil` if the server granted what was asked for. Source: RFC 6749 §3.3.
     ///   - refreshToken: The refresh token that gets the next one, if there is one.
     public init(
         _ value: String,
@@ -44,7 +44,7 @@ public struct AccessToken: Sendable {
     /// How long the token is valid, counted from the start of its load; `nil`: until it is invalidated.
     public var lifetime: Duration? { storage.lifetime }
 
-    /// When the authorization server suggests to refresh the token, counted from the start of its load.
+    /// When the authorization server suggests refreshing the token, counted from the start of its load.
     public var refreshIn: Duration? { storage.refreshIn }
 
     /// The granted scopes, separated by spaces; `nil` when the server granted what was asked for.
@@ -56,7 +56,7 @@ public struct AccessToken: Sendable {
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
     ///
     /// For code written against the articles' API. It says nothing about the moment of use, has no leeway, and reads the
-    /// machine's monotonic clock; ``TokenService`` never asks it. Ask the service for a token instead of keeping one.
+    /// machine's monotonic clock; ``TokenService`` never uses it. Ask the service for a token instead of keeping one.
     public var isValid: Bool {
         guard let lifetime = storage.lifetime else { return true }
         return storage.created.duration(to: .now) < lifetime
@@ -95,7 +95,7 @@ extension AccessToken {
 }
 
 extension AccessToken: Hashable {
-    /// Compares every field of the two tokens; the moment of their creation is none.
+    /// Compares every field of the two tokens, but not when they were created.
     public static func == (left: AccessToken, right: AccessToken) -> Bool {
         left.storage === right.storage
             || (left.value == right.value && left.tokenType == right.tokenType && left.lifetime == right.lifetime

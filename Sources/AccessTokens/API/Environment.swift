@@ -5,14 +5,14 @@ public import Foundation
 #endif
 
 extension TokenService {
-    /// What a service takes from the world around it: its clocks, its source of chance, and where its work runs.
+    /// A service's outside dependencies: its clocks, its source of randomness, and where its work runs.
     ///
-    /// A program needs the default. Tests replace a part of it, or all with ``driven(by:clock:wallClock:seed:)``.
+    /// Programs use the default. Tests replace a part of it, or all with ``driven(by:clock:wallClock:seed:)``.
     public struct Environment: Sendable {
-        /// What lifetimes, limits and pauses are measured with.
+        /// The clock that measures lifetimes, limits and pauses.
         public var clock: any Clock<Duration>
 
-        /// What ``TokenServiceError/retryAt`` is told by, and the age of a restored token; nothing else.
+        /// The wall clock for ``TokenServiceError/retryAt`` and for the age of a restored token; used for nothing else.
         public var wallClock: @Sendable () -> Date
 
         /// The seed of the jitter; equal seeds give equal jitter.
@@ -26,11 +26,11 @@ extension TokenService {
         /// Where time limits and visits to the actor run; `nil`: on the default pool.
         package var ownExecutor: (any TaskExecutor)?
 
-        /// Creates an environment; each part has the default that a program needs.
+        /// Creates an environment; the defaults suit programs.
         ///
         /// - Parameters:
-        ///   - clock: What lifetimes, limits and pauses are measured with. The default also counts while the machine sleeps.
-        ///   - wallClock: What ``TokenServiceError/retryAt`` is told by, and the age of a restored token.
+        ///   - clock: The clock that measures lifetimes, limits and pauses. The default one also counts while the machine sleeps.
+        ///   - wallClock: The wall clock for ``TokenServiceError/retryAt`` and for the age of a restored token.
         ///   - seed: The seed of the jitter.
         ///   - loadExecutor: Where the loader and the store run; `nil`: on the default pool.
         public init(
@@ -47,12 +47,12 @@ extension TokenService {
 
         /// An environment in which everything the service does runs on one executor, its time limits included.
         ///
-        /// For tests that take steps, and for exploring schedules. On an executor that a loader blocks no time limit holds.
+        /// For tests that run step by step, and for exploring schedules. While a loader blocks the executor, no time limit holds.
         ///
         /// - Parameters:
         ///   - executor: Where everything runs.
-        ///   - clock: What lifetimes, limits and pauses are measured with.
-        ///   - wallClock: What ``TokenServiceError/retryAt`` is told by, and the age of a restored token.
+        ///   - clock: The clock that measures lifetimes, limits and pauses.
+        ///   - wallClock: The wall clock for ``TokenServiceError/retryAt`` and for the age of a restored token.
         ///   - seed: The seed of the jitter.
         public static func driven(
             by executor: any TaskExecutor,

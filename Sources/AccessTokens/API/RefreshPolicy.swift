@@ -1,36 +1,36 @@
 /// When tokens are refreshed, how long loads may take, and how failures are paced.
 ///
-/// The defaults suit the common authorization servers; each stands here with its reason. The formulas, with worked tables,
-/// are beside the functions in `CachedToken.swift` and `BackOff.swift`.
+/// The defaults suit the common authorization servers; each is documented with its reason. The formulas, with worked tables, are
+/// beside the functions in `CachedToken.swift` and `BackOff.swift`.
 public struct RefreshPolicy: Sendable, Hashable {
     /// How long a load may take before its callers get a time-out error; 30 s, at least 1 ms.
     ///
-    /// 30 s: longer than any healthy token endpoint, shorter than a person's patience. A loader's transport needs a limit of
-    /// its own below this one, so that a slow exchange ends as a failure instead of being given up.
+    /// 30 s is longer than any healthy token endpoint needs, and shorter than a person's patience. Give the loader's transport a
+    /// shorter limit of its own, so that a slow exchange ends as a failure instead of being given up.
     public var loadTimeout: Duration {
         didSet { loadTimeout = Self.inRange(loadTimeout) }
     }
 
-    /// The longest time before a token's real end at which it is no longer handed out; 60 s.
+    /// How long before its real expiry a token stops being handed out, at most; 60 s.
     ///
-    /// Only when a load fails for a reason that time can mend is the token handed out again, for nine tenths of this time.
-    /// 60 s covers a slow request and a server clock that is a little ahead; Spring and Duende use the same. Short tokens get
-    /// a tenth of their lifetime instead: a leeway longer than the lifetime would load again and again.
+    /// Within this time the token is handed out only after a transient failure of a load, and only for nine tenths of the time.
+    /// 60 s covers a slow request and a server clock that is a little ahead; Spring and Duende use the same. Short tokens get a
+    /// tenth of their lifetime instead: a leeway longer than the lifetime would cause load after load.
     public var maximumLeeway: Duration {
         didSet { maximumLeeway = max(maximumLeeway, .zero) }
     }
 
     /// The longest time before hard expiry at which callers start a refresh ahead; 15 min, zero for none.
     ///
-    /// With zero a server's own wish (`refresh_in`) starts none either.
+    /// With zero, a server's own suggestion (`refresh_in`) starts none either.
     ///
-    /// 15 min is what AWS's clients use for an hour: time for several attempts, and few tokens wasted. Short tokens get a
-    /// quarter of their lifetime instead.
+    /// 15 min is what AWS's clients use for one-hour tokens: it leaves time for several attempts and wastes few tokens. Short
+    /// tokens get a quarter of their lifetime instead.
     public var maximumRefreshWindow: Duration {
         didSet { maximumRefreshWindow = max(maximumRefreshWindow, .zero) }
     }
 
-    /// Creates a policy; values out of range are moved to the nearest one in range.
+    /// Creates a policy; values out of range are clamped.
     public init(
         loadTimeout: Duration = .seconds(30),
         maximumLeeway: Duration = .seconds(60),
@@ -43,15 +43,15 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// The defaults, without refreshes ahead: for programs that end soon after their last call, such as command-line tools.
     ///
-    /// Loads then start only when a caller needs a token, with one exception: while a failing server makes the service use a token's
-    /// leeway, attempts run in the background. ``TokenService/drain(within:)`` waits for those.
+    /// Loads then start only when a caller needs a token, with one exception: while the server fails and the service hands out a
+    /// token inside its leeway, attempts run in the background. ``TokenService/drain(within:)`` waits for those.
     public static let withoutRefreshAhead = RefreshPolicy(maximumRefreshWindow: .zero)
 
     private static func inRange(_ timeout: Duration) -> Duration {
         min(max(timeout, .milliseconds(1)), longestLifetime)
     }
 
-    /// The longest pause between failing loads; 60 s, so that a service heals within a minute of its server.
+    /// The longest pause between failing loads; 60 s, so that a service recovers within a minute after its server does.
     public static let longestPause = Duration.seconds(60)
 
     /// The longest `Retry-After` that is honoured; 3,600 s, MSAL's limit: a larger one is more likely a mistake.
@@ -60,25 +60,29 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// The longest pause between failing refreshes ahead; 300 s, since the token is still good.
     public static let longestRefreshPause = Duration.seconds(300)
 
-    /// How many times in a row a server may refuse without saying why before the grant counts as refused; 3, a minute or
-    /// more apart: a session that is not dead survives a deployment, and its user hears of a dead one within minutes.
+    /// How many times in a row a server may refuse without saying why before the grant counts as refused; 3.
+    ///
+    /// The attempts are a minute or more apart: a session that is still alive survives a deployment, and the user of a dead one
+    /// learns of it within minutes.
     static let unclearRefusalLimit = 3
 
-    /// How long anybody waits for an operation of a ``TokenStore``; 5 s: a disk or a keychain that takes longer is in
-    /// trouble, and a token in hand is worth more than a token on disk.
+    /// How long the service waits for an operation of a ``TokenStore``; 5 s.
+    ///
+    /// A disk or a keychain that takes longer is in trouble, and callers need the token more urgently than the disk does.
     package static let storeTimeout = Duration.seconds(5)
-    /// A service that pauses looks at a shared store no more often: as often as one that waits for a change.
+    /// The shortest time between two reads of a shared store by a service that pauses; as long as for one that waits for a
+    /// change.
     package static let lookPause = Duration.seconds(1)
 
-    /// The longest lifetime that is counted; ten years, since a longer one only risks overflow.
+    /// The longest lifetime that is counted; ten years, since longer ones only risk overflow.
     public static let longestLifetime = Duration.seconds(10 * 365 * 24 * 3600)
 
     /// The shortest pause between refreshes ahead; 30 s, for long tokens: see `CachedToken.swift`.
     static let shortestRefreshPause = Duration.seconds(30)
 
-    /// From when on, on the service's clock, a refresh ahead may spend a refresh token; 60 s.
+    /// The time on the service's clock from which a refresh ahead may spend a refresh token; 60 s.
     ///
-    /// The default clock starts with the program's first service: a tool that lives for less, and awaits its calls, never ends in
+    /// The default clock starts with the program's first service. So a tool that ends sooner, and awaits its calls, never ends in
     /// the middle of such a load.
     package static let earliestSpending = Duration.seconds(60)
 
@@ -91,16 +95,16 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// The period of ``invalidationLimit``; 30 s.
     static let invalidationPeriod = Duration.seconds(30)
 
-    /// How many given-up loads may still run beside the current one; 2: a hanging server must not collect requests.
+    /// How many given-up loads may still run beside the current one; 2: a hanging server must not accumulate requests.
     static let abandonedFlights = 2
 
-    /// How many times ``loadTimeout`` after its start a given-up load is forgotten and blocks no other; 4, two minutes by default.
+    /// After how many times ``loadTimeout`` a given-up load is forgotten and blocks no other; 4, two minutes by default.
     ///
-    /// Such a load has lost its callback, or its transport has no limit. Until then no load that must not be repeated starts beside
-    /// it, and at most two repeatable ones do. Loads of a grant that processes share are the exception: only their end, or a fence, lets
+    /// Such a load has lost its callback, or its transport has no limit. Until then no non-repeatable load starts beside it, and
+    /// at most two repeatable ones do. Loads of a grant that processes share are the exception: only their end, or a fence, lets
     /// another start.
     ///
-    /// An operation of a ``TokenStore`` is forgotten one time less after its limit of 5 s: 95 s after it began.
+    /// An operation of a ``TokenStore`` is forgotten 95 s after it began: three times ``loadTimeout`` after its limit of 5 s.
     public static let timeoutsUntilForgotten = 4
 
     /// Which part of a token's leeway is left unused when the token is handed out after a failure; a tenth, 6 s of a minute: enough

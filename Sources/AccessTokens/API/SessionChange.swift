@@ -1,16 +1,16 @@
-/// What ``TokenService/reset()`` or ``TokenService/replace(with:)`` did, beside its effect on the service, which is certain.
+/// What ``TokenService/reset()`` or ``TokenService/replace(with:)`` gave up, and whether the store took part.
 public struct SessionChange: Sendable {
     /// The tokens that the service and its store gave up.
     ///
-    /// After a reset revoke their refresh tokens (RFC 7009); after a replacement see ``DiscardedGrant/Reason/replaced`` first. A
-    /// service with `onDiscard` has handed them over there, too.
+    /// After a reset, revoke their refresh tokens (RFC 7009). After a replacement, read ``DiscardedGrant/Reason/replaced`` first.
+    /// A service with `onDiscard` has passed them to that closure, too.
     public let discarded: [AccessToken]
 
-    /// Why the store may not have done its part; `nil`: it has.
+    /// Why the store may not have done its part; `nil` if it has.
     ///
-    /// After a reset: the next run of the program may find the old token, or the store has removed what it could not read,
-    /// which then can't be revoked. After a replacement: the next run may not find the new token.
-    /// An operation that took longer than 5 s goes on, and may still succeed.
+    /// After a reset: the next run of the program may find the old token, or the store has removed something that it could not
+    /// read, which then can't be revoked. After a replacement: the next run may not find the new token. An operation that takes
+    /// longer than 5 s continues, and may still succeed.
     public let storeFailure: TokenServiceError?
 
     package init(discarded: [AccessToken], storeFailure: TokenServiceError?) {
@@ -25,13 +25,14 @@ public struct SessionChange: Sendable {
 public struct DiscardedGrant: Sendable {
     /// Why a token was given up, as a value to compare.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
-        /// A sign-out: it was the service's or its store's, or arrived afterwards from a load that the sign-out cut off.
+        /// A sign-out gave up the service's or its store's token, or the token arrived later from a load that the sign-out cut
+        /// off.
         public static let signedOut = Reason(description: "signedOut")
-        /// ``TokenService/replace(with:)`` put another in its place, or cut off the load that brought it.
+        /// ``TokenService/replace(with:)`` put another token in its place, or cut off the load that brought it.
         ///
-        /// Think before you revoke it: some servers end the whole session, the new token's too.
+        /// Think before you revoke it: some servers then end the whole session, including the new token.
         public static let replaced = Reason(description: "replaced")
-        /// A load that had taken too long delivered it after a younger one.
+        /// A load that had taken too long delivered it after a newer load had delivered.
         public static let superseded = Reason(description: "superseded")
 
         /// The reason's name, for logs.

@@ -7,7 +7,7 @@ public import Foundation
 extension StoredToken {
     /// Returns the token as bytes, for a store of your own: a keychain item, a row of a database.
     ///
-    /// The format has a version, and is the one of the file store. It is not encrypted: the bytes are as secret as the token.
+    /// The format is versioned; the file store uses it, too. It isn't encrypted: keep the bytes as secret as the token.
     ///
     /// - Throws: ``StoredTokenFormatError`` if its date is not a number, or the bytes would exceed 1 MiB.
     public func serialized() throws(StoredTokenFormatError) -> Data {
@@ -16,8 +16,8 @@ extension StoredToken {
 
     /// Reads a token from bytes that ``serialized()`` returned, in this version of the package or an earlier one.
     ///
-    /// - Parameter data: All of the bytes: a part of them never passes for the whole.
-    /// - Throws: ``StoredTokenFormatError``, which quotes nothing of the bytes.
+    /// - Parameter data: All of the bytes; truncated ones are never accepted.
+    /// - Throws: ``StoredTokenFormatError``, which quotes none of the bytes.
     public init(serialized data: Data) throws(StoredTokenFormatError) {
         do { self = try StoredTokenFormat.decode(Array(data)) } catch { throw StoredTokenFormatError(error) }
     }
@@ -47,16 +47,16 @@ public struct StoredTokenFormatError: Error, Sendable, CustomStringConvertible, 
     public var errorDescription: String? { description }
 }
 
-/// The bytes of a stored token: one line of JSON whose first member says what it is.
+/// The bytes of a stored token: one line of JSON whose first member names the format.
 ///
-/// Every proper beginning of it is not JSON, so bytes that were cut off never pass for whole ones.
+/// No proper prefix of it is valid JSON, so truncated bytes are never mistaken for a whole token.
 package enum StoredTokenFormat {
-    /// What every stored token of every version begins with, byte for byte.
+    /// The first bytes of every stored token, in every version.
     package static let marker = Array(#"{"format":"tokenservice.token","#.utf8)
 
     package static let version = 1
 
-    /// No stored token is larger, and nothing larger is read; far above what any server issues.
+    /// The size of the largest stored token that is written or read; far above what any server issues.
     package static let largest = 1 << 20
 
     /// Why bytes are not a stored token, or a token can't become bytes.
@@ -66,7 +66,7 @@ package enum StoredTokenFormat {
 
     package static func encode(_ stored: StoredToken) throws(Problem) -> [UInt8] {
         let encoder = JSONEncoder()
-        // The marker comes first because "format" is the first key of the alphabet.
+        // The marker comes first because "format" sorts first among the keys.
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let data = try? encoder.encode(Contents(stored)) else { throw .notRepresentable }
         guard data.count <= largest else { throw .tooLarge }
@@ -76,14 +76,14 @@ package enum StoredTokenFormat {
     package static func decode(_ bytes: [UInt8]) throws(Problem) -> StoredToken {
         guard beginsLikeTokenFile(bytes) else { throw .foreign }
         let decoder = JSONDecoder()
-        // The decoder's own errors quote what they find, so that nothing of them may go further.
+        // The decoder's own errors quote the bytes, so they must not be passed on.
         guard let header = try? decoder.decode(Header.self, from: Data(bytes)) else { throw .damaged }
         guard header.version == version else { throw .unsupportedVersion(header.version) }
         guard let contents = try? decoder.decode(Contents.self, from: Data(bytes)) else { throw .damaged }
         return contents.stored
     }
 
-    /// Whether the bytes are, or were before they were cut off, those of a stored token of some version.
+    /// Whether the bytes begin like a stored token of some version, whole or truncated.
     package static func beginsLikeTokenFile(_ bytes: [UInt8]) -> Bool {
         bytes.prefix(marker.count).elementsEqual(marker.prefix(bytes.count))
     }
@@ -94,7 +94,7 @@ package enum StoredTokenFormat {
 
     private struct Contents: Codable {
         let format: String
-        /// Seconds since 2001-01-01T00:00:00Z, which is how `Date` counts: nothing is rounded.
+        /// Seconds since 2001-01-01T00:00:00Z, as `Date` counts them, so nothing is rounded.
         let received: Double
         let token: Token
         let version: Int
@@ -135,7 +135,7 @@ package enum StoredTokenFormat {
         }
     }
 
-    /// A duration in whole numbers, exactly; one that 64 bits of seconds cannot count (292 billion years) is cut to them.
+    /// A duration in whole numbers, exactly; one beyond 64 bits of seconds (292 billion years) is clamped.
     package struct Span: Codable, Sendable {
         let seconds: Int64
         let attoseconds: Int64

@@ -1,10 +1,10 @@
 /// Something that happened in a ``TokenService``, for logs and metrics.
 ///
-/// Each load that is told to start is told to end, by an event with its number: ``Name/loadSucceeded``, ``Name/loadFailed``,
-/// ``Name/refreshFailed``, ``Name/restored`` or ``Name/loadDropped``. Events of what a fence (``TokenService/reset()``,
-/// ``TokenService/replace(with:)``) cut off are not sent: ``Name/reset`` and ``Name/replaced`` end the loads of all earlier generations.
-/// A load that timed out may be told to end a second time, when its result comes late: by any of these events, whether it brings a
-/// token, one that has expired, a failure, or nothing.
+/// Each load whose start is announced is also announced to end, by an event with its number: ``Name/loadSucceeded``,
+/// ``Name/loadFailed``, ``Name/refreshFailed``, ``Name/restored`` or ``Name/loadDropped``. Events of loads that a fence
+/// (``TokenService/reset()``, ``TokenService/replace(with:)``) cut off are not sent: ``Name/reset`` and ``Name/replaced`` end the
+/// loads of all earlier generations. The end of a load that timed out may be announced a second time, when its result comes late:
+/// by any of these events, whether it brings a token, an expired one, a failure, or nothing.
 public struct TokenEvent: Sendable, CustomStringConvertible {
     /// What happened, as a value to compare and to name a metric after.
     public struct Name: Sendable, Hashable, CustomStringConvertible {
@@ -19,15 +19,15 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
         /// A load failed or timed out, and the current token stays: a refresh ahead, or a load inside the token's leeway.
         public static let refreshFailed = Name(description: "refreshFailed")
         /// A load or a refresh ahead ended without a token and without an error: no caller waited for it any longer, or another
-        /// service was at work on the grant that they share.
+        /// service was already working on the shared grant.
         public static let loadDropped = Name(description: "loadDropped")
         /// The current token was refused by a resource server and dropped.
         public static let invalidated = Name(description: "invalidated")
-        /// A new token was given to the service from outside.
+        /// The program gave the service a new token.
         public static let replaced = Name(description: "replaced")
-        /// The store had a token of an earlier run or, if the grant is shared, of another service, which callers get now.
+        /// The store had a token of an earlier run or, if the grant is shared, of another service; callers get it now.
         public static let restored = Name(description: "restored")
-        /// An operation of the store failed or took too long, which ends no load; ``TokenEvent/error`` says why.
+        /// An operation of the store failed or took too long, without ending a load; ``TokenEvent/error`` says why.
         public static let storeFailed = Name(description: "storeFailed")
         /// The service was reset (signed out).
         public static let reset = Name(description: "reset")
@@ -42,7 +42,7 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
     /// How many fences (resets and replacements) came before it, so that listeners can tell sessions apart.
     public let generation: Int
 
-    /// The number of the load it is about, counted from 1 in this service; `nil`: about none.
+    /// The number of the load that the event is about, counted from 1 in this service; `nil` if it is about none.
     public let load: Int?
 
     /// How many callers joined that load, its first one included.
@@ -78,7 +78,7 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
     }
 }
 
-/// Foreign text as a part of one line of a log: nothing in it can begin another line, or another field.
+/// Makes foreign text safe for a line of a log: it can't begin another line, or another field.
 package enum LogText {
     /// The longest text that is shown.
     static let limit = 200
@@ -113,7 +113,7 @@ package enum LogText {
 }
 
 extension TokenServiceError {
-    /// What a log says of the cause: its own name, or its type's; `nil`: there is none.
+    /// The cause's name for logs: its own, or else its type's; `nil` if there is no cause.
     var cause: String? {
         guard let underlying else { return nil }
         let code = (underlying as? any TokenLoadFailure)?.logCode
@@ -123,5 +123,5 @@ extension TokenServiceError {
 
 /// A loader returned a token without a string.
 struct EmptyAccessToken: Error, CustomStringConvertible {
-    let description = "The loader returned an access token that is the empty string, which no request can carry."
+    let description = "The loader returned an empty access token, which no request can carry."
 }

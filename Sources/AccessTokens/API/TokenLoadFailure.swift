@@ -6,9 +6,9 @@ public import Foundation
 
 /// An error of a ``TokenLoader`` that knows what can be done about it.
 ///
-/// The service takes any other error for transient: it tries again, with growing pauses.
+/// The service treats any other error as transient: it tries again, with growing pauses.
 public protocol TokenLoadFailure: Error {
-    /// What ends this failure: time, a new sign-in, or a change of the program or its registration.
+    /// How to recover from this failure: by waiting, by a new sign-in, or by a change of the program or its registration.
     var remedy: TokenServiceError.Remedy { get }
 
     /// How long the server asked to wait before the next attempt; `nil` if it didn't.
@@ -18,9 +18,9 @@ public protocol TokenLoadFailure: Error {
 
     /// Whether the load's request may still be under way, or the server may still be working on it.
     ///
-    /// Services that share a grant don't present its refresh token again meanwhile. Say `false` if nothing was sent, or if the
+    /// Services that share a grant don't present its refresh token again meanwhile. Return `false` if nothing was sent, or if the
     /// server has answered. The default is `true` if the remedy is ``TokenServiceError/Remedy/retry`` and there is no
-    /// ``retryAfter``. An error that is no `TokenLoadFailure` counts as `true`.
+    /// ``retryAfter``. An error that isn't a `TokenLoadFailure` counts as `true`.
     var mayBeUnderWay: Bool { get }
 
     /// A short name of what went wrong, such as `invalid_grant`, for a line in a log; `nil` if there is none.
@@ -30,44 +30,44 @@ public protocol TokenLoadFailure: Error {
 }
 
 extension TokenLoadFailure {
-    /// No wish of the server's.
+    /// By default `nil`: the server didn't ask for a wait.
     public var retryAfter: Duration? { nil }
 
-    /// Unknown unless the server's answer is.
+    /// By default `true` unless the error shows that the server has answered.
     public var mayBeUnderWay: Bool { remedy == .retry && retryAfter == nil }
 
-    /// No name.
+    /// By default `nil`: there is no name.
     public var logCode: String? { nil }
 }
 
 extension TokenServiceError {
-    /// What can end a failure to get a token.
+    /// How to recover from a failure to get a token.
     public struct Remedy: Sendable, Hashable, CustomStringConvertible {
-        /// Time: the network, a busy server, an unreadable answer.
+        /// Waiting helps: the network failed, the server was busy, or its answer was unreadable.
         ///
-        /// After a first failure the next caller tries again at once, then pauses grow.
+        /// After a first failure the next caller tries again at once; after that, pauses grow.
         public static let retry = Remedy(description: "retry")
 
-        /// A new sign-in: the grant itself is refused (`invalid_grant`), or the user signed out.
+        /// A new sign-in helps: the grant itself is refused (`invalid_grant`), or the user signed out.
         ///
-        /// After a refused grant the server is asked no more until ``TokenService/replace(with:)``,
+        /// After a refused grant the service doesn't ask the server again until ``TokenService/replace(with:)``,
         /// ``TokenService/reset()`` or ``TokenService/retryNow()``.
         public static let signIn = Remedy(description: "signIn")
 
-        /// A change of the client's own credentials or registration (`invalid_client`).
+        /// The client's own credentials or registration must change (`invalid_client`).
         ///
-        /// Tried again with the longest pause, so that a server program heals without a restart.
+        /// The service tries again with the longest pause, so that a server program recovers without a restart.
         public static let clientRegistration = Remedy(description: "clientRegistration")
 
-        /// Either of these two: the server refused without saying whether it meant the grant or the client.
+        /// Either of these two helps: the server refused without saying whether it meant the grant or the client.
         ///
-        /// Tried again with the longest pause. The third such refusal in a row counts as a refused grant, with the remedy
-        /// ``signIn``, so that a program hears of a dead session.
+        /// The service tries again with the longest pause. The third such refusal in a row counts as a refused grant, with the
+        /// remedy ``signIn``, so that a program learns that its session is dead.
         public static let signInOrRegistration = Remedy(description: "signInOrRegistration")
 
-        /// A change of the program or its configuration: neither time nor a new sign-in helps.
+        /// The program or its configuration must change: neither time nor a new sign-in helps.
         ///
-        /// Tried again with the longest pause.
+        /// The service tries again with the longest pause.
         public static let programChange = Remedy(description: "programChange")
 
         /// The remedy's name, for logs.
@@ -97,14 +97,14 @@ public struct SalvagedGrant: TokenLoadFailure {
     ///   - reason: Why there is no access token.
     public init(_ grant: AccessToken, reason: any Error) {
         self.grant = grant
-        // Wrapped twice it would leave the service inside the error.
+        // A grant inside the reason would leave the service with the error.
         self.reason = (reason as? SalvagedGrant)?.reason ?? reason
     }
 
     /// The reason's own remedy.
     public var remedy: TokenServiceError.Remedy { (reason as? any TokenLoadFailure)?.remedy ?? .retry }
 
-    /// The reason's own wish.
+    /// The reason's own `retryAfter`.
     public var retryAfter: Duration? { (reason as? any TokenLoadFailure)?.retryAfter }
 
     /// No: the server has answered.

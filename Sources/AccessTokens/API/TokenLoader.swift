@@ -1,13 +1,13 @@
 /// Anything that can get a token from an authorization server.
 ///
-/// A ``TokenService`` calls it for all its callers: one load at a time, in a task of its own that carries no caller's
-/// priority ceiling, task-locals or cancellation. A loader keeps no token and no state: what it needs of the past is
-/// handed to it as `previous`.
+/// A ``TokenService`` calls it on behalf of all its callers: one load at a time, in a task of its own that inherits no caller's
+/// priority ceiling, task-locals or cancellation. A loader keeps no token and no state: it gets what it needs from the past as
+/// `previous`.
 public protocol TokenLoader: Sendable {
     /// Gets a new token.
     ///
-    /// Called with at most one *current* load per service; one that was given up (timed out or signed out) may still be
-    /// running beside it. Throw a ``TokenLoadFailure`` to say whether trying again can help; any other error is transient.
+    /// Called for at most one *current* load per service; a load that was given up (timed out or signed out) may still be
+    /// running. Throw a ``TokenLoadFailure`` to say whether trying again can help; any other error is transient.
     ///
     /// - Parameter previous: The token to replace, whose refresh token is the grant; `nil` on the first load and after a
     ///   sign-out. It stays the same however often a load fails.
@@ -15,25 +15,26 @@ public protocol TokenLoader: Sendable {
     ///   (RFC 6749 §6).
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken
 
-    /// Whether another load may start while one that took too long still runs; `false` unless said otherwise.
+    /// Whether another load may start while one that took too long still runs; `false` by default.
     ///
-    /// `client_credentials`: yes. A rotating refresh token: no, since the server may take the repetition for a theft and
-    /// revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds ``RefreshPolicy/loadTimeout`` is cancelled,
-    /// and the next caller starts afresh; an unrepeatable one is left to end, and no other starts meanwhile, unless
-    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between, or ``RefreshPolicy/timeoutsUntilForgotten`` times
-    /// the limit have passed since its start: then it is cancelled, too.
+    /// For `client_credentials` it may. With a rotating refresh token it must not: the server may take the repetition for theft
+    /// and revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds ``RefreshPolicy/loadTimeout`` is cancelled, and
+    /// the next caller starts a new one. A non-repeatable load keeps running, and no other starts meanwhile, unless
+    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between, or ``RefreshPolicy/timeoutsUntilForgotten``
+    /// times the limit have passed since its start: then it is cancelled, too.
     ///
-    /// In a program's first minute, an unrepeatable load that would spend a refresh token doesn't start ahead of expiry either, but
-    /// only where a caller waits for it: see ``TokenService/drain(within:)``.
+    /// In a program's first minute, a non-repeatable load that would spend a refresh token doesn't start ahead of expiry either.
+    /// It starts only when a caller waits for it: see ``TokenService/drain(within:)``.
     ///
-    /// It says nothing of a load that has *failed*: the next one gets the same `previous`, and with it the same refresh
-    /// token. If only the answer was lost, a server that rotates has used that up, and may end the session. A loader that
-    /// prefers a sign-in to this throws a ``TokenLoadFailure`` with the remedy ``TokenServiceError/Remedy/signIn``.
+    /// This says nothing about a load that has *failed*: the next one gets the same `previous`, and with it the same refresh
+    /// token. If only the answer was lost, a server that rotates has already used up that token, and may end the session. A
+    /// loader that would rather ask for a sign-in throws a ``TokenLoadFailure`` with the remedy
+    /// ``TokenServiceError/Remedy/signIn``.
     var isRepeatable: Bool { get }
 }
 
 extension TokenLoader {
-    /// No: repeat nothing that the loader has not declared safe.
+    /// By default `false`: the service repeats nothing that the loader has not declared safe.
     public var isRepeatable: Bool { false }
 }
 
@@ -42,7 +43,7 @@ extension TokenService {
     ///
     /// - Parameters:
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
-    ///   - store: Where the token outlives the program; `nil`: nowhere.
+    ///   - store: Keeps the token between runs of the program; `nil` to keep it nowhere.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token whose grant is to be revoked.
     ///   - isRepeatable: Whether another load may start while one that took too long still runs; see

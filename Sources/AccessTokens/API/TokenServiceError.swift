@@ -16,7 +16,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let loadTimedOut = Code(description: "loadTimedOut")
         /// The caller's own limit, given with `within:`, passed first; the load goes on for the others.
         public static let deadlineExceeded = Code(description: "deadlineExceeded")
-        /// The service was reset (signed out) while the caller waited, or since its request was sent that has been refused.
+        /// The service was reset (signed out) while the caller waited, or after the refused request was sent.
         public static let reset = Code(description: "reset")
         /// The loader returned a token whose lifetime had passed when it arrived.
         public static let tokenExpiredOnArrival = Code(description: "tokenExpiredOnArrival")
@@ -26,9 +26,9 @@ public struct TokenServiceError: Error, Sendable {
         public static let tooManyInvalidations = Code(description: "tooManyInvalidations")
         /// The store failed or took too long; ``TokenServiceError/underlying`` is its error.
         public static let storeFailed = Code(description: "storeFailed")
-        /// There is no valid token, and a service that was drained loads none; see ``TokenService/drain(within:)``.
+        /// There is no valid token, and a drained service loads none; see ``TokenService/drain(within:)``.
         public static let drained = Code(description: "drained")
-        /// A loader asked the service that it loads for: it would wait for itself.
+        /// A loader asked its own service for a token, and would wait for itself.
         public static let loaderWaitsForItself = Code(description: "loaderWaitsForItself")
 
         /// The code's name, for logs and metrics.
@@ -41,7 +41,7 @@ public struct TokenServiceError: Error, Sendable {
     /// The loader's own error, if it was one.
     public var underlying: (any Error)? { details.underlying }
 
-    /// What can end the failure.
+    /// How to recover from the failure.
     public var remedy: TokenServiceError.Remedy { details.remedy }
 
     /// The earliest moment, on the wall clock, at which the service asks the server again; `nil` if time won't help.
@@ -52,7 +52,7 @@ public struct TokenServiceError: Error, Sendable {
     /// The same moment on the service's own clock, which the state machine counts in.
     var retryOffset: Duration? { details.retryOffset }
 
-    // In a box: an error is rare, and what may be one is copied all the time.
+    // Boxed: results are copied often and errors are rare.
     private let details: Details
 
     private final class Details: Sendable {
@@ -79,23 +79,23 @@ public struct TokenServiceError: Error, Sendable {
         self.details = details
     }
 
-    /// The same error, which holds until this moment of the service's clock.
+    /// The same error, in force until this moment of the service's clock.
     func holding(until moment: Duration) -> TokenServiceError {
         TokenServiceError(Details(code, underlying, remedy, retryAt: retryAt, retryOffset: moment))
     }
 
-    /// The same error with the moment on the wall clock.
+    /// The same error with the moment of the next attempt on the wall clock.
     func dated(_ moment: Date?) -> TokenServiceError {
         TokenServiceError(Details(code, underlying, remedy, retryAt: moment, retryOffset: retryOffset))
     }
 
-    /// What ends the failures that time does not.
+    /// The remedies of the codes for which trying again doesn't help.
     private static let remedies: [Code: Remedy] = [
         .reset: .signIn, .loaderWaitsForItself: .programChange, .tooManyInvalidations: .programChange,
     ]
 }
 
-/// A service whose loader uses another service passes that one's remedy on.
+/// A service whose loader uses another service passes on the other's remedy.
 extension TokenServiceError: TokenLoadFailure {
     /// The cause's own name, or the code's.
     public var logCode: String? { (underlying as? any TokenLoadFailure)?.logCode ?? code.description }
@@ -131,12 +131,12 @@ extension TokenServiceError: CustomStringConvertible {
             "The load took longer than RefreshPolicy.loadTimeout. Give the loader's transport a shorter limit; if the sign-in is "
                 + "shared, a wait for another process is part of that time."
         case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load goes on for other callers."
-        case .reset: "The service was reset, and this call belongs to the session before. Don't repeat it for the next user."
+        case .reset: "The service was reset, and this call belongs to the earlier session. Don't repeat it for the next user."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
         case .tokenRejectedBefore: "The authorization server returned a token that was refused before."
         case .tooManyInvalidations:
             "Fresh tokens were refused one after the other. Check the audience and the scope that the resource server expects."
-        case .storeFailed: "The token store failed or took too long. Check that it is unlocked and can be written."
+        case .storeFailed: "The token store failed or took too long. Check that it is unlocked and writable."
         case .drained:
             "The service was drained because the program is about to end, so it loads no token. Call resume() to go on."
         case .loaderWaitsForItself:

@@ -6,25 +6,26 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Where a ``TokenService`` keeps its token between two runs of the program.
+/// Where a ``TokenService`` keeps its token between runs of the program.
 ///
-/// The service calls one operation at a time, in the order it decided, in tasks that are never cancelled: a sign-out's
-/// ``remove()`` is the last word, and a ``load()`` comes before it, since what is removed is to be revoked. A token is saved
-/// *before* callers get it, so that a rotated refresh token survives a crash. Nothing waits for an operation longer than 5 s.
-/// One that takes longer goes on; until it ends no other begins, and nothing else waits for the store. Three times
-/// ``RefreshPolicy/loadTimeout`` later, 95 s after it began with the default limit, its callback is taken for lost, and the next one
-/// begins beside it. A save or removal that ends after all may have come last: then the service repeats what it decided last.
+/// The service calls one operation at a time, in the order in which it decided on them, in tasks that are never cancelled. So a
+/// sign-out's ``remove()`` has the last word; a ``load()`` comes before it, since the removed token is to be revoked. A token is
+/// saved *before* callers get it, so that a rotated refresh token survives a crash. The service waits at most 5 s for an
+/// operation. A slower one continues; until it ends no other begins, and nothing else waits for the store. Three times
+/// ``RefreshPolicy/loadTimeout`` later, 95 s after it began with the default limit, the service considers its callback lost and
+/// begins the next operation beside it. If a save or removal ends after all, it may have written last: then the service repeats
+/// its latest decision.
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///
-    /// Called at the first miss, and before a removal. It has 5 s, at the first miss no more than ``RefreshPolicy/loadTimeout``; then
-    /// callers get an error with the code `storeFailed`.
+    /// Called at the first miss, and before a removal. It has 5 s; at the first miss, at most ``RefreshPolicy/loadTimeout``.
+    /// After that, callers get an error with the code `storeFailed`.
     ///
-    /// - Returns: `nil` only if nothing is there. A store that cannot say (locked, unreadable) throws: an error is tried
-    ///   again later, while `nil` means that no user is signed in.
+    /// - Returns: `nil` only if nothing is there. A store that cannot tell (locked, unreadable) throws: an error is tried again
+    ///   later, while `nil` means that no user is signed in.
     @concurrent func load() async throws -> StoredToken?
 
-    /// Keeps a token in place of the earlier one, altogether or not at all.
+    /// Saves a token in place of the earlier one, atomically.
     ///
     /// - Parameter token: The token to keep.
     @concurrent func save(_ token: StoredToken) async throws
@@ -33,7 +34,7 @@ public protocol TokenStore: Sendable {
     @concurrent func remove() async throws
 }
 
-/// A token and the moment from which its lifetime counts, on the wall clock: the only one that outlives a process.
+/// A token and the moment from which its lifetime counts, on the wall clock, the only clock that outlives a process.
 public struct StoredToken: Sendable, Hashable {
     /// The token.
     public var token: AccessToken
@@ -58,7 +59,7 @@ public final class InMemoryTokenStore: TokenStore {
 
     /// Creates a store.
     ///
-    /// - Parameter token: What it holds at first.
+    /// - Parameter token: The initial contents.
     public init(_ token: StoredToken? = nil) {
         stored = Lock(token)
     }
@@ -69,7 +70,7 @@ public final class InMemoryTokenStore: TokenStore {
     /// Returns what was saved last.
     @concurrent public func load() async -> StoredToken? { contents }
 
-    /// Keeps a token in place of the earlier one.
+    /// Saves a token in place of the earlier one.
     ///
     /// - Parameter token: The token to keep.
     @concurrent public func save(_ token: StoredToken) async { stored.withLock { $0 = token } }

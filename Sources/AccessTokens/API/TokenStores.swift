@@ -1,12 +1,12 @@
-/// Where the services of `TokenServices` keep their tokens between two runs of the program: a store for each key.
+/// Where the services of `TokenServices` keep their tokens between runs of the program: a store for each key.
 ///
 /// `TokenServices` releases a key's service when it hasn't been used for a while; the stored token stays. A sign-out of an account must
 /// remove such tokens too, so the stores can name their keys: ``forEachStoredKey(_:)``.
 public protocol TokenStores<Key>: Sendable {
-    /// What tells the services apart.
+    /// The type of the keys.
     associatedtype Key: Hashable & Sendable
 
-    /// Returns the store of a key, which no other key has.
+    /// Returns the store of a key; different keys have different stores.
     ///
     /// Equal keys must have the same store. Two strings with different bytes can be equal in Swift: `"caf\u{E9}"` and `"cafe\u{301}"`.
     ///
@@ -19,7 +19,7 @@ public protocol TokenStores<Key>: Sendable {
     /// Returns the keys whose stores have a token, in any order.
     @concurrent func storedKeys() async throws -> [Key]
 
-    /// Tells the keys whose stores have a token, in any order, each as soon as it is found.
+    /// Calls `body` with each key whose store has a token, in any order, as soon as the key is found.
     ///
     /// `TokenServices.reset(where:)` calls it once, and signs out each key as soon as it's named. It waits at most 5 s for each next key.
     /// The default implementation names the keys of ``storedKeys()``, which then has 5 s for all of them.
@@ -29,7 +29,7 @@ public protocol TokenStores<Key>: Sendable {
 }
 
 extension TokenStores {
-    /// Tells the keys of ``storedKeys()``, all at once.
+    /// Calls `body` with the keys of ``storedKeys()``, all at once.
     ///
     /// - Parameter body: Called with each key.
     @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {

@@ -1,10 +1,10 @@
 import TokenServiceConcurrency
 
-/// Wakes its owner when time limits have passed: one alarm stands for all of them, until an earlier limit comes.
+/// Wakes its owner when time limits have passed; one alarm serves all limits, until an earlier one is set.
 package struct Alarms: ~Copyable, Sendable {
     private struct State {
         var alarm: Sleeper.Alarm?
-        /// A sleeper of its own, made when it is first needed.
+        /// A sleeper of its own, created on first use.
         var ownSleeper: Sleeper?
     }
 
@@ -16,18 +16,18 @@ package struct Alarms: ~Copyable, Sendable {
         wakeNoMore()
     }
 
-    /// Makes sure that the owner looks at its time limits at this time.
+    /// Makes sure that the owner checks its time limits at this time.
     ///
     /// - Parameters:
-    ///   - clock: What the time is on, always the same.
+    ///   - clock: The clock of `time`, always the same.
     ///   - executor: Where the owner is woken, always the same.
-    ///   - ring: Looks at all of them. It isn't called if an earlier alarm rings. What it holds is kept until then, or until the owner
-    ///     is to be woken no more.
+    ///   - ring: Checks all limits. It isn't called if an earlier alarm rings. What it captures is kept until then, or until
+    ///     ``wakeNoMore()``.
     @inline(never)
     package func wake(
         at time: Duration, on clock: ServiceClock, executor: (any TaskExecutor)?, _ ring: @escaping Sleeper.Ring
     ) {
-        // An execution that an explorer drives sleeps by itself: its sleeps begin and end with it.
+        // An execution that an explorer drives has a sleeper of its own: its sleeps begin and end with it.
         let isShared = clock === ServiceClock.continuous && executor == nil && !DrivenExecutions.areRunning
         let (later, alarm) = state.withLock { state -> (Sleeper.Alarm?, Sleeper.Alarm?) in
             let sleeper = isShared ? .shared : state.ownSleeper ?? Sleeper(clock: clock, executor: executor)
@@ -41,51 +41,53 @@ package struct Alarms: ~Copyable, Sendable {
         later?.callOff()
     }
 
-    /// Who sleeps for it now.
+    /// The sleeper of the pending alarm.
     var sleeper: Sleeper? { state.withLock { $0.alarm?.sleeper } }
 
-    /// There is no time limit left.
+    /// Cancels the alarm: no time limit is left.
     package func wakeNoMore() {
         state.withLock { $0.alarm.take() }?.callOff()
     }
 }
 
 extension TokenService {
-    /// Makes sure that the service looks at its time limits when that of a load or of the store has passed.
+    /// Makes sure that the service checks its time limits when the limit of a load or of the store has passed.
     ///
-    /// The alarm keeps the service until then, which what it limits does, too; a weak reference would cost a load twice as much.
+    /// The alarm retains the service until then, as the work that it limits does anyway. With a weak reference a load would cost
+    /// twice as much.
     nonisolated func wake(at deadline: Duration) {
         alarms.wake(at: deadline, on: clock, executor: executor) { await self.hasPassed($0) }
     }
 
-    /// The same for the limit of a caller, who may have left long before.
+    /// The same for a caller's limit; the caller may have left long before.
     nonisolated func wake(atLimit limit: Duration) {
         alarms.wake(at: limit, on: clock, executor: executor) { [weak self] in await self?.hasPassed($0) }
     }
 
-    /// Ends what has taken too long; the callers' own limits without coming in to the actor.
+    /// Ends what has taken too long; handles the callers' own limits without entering the actor.
     private nonisolated func hasPassed(_ now: Duration) async {
         let (late, next, deadline) = lobby.withLock {
             ($0.expire(at: now), $0.nextLimit, $0.snapshot.nextDeadline)
         }
         for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
         if let next { wake(atLimit: next) }
-        // Also if the time has yet to come: set from here, the alarm of a load that has just ended would keep the service.
+        // Step even if the deadline has yet to come: an alarm set from here could retain the service for a load that has just
+        // ended.
         if deadline < .forever { await step { $0.elapse(to: max($1, now)) } }
     }
 }
 
-/// Any clock, opened once: what its times are counted from.
+/// Any clock with a fixed origin, from which its times are counted.
 package final class ServiceClock: Sendable {
-    /// That of all services with the default clock, but of those that an explorer drives: they have a time of their own.
+    /// The clock of all services with the default clock, except those that an explorer drives: they have a time of their own.
     static let continuous = ServiceClock(other: nil)
 
-    /// When it was opened, on the default clock, which is read directly, since every hit pays for a reading.
+    /// The origin on the default clock, which is read directly because every hit pays for a reading.
     private let origin = ContinuousClock.now
-    /// Another clock than the default one.
+    /// A clock other than the default one.
     private let other: OtherClock?
 
-    /// What is left of a clock: a closure for each of its two uses.
+    /// A type-erased clock: one closure for each of its two uses.
     private struct OtherClock: Sendable {
         let isSystemClock: Bool
         let elapsed: @Sendable () -> Duration
@@ -103,7 +105,7 @@ package final class ServiceClock: Sendable {
     }
 
     package static func opened(_ clock: any Clock<Duration>) -> ServiceClock {
-        // Not `is`: a cast looks for the clock's type first.
+        // Not `is`: a cast looks up the clock's type first.
         guard type(of: clock) == ContinuousClock.self else { return open(clock) }
         return DrivenExecutions.areRunning ? ServiceClock(other: nil) : continuous
     }
@@ -121,11 +123,11 @@ package final class ServiceClock: Sendable {
         return other.elapsed()
     }
 
-    /// Waits for a time; `false` at once when the task is cancelled.
+    /// Sleeps for a time; returns `false` as soon as the task is cancelled.
     ///
-    /// A clock that wakes too early is asked again, after growing pauses of real time if it goes on so: some tests replace
-    /// `sleep` with nothing. One that fails counts as having passed the time: better an early time-out than a caller that
-    /// waits without end.
+    /// A clock that wakes too early is asked again, after growing pauses of real time if it keeps doing so: some tests replace
+    /// `sleep` with a no-op. A clock that throws counts as having passed the time: an early time-out is better than a caller that
+    /// waits forever.
     package func hasPassed(_ time: Duration) async -> Bool {
         var attempts = 0
         while !Task.isCancelled {

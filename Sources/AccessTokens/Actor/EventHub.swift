@@ -16,7 +16,7 @@ package final class EventHub<Event: Sendable>: Sendable {
         if use.wasUsed { for stream in current { stream.finish() } }
     }
 
-    /// A stream of the events from now on; a slow reader loses the oldest.
+    /// Returns a stream of the events from now on; a slow reader loses the oldest.
     package func subscribe(bufferingNewest limit: Int) -> AsyncStream<Event> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Event.self, bufferingPolicy: .bufferingNewest(max(limit, 1)))
@@ -32,7 +32,7 @@ package final class EventHub<Event: Sendable>: Sendable {
         return stream
     }
 
-    /// A service sends one event at a time, so every subscriber sees its events in the same order.
+    /// Sends an event to every subscriber; a service sends one at a time, so all of them see the same order.
     ///
     /// - Parameter event: Made only if there is a subscriber.
     package func send(_ event: @autoclosure () -> Event) {
@@ -45,7 +45,7 @@ package final class EventHub<Event: Sendable>: Sendable {
     }
 }
 
-/// Whether there ever was a subscriber: asked first, since in a generic type each look at the streams resolves their types.
+/// Whether there ever was a subscriber; checked first, because in a generic type each look at the streams resolves their types.
 @usableFromInline
 package final class HubUse: Sendable {
     private let hasBegun = Lock(false)

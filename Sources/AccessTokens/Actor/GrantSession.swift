@@ -1,90 +1,93 @@
 import TokenServiceConcurrency
 
-/// What a service that shares its grant with others has in place of a store of its own: the way to their record.
+/// Access to a shared record, which a service that shares its grant uses in place of a store of its own.
 ///
-/// `AccessTokensSharing` has the one that there is, so that a program that shares nothing doesn't carry it. To the service it is a token
-/// store like another for `reset` and `replace`; its flights go by ``perform(_:)``.
+/// `AccessTokensSharing` has the only implementation, so that a program that shares nothing doesn't carry it. `reset` and
+/// `replace` treat it like any token store; flights go through ``perform(_:)``.
 package protocol GrantSession: TokenStore {
-    /// How often callers look whether the others have signed out; `nil`: only when they need a token.
+    /// How often callers check whether other services have signed out; `nil`: only when they need a token.
     var checkEvery: Duration? { get }
 
-    /// From when on nothing is lost with the service; `nil`: not before the store has heard of the last sign-in or sign-out.
+    /// From when on the service can be released without a loss; `nil`: not before the store knows of the last sign-in or
+    /// sign-out.
     var restsFrom: Duration? { get }
 
-    /// Whether it does something in the record that no flight waits for.
+    /// Whether it is at work on the record although no flight waits for it.
     var isAtWork: Bool { get }
 
-    /// A sign-in or, without a token, a sign-out takes effect: the record has to hear of it before any load that begins after it.
+    /// A sign-in or, without a token, a sign-out takes effect; the record must learn of it before any load that begins
+    /// afterwards.
     func noteFence(_ token: StoredToken?, number: Int)
 
-    /// A person asked to try again.
+    /// The user asked to try again.
     func noteRetry()
 
-    /// What fences have put aside in the record, to be handed over; once.
+    /// Returns the grants that fences have put aside in the record, to be handed over; each only once.
     func takeDisplaced() -> [DiscardedGrant]
 
-    /// Which session another service has ended, as a fence has found; once.
+    /// Returns which session another service has ended, as a fence has found out; only once.
     func takeEnd() -> SessionEnd?
 
     /// Performs a flight, which is never cancelled.
     @concurrent func perform(_ flight: SharedFlightPlan) async -> SharedFlightEnd
 }
 
-/// Which session of a service another service has ended, as a sign-in or a sign-out has found in the shared record.
+/// The session of a service that another service has ended, as a sign-in or a sign-out found in the shared record.
 package enum SessionEnd: Sendable {
-    /// That before the last sign-in, which goes on.
+    /// The session before the last sign-in; the session after it goes on.
     case beforeSignIn
-    /// That which began with the last sign-in or sign-out: another's has come after it.
+    /// The session that began with the last sign-in or sign-out: another service's has overtaken it.
     case overtaken
 }
 
 /// Makes a service's session, on the service's own clock.
 package typealias GrantSessionMaker = @Sendable (ServiceClock, TokenService.Environment) -> any GrantSession
 
-/// What a session learns of a flight that it performs.
+/// What a session needs to know to perform a flight.
 package struct SharedFlightPlan: Sendable {
     package let id: Int
     package let policy: RefreshPolicy
     package let isRepeatable: Bool
     /// When the callers' time is over, on the service's clock.
     package let deadline: Duration
-    /// A token is handed out meanwhile: no caller waits.
+    /// A token is still handed out meanwhile: no caller waits.
     package let isRefresh: Bool
-    /// The service pauses, or its token is good: only what others have brought is wanted.
+    /// The service pauses, or its token is good: the flight only looks for what other services have brought.
     package let isLook: Bool
     /// The token to replace, as the service remembers it.
     package let previous: AccessToken?
     /// Tokens that resource servers refused.
     package let refused: [String]
-    /// Whether nothing waits for it any longer, by a fence or its limit, or because the program is about to end.
+    /// Whether nothing waits for it any longer, because of a fence or its limit, or because the program is about to end.
     package let isAbandoned: @Sendable () -> Bool
-    /// Tells the service of the record's token, which is inside its leeway, and how long ago its load began.
+    /// Gives the service the record's token, which is inside its leeway, and the time since its load began.
     package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
     /// Runs the loader.
     package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
-    /// Gives the program what fences have put aside, unless an operation of the store will; `false`: the flight's session is over.
+    /// Passes what fences have put aside to the program, unless a store operation will; returns `false` if the flight's session
+    /// is over.
     package let handOverDisplaced: @Sendable () async -> Bool
 }
 
-/// What became of a flight that a session has performed.
+/// How a flight that a session performed has ended.
 package struct SharedFlightEnd: Sendable {
     package enum Outcome: Sendable {
         /// A token, and how long ago its load began.
         case token(AccessToken, age: Duration, isAdopted: Bool)
-        /// - Parameter isCostly: Whether it has brought a new grant, which is in the record.
+        /// - Parameter isCostly: Whether it has brought a new grant, which is now in the record.
         case failed(TokenServiceError, retryAfter: Duration?, isCostly: Bool)
-        /// Another service is at it, and no caller waits here; or a look has found nothing new.
+        /// Another service is loading, and no caller waits here; or a look has found nothing new.
         case gaveUp
-        /// A look has found a grant which is later than any that the service has tried.
+        /// A look has found a grant newer than any that the service has tried.
         case newGrant
         /// Another service has signed out.
         case signedOut
     }
 
     package let outcome: Outcome
-    /// What the flight brought and the record has no place for; to be revoked.
+    /// A token that the flight brought and the record has no place for; to be revoked.
     package let discarded: AccessToken?
-    /// What the session learns of a sign-out elsewhere, once the service has ended its own session for that.
+    /// What the session learns of a sign-out elsewhere, once the service has ended its own session for it.
     package let learns: (@Sendable () -> Void)?
     /// Work that no caller waits for, and that keeps the service alive until it has ended.
     package var afterwards: (@Sendable () async -> Void)?
@@ -110,8 +113,8 @@ extension TokenService {
 
     /// Lets the session perform a flight of a shared grant.
     ///
-    /// Its task is never cancelled: a token that has been loaded is saved, whatever has become of its callers. Only the loader's own
-    /// task can be cancelled.
+    /// Its task is never cancelled: a loaded token is saved even if all its callers have left. Only the loader's own task can be
+    /// cancelled.
     func share(by session: any GrantSession, urgency: Urgency) {
         guard let flight = machine.state.flight else { return }
         let membership = membershipOfFlight(flight.id)
@@ -146,15 +149,15 @@ extension TokenService {
         let task = Task.detached(on: executor, priority: urgency.priority) { [loader, loadExecutor] in
             try await LoadMembership.$current.withValue(membership) {
                 try await withTaskExecutorPreference(loadExecutor) {
-                    // Others may have stopped to respect the mark of a process that was stopped itself.
+                    // This process may have been stopped for so long that other processes no longer respect its mark.
                     try LoadTime.check()
                     return try await loader.loadToken(replacing: previous)
                 }
             }
         }
-        // It may be over for the callers already.
+        // The flight may be over for its callers already.
         if load?.flight == flight.id { load?.loader = task }
-        // The flight lends the loader its priority.
+        // Awaiting the task lends it the flight's priority.
         return await task.result
     }
 
@@ -162,7 +165,7 @@ extension TokenService {
         step { $0.keepInReserve(token, age: age, of: flight.id, at: $1) }
     }
 
-    /// Operations of the store tell those who wait for their fences what these have put aside; without one, this does.
+    /// Hands over what fences have put aside, unless an operation of the store reports it to the callers of the fences.
     ///
     /// - Returns: Whether the flight's session goes on.
     private func handOverDisplaced(in session: any GrantSession, for flight: Machine.Flight) -> Bool {
@@ -182,11 +185,11 @@ extension TokenService {
         if let afterwards = end.afterwards {
             Task.detached(on: executor) {
                 await afterwards()
-                // The service may be let go from now on.
+                // The service may be released from now on.
                 await self.step { _, _ in }
             }
         }
-        // A sign-out that was read before a fence, or before another flight's, is compared again by the next to read it.
+        // A sign-out that was read before a fence, or before another flight's sign-out, is compared again at the next read.
         if flight.generation == machine.generation { end.learns?() }
         step { $0.shared(end.outcome, by: flight.id, at: $1) }
     }

@@ -1,9 +1,9 @@
 import Synchronization
 import TokenServiceConcurrency
 
-/// The membership that the tasks of a load carry, its restore and its save included, so that no load waits for itself.
+/// Marks the tasks of a load, including its restore and its save, so that no load waits for itself.
 ///
-/// Tasks that a loader starts inherit it and may outlive the load; once no caller waits for the load the membership means nothing.
+/// Tasks that a loader starts inherit it and may outlive the load; once no caller waits for the load, it means nothing.
 package final class LoadMembership: Sendable {
     /// The load that the current task is part of.
     @TaskLocal package static var current: LoadMembership?
@@ -14,7 +14,7 @@ package final class LoadMembership: Sendable {
     let service: ObjectIdentifier
     /// The number of the flight, or of the store's operation.
     let work: Int
-    /// The clock of the service, and when the load's time is over; `nil`: an operation of the store.
+    /// The service's clock and the load's deadline; `nil` for an operation of the store.
     private let limit: (clock: ServiceClock, deadline: Duration)?
     private let ended = Atomic<Bool>(false)
 
@@ -34,15 +34,15 @@ package final class LoadMembership: Sendable {
     }
 }
 
-/// Loads that wait for a service's token, as the edges of a graph between services; a circle would wait for itself.
+/// Loads that wait for a service's token, as the edges of a graph between services; a load in a cycle would wait for itself.
 ///
-/// An edge is there only while a load waits, and a load that waits keeps its service alive: so an identity never names another
+/// An edge exists only while a load waits, and a waiting load keeps its service alive. So an identity never comes to name another
 /// service.
 struct LoadWaits: Sendable {
-    /// By the service whose loads wait: a chain is followed without a look at any other.
+    /// Keyed by the service whose loads wait, so that following a chain touches no other service.
     private var waits: [ObjectIdentifier: [(membership: LoadMembership, target: ObjectIdentifier)]] = [:]
 
-    /// Whether a load that waited for a service would, at the end of a chain, wait for itself.
+    /// Whether this wait would close a cycle: at the end of a chain, the load would wait for itself.
     func closesCircle(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) -> Bool {
         guard !membership.hasEnded else { return false }
         var reached: Set<ObjectIdentifier> = [], frontier = [target]
@@ -54,7 +54,7 @@ struct LoadWaits: Sendable {
         return false
     }
 
-    /// Notes that a load waits; `false`: it would wait for itself.
+    /// Notes that a load waits; returns `false` if it would wait for itself.
     mutating func begin(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) -> Bool {
         guard !closesCircle(membership, waitingFor: target) else { return false }
         if !membership.hasEnded { waits[membership.service, default: []].append((membership, target)) }

@@ -1,8 +1,8 @@
 package import TokenServiceConcurrency
 
-/// What a service has to do with others: a store, who shares its grant, who keeps it.
+/// A service's ties to other objects: its store, other users of its grant, and the collection that keeps the service.
 package final class ServiceTies: Sendable {
-    /// Where its tokens outlive it.
+    /// Where the service keeps its tokens.
     package enum Keeping: Sendable {
         case nowhere
         case store(any TokenStore)
@@ -16,9 +16,9 @@ package final class ServiceTies: Sendable {
 
     private let keeping: Keeping
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
-    /// Where it says when it could be let go; `nil`: nothing asks.
+    /// Told when this service may be released; `nil` if nothing asks.
     let tether: (any ServiceTether)?
-    /// Who has its grant, if other services use it, too.
+    /// The lender of its grant, if other services use it, too.
     let lender: (any GrantLender)?
 
     package init(
@@ -39,7 +39,7 @@ package final class ServiceTies: Sendable {
         }
     }
 
-    /// The way to the grant that it shares with other services.
+    /// The session of the grant that it shares with other services.
     var session: (any GrantSession)? { if case .session(let session) = keeping { session } else { nil } }
 
     var hasStore: Bool { if case .nowhere = keeping { false } else { true } }
@@ -48,7 +48,7 @@ package final class ServiceTies: Sendable {
     var checkEvery: Duration? { session?.checkEvery }
 }
 
-/// How a service that is one of many tells what it does, and when it could be let go.
+/// How a service that is one of many reports what it does, and when it may be released.
 package protocol ServiceTether: AnyObject, Sendable {
     /// Whether anything may listen to the events.
     var isObserved: Bool { get }
@@ -56,16 +56,16 @@ package protocol ServiceTether: AnyObject, Sendable {
     /// Called with each event, in the service's own order.
     func announce(_ event: TokenEvent)
 
-    /// Called in the service's own order, outside all locks, when the answer has changed.
+    /// Called when the time of a possible release has changed, in the service's own order, outside all locks.
     ///
-    /// - Parameter wait: How long it takes until something would no longer be lost with the service; `nil`: until it says so.
+    /// - Parameter wait: How long until nothing would be lost with the service; `nil`: until it reports again.
     func changed(_ service: any AnyObject & Sendable, restingIn wait: Duration?)
 }
 
-/// A load that used a shared grant has failed.
+/// A load that used a shared grant failed.
 package struct LentGrantFailure: Error {
     let cause: any Error
-    /// Whether a user has signed in or out since: then it says nothing of the grant that there is now.
+    /// Whether a user has signed in or out since; then the failure says nothing about the current grant.
     let isOutdated: @Sendable () -> Bool
 
     package init(_ cause: any Error, isOutdated: @escaping @Sendable () -> Bool) {
@@ -74,23 +74,23 @@ package struct LentGrantFailure: Error {
     }
 }
 
-/// A load that used a shared grant has not begun, since the program is about to end and no caller waits.
+/// A load that would use a shared grant was not started, since the program is about to end and no caller waits.
 package struct LoadDeserted: Error {
     package init() {}
 }
 
-/// What a key's service does with a refresh token that belongs to several keys: it hands it over.
+/// Keeps a refresh token that several keys use; their services hand sign-ins and sign-outs over to it.
 package protocol GrantLender: AnyObject, Sendable {
-    /// A user has signed in through one of the keys. Takes effect at once, for every load that begins afterwards.
+    /// A user has signed in through one of the keys; this takes effect at once, for every load that begins afterwards.
     ///
-    /// - Returns: Whether the service has yet to hear of a sign-out before it, through another key, and what is complete when the store
-    ///   has the new grant, or has taken too long; `nil` if there is nothing to do.
+    /// - Returns: Whether the service has yet to learn of an earlier sign-out through another key; and a result that completes
+    ///   when the store has the new grant, or has taken too long, `nil` if there is nothing to do.
     func signIn(_ token: AccessToken) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?)
 
-    /// A user has signed out of one of the keys, likewise.
+    /// A user has signed out of one of the keys; this takes effect at once, too.
     func signOut() -> SingleResult<SessionChange>?
 
-    /// A person has asked to try again.
+    /// The user has asked to try again.
     func retry()
 
     /// Whether there was a sign-in or a sign-out.
@@ -98,7 +98,7 @@ package protocol GrantLender: AnyObject, Sendable {
 }
 
 extension TokenService {
-    /// Signs out what an earlier service of the key has left in the store, unless the user has signed in meanwhile.
+    /// Signs out what an earlier service of the key left in the store, unless the user has signed in meanwhile.
     ///
     /// - Returns: `nil` if there was a fence already.
     package nonisolated func resetUnlessFenced() async -> SessionChange? {
@@ -107,10 +107,10 @@ extension TokenService {
         return await end(of: fence)
     }
 
-    /// Drops what came of a grant that is shared, as a sign-out does, and leaves the grant, which may be a new user's.
+    /// Drops everything that came from a shared grant, as a sign-out does, but keeps the grant, which may be a new user's.
     ///
-    /// - Parameter isMeant: Asked in the service; must not take long.
-    /// - Returns: `nil` if it isn't meant.
+    /// - Parameter isMeant: Called inside the actor; must return soon.
+    /// - Returns: `nil` if `isMeant` returned `false`.
     package nonisolated func drop(
         if isMeant: @Sendable (isolated TokenService) -> Bool
     ) async -> SessionChange? {

@@ -1,9 +1,9 @@
 import Synchronization
 import TokenServiceConcurrency
 
-/// Rings alarms when their time has come: one task sleeps until the earliest of them, until an earlier one is set.
+/// Rings alarms at their times; one task sleeps until the earliest of them, until an earlier one is set.
 ///
-/// All services on the default clock share one, so that the limit of a load that ends in time costs a place in a heap, and no task.
+/// All services on the default clock share one, so the limit of a load that ends in time costs an entry in a heap and no task.
 package final class Sleeper: Sendable {
     package typealias Ring = @Sendable (_ now: Duration) async -> Void
 
@@ -29,24 +29,24 @@ package final class Sleeper: Sendable {
         func callOff() -> Bool { sleeper.callOff(place) }
     }
 
-    /// Where an alarm's bell is; the number tells it from a later one in the same slot.
+    /// The slot of an alarm's bell; the number distinguishes it from a later bell in the same slot.
     fileprivate struct Place: Sendable {
         let slot: Int, number: Int
     }
 
-    /// What an alarm does, in a value of its own: generic code would wrap a bare function in another, in and out.
+    /// An alarm's action, in a struct of its own: generic code would wrap a bare function in another one, in and out.
     private struct Bell {
         let ring: Ring
     }
 
     private struct State {
-        /// The alarms in the order of their times; also some that have been called off, whose bells are gone.
+        /// The alarms in the order of their times, including some that were called off and have no bell any more.
         var alarms = LimitHeap<Place>()
         /// How many of them have been called off.
         var forgotten = 0
-        /// The tasks that sleep: the one that wakes first comes last.
+        /// The sleeping tasks; the one that wakes first comes last.
         var sleeps: [(end: Duration, task: Task<Void, any Error>?)] = []
-        /// The alarms' bells, in slots that are used again, and the slots without one.
+        /// The alarms' bells, in slots that are reused; free slots have none.
         private(set) var bells: ContiguousArray<(number: Int, bell: Bell?)> = []
         private var free: ContiguousArray<Int> = []
         private var number = 0
@@ -61,7 +61,7 @@ package final class Sleeper: Sendable {
 
         func holds(_ place: Place) -> Bool { bells[place.slot].number == place.number }
 
-        /// What an alarm does; it can ring, or be called off, once.
+        /// Takes an alarm's action out, since an alarm rings or is called off only once.
         mutating func takeBell(at place: Place) -> Bell? {
             guard holds(place) else { return nil }
             bells[place.slot].number = 0
@@ -69,7 +69,7 @@ package final class Sleeper: Sendable {
             return bells[place.slot].bell.take()
         }
 
-        /// An alarm has been called off; it goes from the heap with the others that were.
+        /// Counts an alarm that was called off; it leaves the heap together with others.
         mutating func forgetOne() {
             forgotten += 1
             guard forgotten >= alarms.count || forgotten > max(Sleeper.few, alarms.count / 2) else { return }
@@ -84,13 +84,15 @@ package final class Sleeper: Sendable {
         }
     }
 
-    /// From so many sleeps on, the next one ends when half of its time has passed: so times that come each a little earlier than the
-    /// one before don't make a sleep each, but one for each halving, down to a millisecond.
+    /// The number of sleeps from which on a new one ends when half of its time has passed.
+    ///
+    /// So a series of times that each come a little earlier doesn't add a sleep for each, but one for each halving, down to a
+    /// millisecond.
     private static let many = 4
-    /// So many alarms that were called off may stay where they are.
+    /// How many alarms that were called off may stay in the heap.
     private static let few = 64
 
-    /// The one of all services on the default clock.
+    /// The sleeper of all services on the default clock.
     static let shared = Sleeper(clock: .continuous, executor: nil)
 
     let clock: ServiceClock
@@ -119,10 +121,10 @@ package final class Sleeper: Sendable {
         return Alarm(sleeper: self, time: time, place: place, isFirst: isFirst)
     }
 
-    /// On the system's clocks the sleep goes on.
+    /// Calls an alarm off; on the system's clocks the sleep goes on.
     ///
-    /// The runtime keeps a cancelled sleep until its time in any case; the one that goes on
-    /// serves the next alarms, so that a thousand loads don't leave a thousand.
+    /// The runtime keeps a cancelled sleep until its time anyway. The sleep that goes on serves the next alarms, so a thousand
+    /// loads don't leave a thousand sleeps.
     private func callOff(_ place: Place) -> Bool {
         let isSystemClock = clock.isSystemClock
         let (bell, ended) = state.withLock { state in
@@ -147,7 +149,7 @@ package final class Sleeper: Sendable {
             return end
         }
         guard let end else { return }
-        // The one that all share never ends; once referred to weakly, each of its uses would cost three times as much.
+        // The shared sleeper never ends. A single weak reference to it would make each use cost three times as much.
         let shared = self === Sleeper.shared ? self : nil
         let task = Task.detached(on: executor) { [clock, shared, weak own = shared == nil ? self : nil] in
             guard await clock.hasPassed(end) else { return }
@@ -159,11 +161,11 @@ package final class Sleeper: Sendable {
             state.sleeps[index].task = task
             return true
         }
-        // It woke meanwhile, or was ended before it was known.
+        // The task woke meanwhile, or was called off before it was stored.
         if !isNeeded { task.cancel() }
     }
 
-    /// A task has woken at the end of its sleep.
+    /// A task woke at the end of its sleep.
     private func wake(from end: Duration, at now: Duration) async {
         var (due, next) = state.withLock { state in
             state.sleeps.removeAll { $0.end == end }
@@ -173,7 +175,7 @@ package final class Sleeper: Sendable {
             }
             return (due, state.alarms.earliest)
         }
-        // First the sleep of those that are left: whom this one wakes may keep it for long.
+        // Set the next sleep first: what this task wakes may keep it busy for long.
         if let next { sleep(until: next) }
         let last = due.popLast()
         for ring in due { Task.detached(on: executor) { await ring(now) } }

@@ -3,22 +3,22 @@ import TokenServiceConcurrency
 extension TokenService {
     /// The token to hand out right now, if there is one; starts nothing and never waits.
     ///
-    /// Reads a copy that every change renews before its callers are answered. Any thread may call it at any time.
+    /// Reads a copy, which every change updates before its callers are answered. Any thread may call it at any time.
     public nonisolated var cachedToken: AccessToken? {
         let (token, nothingDueUntil) = lobby.withLock { ($0.snapshot.hit.token, $0.snapshot.hit.nothingDueUntil) }
         guard token != nil, clock.now() >= nothingDueUntil else { return token }
         return lobby.withLock { $0.snapshot }.token(at: clock.now())
     }
 
-    /// Returns a valid access token: the cached one at once, else that of the load which all callers share.
+    /// Returns a valid access token: the cached one at once, or else the one from the load that all callers share.
     ///
-    /// A valid token costs a lock and a clock reading: no suspension, no allocation, also for a cancelled caller. In its
-    /// soft window a call starts one refresh in the background, and still returns at once. Otherwise the call joins the
-    /// load that runs, or starts one; callers are answered in the order of their arrival. A caller that is cancelled
-    /// leaves at once and alone; the load goes on for the others.
+    /// A valid token costs a lock and a clock reading: no suspension, no allocation, even for a cancelled caller. In the token's
+    /// soft window a call starts one refresh in the background, and still returns at once. Otherwise the call joins the running
+    /// load, or starts one; callers are answered in the order of their arrival. A cancelled caller leaves at once and alone; the
+    /// load goes on for the others.
     ///
-    /// - Parameter limit: How long this caller waits at most, in the service's clock; `nil`: as long as the load may take.
-    ///   With zero or less, a call that finds no valid token starts nothing.
+    /// - Parameter limit: How long this caller waits at most, on the service's clock; `nil`: as long as the load may take. With
+    ///   zero or less, a call that finds no valid token starts nothing.
     /// - Throws: ``TokenServiceError``; `CancellationError` if the caller is cancelled while it waits, or before a miss.
     @inlinable
     public nonisolated(nonsending) func retrieveToken(within limit: Duration? = nil) async throws -> AccessToken {
@@ -29,16 +29,18 @@ extension TokenService {
         return try await join(seen: generation, within: limit)
     }
 
-    /// Returns a token to send a refused request again with: one of the same session, or an error.
+    /// Returns a token of the same session with which to resend a refused request.
     ///
-    /// Call it with the token that the refused request carried. It does in one step what ``invalidate(_:)`` and
-    /// ``retrieveToken(within:)`` do, and looks first whose request it is. Suppose that Anna's request is under way when she signs out
-    /// and Ben signs in. Then the server's 401 says nothing of Ben's token, and Anna's request must not be sent with it: the call throws
-    /// ``TokenServiceError/Code/reset``. A new token of the same user, from a refresh or from ``replace(with:)``, is returned.
+    /// Call it with the token that the refused request carried. In one step it does what ``invalidate(_:)`` and
+    /// ``retrieveToken(within:)`` do, and first checks whose request it is. Suppose that Anna's request is under way when she
+    /// signs out and Ben signs in. Then the server's 401 says nothing about Ben's token, and Anna's request must not be sent with
+    /// it: the call throws ``TokenServiceError/Code/reset``. A new token of the same user, from a refresh or from
+    /// ``replace(with:)``, is returned.
     ///
-    /// The session is the one in which this service handed out `refused`. The service knows its last 64 tokens by their strings, so a
-    /// token that is made from a header's text will do. A token that it doesn't know is treated as one of a session that has ended. So ask the service that
-    /// the token came from: with `TokenServices`, hold on to the key's service for as long as the request lasts.
+    /// The session is the one in which this service handed out `refused`. The service knows its last 64 tokens by their strings,
+    /// so a token made from a header's text will do. A token that the service doesn't know is treated as one of an ended session.
+    /// So ask the service that the token came from: with `TokenServices`, hold on to the key's service for as long as the request
+    /// lasts.
     ///
     /// **Concurrent calls.** Any number of calls with one token cause one load. A reset that comes while a call waits ends it.
     ///
@@ -55,7 +57,7 @@ extension TokenService {
         let seen = await visit { service in service.step { $0.retrieve(insteadOf: refused, at: $1) } }
         guard let (token, generation) = seen else { throw TokenServiceError(.reset) }
         if let token { return token }
-        // A reset from here on is one that this call waits through: it began in the generation before.
+        // A reset from here on ends this call, which began in the generation before it.
         guard let limit else { return try await join(seen: generation) }
         return try await join(seen: generation, within: limit)
     }
@@ -69,13 +71,13 @@ extension TokenService {
             (lobby.snapshot.hit.token, lobby.snapshot.hit.nothingDueUntil, lobby.snapshot.hit.generation)
         }
         guard let token else { return (nil, generation) }
-        // The clock after the copy: a token read earlier is never judged by a time before it.
+        // Read the clock after the copy, so that a token is never judged by a time before it was read.
         if clock.now() < nothingDueUntil { return (token, generation) }
         let seen = lookUpAndRefresh()
         return (seen.token, seen.generation)
     }
 
-    /// The same as ``lookUp()`` when there may be more to do than to hand out the token, with its number.
+    /// The same as ``lookUp()``, with the token's number, when more may be due than handing out the token.
     nonisolated func lookUpAndRefresh() -> (token: AccessToken?, generation: Int, publication: Int?) {
         let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()
@@ -84,7 +86,7 @@ extension TokenService {
         return (token, seen.hit.generation, seen.hit.publication)
     }
 
-    /// The first caller starts the refresh, or the look at the shared store, and doesn't wait for it.
+    /// Starts the refresh, or the look at the shared store, if this caller is the first, and doesn't wait for it.
     private nonisolated func claimRefresh(at now: Duration) {
         guard lobby.withLock({ $0.claimRefresh(at: now) }) else { return }
         Task.detached(on: executor, priority: Task.currentPriority) {
@@ -96,13 +98,13 @@ extension TokenService {
 extension TokenService {
     typealias Place = Lobby<Waiter>.Place
 
-    /// What a caller finds that has no token yet: an answer, or a place among those who wait for a load.
+    /// What a caller without a token finds: an answer, or a place among the waiters.
     private enum Joining {
         case answer(AccessToken)
         case place(Place)
     }
 
-    /// The way of a call that finds no valid token.
+    /// The path of a call that finds no valid token.
     @usableFromInline
     nonisolated(nonsending) func join(seen generation: Int) async throws -> AccessToken {
         let caller = try activeCaller()
@@ -129,9 +131,9 @@ extension TokenService {
         }
     }
 
-    /// A place in the lobby, if there is a load to join; else what the actor says.
+    /// Takes a place in the lobby if there is a load to join; otherwise asks the actor.
     ///
-    /// Not inlined, nor is what it calls: their variables would be part of the frame that every waiter keeps.
+    /// Not inlined, nor is what it calls: their variables would become part of the frame that every waiter keeps.
     @inline(never)
     private nonisolated(nonsending) func joinOrAsk(
         _ caller: Caller, seen generation: Int, until deadline: Duration?
@@ -186,11 +188,11 @@ extension TokenService {
         }
     }
 
-    /// A caller that waits has become more urgent, and makes the load as urgent.
+    /// Makes the load as urgent as a waiting caller that has become more urgent.
     private nonisolated func raiseUrgency(of place: Place, to urgency: Urgency) {
         guard lobby.withLock({ $0.raiseUrgency(of: place, to: urgency) }) else { return }
         Task.detached(on: executor, priority: urgency.priority) {
-            // Those who wait by then may be others.
+            // The waiters may be others by then.
             await self.raiseUrgency(to: self.lobby.withLock { $0.urgency })
         }
     }
@@ -201,7 +203,7 @@ extension TokenService {
 }
 
 extension TokenService {
-    /// Comes in to the actor, never on an executor that foreign code may block.
+    /// Enters the actor, but never on an executor that foreign code may block.
     ///
     /// A default actor runs where the task that visits it prefers to run. If caller A prefers an executor whose only thread is
     /// busy, its visit waits there, and everything behind it: caller B on the pool, and the alarm that would end B's wait. So a
@@ -213,14 +215,14 @@ extension TokenService {
         return try await withTaskExecutorPreference(executor ?? globalConcurrentExecutor) { try await body(self) }
     }
 
-    /// What there is to know of the task that calls.
+    /// What the service needs to know about the calling task.
     struct Caller {
         let isCancelled: Bool
         let urgency: Urgency
         let prefersForeignExecutor: Bool
     }
 
-    /// The task that calls, looked at once: each look counts references.
+    /// The calling task, looked at once: each look counts references.
     private nonisolated var caller: Caller {
         unsafe withUnsafeCurrentTask { task in
             guard let task = unsafe task else {

@@ -9,20 +9,23 @@ extension TokenService {
     /// await tokens.drain(within: .seconds(8))
     /// ```
     ///
-    /// From this call on the service starts nothing by itself: no load, no refresh ahead, no look at a store. A valid token is still
-    /// handed out. A caller that finds none waits for the load that runs; if none runs, it gets
-    /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved.
-    /// A load that waits for another key's or another process's begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work,
-    /// and return when the store has done its part. ``resume()`` ends this.
+    /// From this call on the service starts nothing by itself: no load, no refresh ahead, no look at a store. A valid token is
+    /// still handed out. A caller that finds none waits for the running load; if none runs, it gets
+    /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved. A load that waits for another key's or
+    /// another process's load begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return
+    /// when the store has done its part. ``resume()`` ends this state.
     ///
-    /// A load that was given up, by its limit or a sign-out, may still bring a refresh token to save or to revoke, so it is waited for,
-    /// too, until it is forgotten (``RefreshPolicy/timeoutsUntilForgotten``). With a shared grant, so is a mark that is being taken back. What `onDiscard` does is the program's own: it isn't waited for.
+    /// A load that was given up, because of its limit or a sign-out, may still bring a refresh token to save or to revoke. So
+    /// this call waits for it, too, until it is forgotten (``RefreshPolicy/timeoutsUntilForgotten``). With a shared grant, it
+    /// also waits for a mark that is being taken back. It doesn't wait for `onDiscard`, which is the program's own work.
     ///
-    /// **Concurrent calls** each wait for themselves. The caller's cancellation cuts nothing short, since programs often cancel their
+    /// **Concurrent calls** wait independently. Cancelling the caller doesn't shorten the wait, since programs often cancel their
     /// tasks before they end.
     ///
-    /// - Parameter limit: How long it waits at most, in the service's clock. Choose one below what the platform gives the program.
-    /// - Returns: Whether all has ended; `false`: the limit has passed, and the program's end may lose a refresh token.
+    /// - Parameter limit: How long it waits at most, on the service's clock. Choose a limit below the time that the platform
+    ///   allows the program.
+    /// - Returns: Whether everything has ended; `false` if the limit passed first: then the program's end may lose a refresh
+    ///   token.
     @discardableResult
     public nonisolated func drain(within limit: Duration) async -> Bool {
         await visit { service in service.step { machine, _ in machine.drain() } }
@@ -31,7 +34,7 @@ extension TokenService {
         while let (end, forgotten) = await visit({ [now] in $0.endOfWork(at: now) }) {
             if await wait(for: end, until: min(forgotten, deadline)) { return true }
             if deadline <= forgotten { return false }
-            // What is forgotten may not be all: a store's next operation may have begun.
+            // Something else may be under way: a store's next operation may have begun.
             now = forgotten
         }
         return true
@@ -39,15 +42,16 @@ extension TokenService {
 
     /// Ends what ``drain(within:)`` began: the service loads again when a caller needs a token.
     ///
-    /// Starts nothing itself. For a program that isn't ended after all, such as an app that comes back to the foreground.
+    /// Starts nothing by itself. Use it in a program that isn't ended after all, such as an app that comes back to the
+    /// foreground.
     public nonisolated func resume() async {
         await visit { service in service.step { machine, _ in machine.drain(false) } }
     }
 
-    /// Whether the program is about to end and no caller waits: then a load that waits for its turn doesn't begin.
+    /// Whether the program is about to end and no caller waits: then a load that still waits for its turn doesn't begin.
     package nonisolated var isDeserted: Bool { lobby.withLock { $0.isDeserted } }
 
-    /// Waits for something until a time on the service's clock; `false`: the time has come first.
+    /// Waits for a result until a time on the service's clock; returns `false` if the time comes first.
     package nonisolated func wait(for end: SingleResult<Void>, until deadline: Duration) async -> Bool {
         let alarms = Alarms()
         alarms.wake(at: deadline, on: clock, executor: executor) { _ in end.complete(with: .failure(TimeHasPassed())) }
@@ -55,7 +59,8 @@ extension TokenService {
         return (try? await end.value()) != nil
     }
 
-    /// What is complete when all has ended, and when the last of it is forgotten; `nil`: no end of anything is to be expected.
+    /// Returns a result that completes when all work has ended, and the time when the last work is forgotten; `nil` if none is
+    /// expected to end.
     private func endOfWork(at moment: Duration) -> (end: SingleResult<Void>, forgotten: Duration)? {
         let now = step { machine, now in
             machine.elapse(to: max(now, moment))

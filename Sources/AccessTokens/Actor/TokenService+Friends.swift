@@ -1,15 +1,16 @@
 package import TokenServiceConcurrency
 
-/// All that the callback shim may use beside what is public, with ``Alarms`` and ``LimitHeap``.
+/// Everything that the callback shim may use besides the public API, ``Alarms`` and ``LimitHeap``.
 ///
-/// The shim comes in to the actor by itself, once for many calls: what users await has an isolated form here, which has taken
-/// effect when it returns. The rest answers on any thread.
+/// The shim enters the actor by itself, once per batch of calls. So the calls that users await have isolated versions here, which
+/// have taken effect when they return. The rest can be called from any thread.
 extension TokenService {
     // MARK: Calls
 
-    /// The number of the token to hand out, if there is nothing else to do, for those who may have that token already.
+    /// The number of the token to hand out, if nothing else is due, for callers who may have that token already.
     ///
-    /// It copies nothing that threads share: two that count references to one token cost each other more than all the rest.
+    /// Copies nothing that threads share: two threads that count references to one token cost each other more than everything
+    /// else.
     package nonisolated func publicationIfNothingDue() -> Int? {
         let (publication, nothingDueUntil) = lobby.withLock { ($0.snapshot.hit.publication, $0.snapshot.hit.nothingDueUntil) }
         return clock.now() < nothingDueUntil ? publication : nil
@@ -48,7 +49,7 @@ extension TokenService {
         join(callers: 1, seen: seen.generation, then: answer)
     }
 
-    /// The same for a callback; returns what to call when it is answered, or `nil` if the current task is part of no load.
+    /// Notes a callback's wait; returns what to call when it is answered, or `nil` if the current task is part of no load.
     package nonisolated func beginWaitingForCallback() throws -> (@Sendable () -> Void)? {
         guard let membership = try beginWaiting() else { return nil }
         return { self.endWaiting(membership) }
@@ -56,16 +57,16 @@ extension TokenService {
 
     // MARK: Operations
 
-    /// The invalidation itself.
+    /// The isolated version of ``invalidate(_:)``.
     package func refuse(_ rejected: AccessToken) {
         step { $0.invalidate(rejected, at: $1) }
     }
 
-    /// The replacement itself.
+    /// The isolated version of ``replace(with:)``.
     package func put(_ token: AccessToken) -> Fence {
         noteFence(token)
         guard let lender = ties?.lender else { return fence { $0.replace(with: token, at: $1) } }
-        // First the grant: a load that this fence starts must not use the old one.
+        // The grant first: a load that this fence starts must not use the old one.
         let (isSignedOut, lent) = lender.signIn(token)
         return fence(lent) { machine, now in
             let dropped = isSignedOut ? machine.reset(at: now) : nil
@@ -73,13 +74,13 @@ extension TokenService {
         }
     }
 
-    /// The reset itself.
+    /// The isolated version of ``reset()``.
     package func signOut() -> Fence {
         noteFence(nil)
         return fence(ties?.lender?.signOut()) { $0.reset(at: $1) }
     }
 
-    /// The end of every pause.
+    /// The isolated version of ``retryNow()``.
     package func endPauses() {
         ties?.session?.noteRetry()
         ties?.lender?.retry()
@@ -91,11 +92,11 @@ extension TokenService {
         await visit { service in service.step { $0.lentGrantReplaced(at: $1) } }
     }
 
-    /// A fence that has taken effect, but for the store's part.
+    /// A fence that has taken effect in the service; the store's part may still be under way.
     package struct Fence: Sendable {
         let discarded: AccessToken?
         let end: SingleResult<SessionChange>?
-        /// The part of the grant that other services use, too.
+        /// The same for the grant that other services use, too.
         let lent: SingleResult<SessionChange>?
     }
 

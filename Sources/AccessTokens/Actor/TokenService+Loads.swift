@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// What can be made more urgent of the current flight: its load, or its store's operation.
+    /// The part of the current flight that can be made more urgent: its load, or its store's operation.
     struct RunningLoad {
         let flight: Int
         let task: Task<Void, any Error>
@@ -12,16 +12,16 @@ extension TokenService {
 
     /// Starts a load in a task of its own, which keeps the service alive until it ends.
     ///
-    /// Detached: no caller's task-locals or cancellation reach it. Registered before anything suspends: a second caller
-    /// finds it. Only the loader runs on its executor, so that nothing else ever waits behind it.
+    /// Detached: it inherits no caller's task-locals or cancellation. Registered before anything suspends, so that a second
+    /// caller finds it. Only the loader runs on the loader's executor, so that nothing else ever waits behind it.
     ///
-    /// - Parameter urgency: No less than the lobby's: those who are as urgent as that join without coming in.
+    /// - Parameter urgency: No less than the lobby's: callers of that urgency join without entering the actor.
     func start(_ flight: Machine.FlightStart, urgency: Urgency) {
         if let ties, let session = ties.session { return share(by: session, urgency: urgency) }
         let membership = membershipOfFlight(flight.id)
         let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
         let task = Task.detached(on: executor, priority: urgency.priority) {
-            // One closure: each function that waits would take a frame of its own.
+            // One closure: each awaiting function would need a frame of its own.
             let result: Result<AccessToken, any Error> = await LoadMembership.$current.withValue(membership) {
                 do {
                     guard let loadExecutor = self.loadExecutor else {
@@ -48,7 +48,7 @@ extension TokenService {
 
     /// Throws if the load was given up before its turn came on its executor: an old grant must not be used any more.
     private nonisolated func checkThatLoadIsWanted(until deadline: Duration, for membership: LoadMembership) throws {
-        // The machine may have slept meanwhile: a load that nothing waits for spends nothing.
+        // The machine may have slept meanwhile; a load that nothing waits for must not spend a grant.
         guard clock.now() < deadline else { throw NotSent() }
         guard !membership.hasEnded else { throw CancellationError() }
     }
@@ -65,7 +65,7 @@ extension TokenService {
 
     private func finish(_ flight: Int, _ failure: LentGrantFailure) {
         guard failure.isOutdated() else { return fail(flight, with: failure.cause) }
-        // Callers who wait get what the new grant brings.
+        // Waiting callers get what the new grant brings.
         guard let current = machine.state.flight, current.id == flight else { return fail(flight, with: NotSent()) }
         start(Machine.FlightStart(current), urgency: lobby.withLock { $0.urgency })
     }
@@ -96,7 +96,8 @@ extension TokenService {
         return membership
     }
 
-    /// Nothing waits any longer for a flight that isn't the current one, or that has stalled, nor for a store that is late.
+    /// Ends the memberships that nothing waits for: those of flights that aren't current or have stalled, and of late store
+    /// operations.
     func endMemberships(but awaitedFlight: Int?) {
         if let flightMembership, flightMembership.work != awaitedFlight {
             flightMembership.end()
@@ -115,7 +116,7 @@ extension TokenService {
         Task.detached(on: executor) { isShared ? load.loader?.cancel() : load.task.cancel() }
     }
 
-    /// Gives a grant to the program, to be revoked.
+    /// Passes a grant to the program, to be revoked.
     func discard(_ grant: DiscardedGrant) {
         guard let onDiscard = ties?.onDiscard else { return }
         Task.detached(on: loadExecutor) { await onDiscard(grant) }
@@ -135,11 +136,12 @@ package struct NotSent: Error, CustomStringConvertible {
 }
 
 extension TokenServiceError {
-    /// What callers get for what a loader threw, and when the server wishes to be asked again.
+    /// Returns the error that callers get for what a loader threw, and when the server asks to be called again.
     package static func wrapping(_ error: any Error) -> (TokenServiceError, retryAfter: Duration?) {
         let cause = (error as? SalvagedGrant)?.reason ?? error
         let failure = cause as? any TokenLoadFailure
-        // Another service's sign-out is over when its user has signed in again, which this one isn't told.
+        // Another service's reset ends when its user signs in again, which this service doesn't learn of. So it counts as
+        // transient.
         let isForeignReset = (cause as? TokenServiceError)?.code == .reset
         let remedy = isForeignReset ? .retry : failure?.remedy ?? .retry
         return (TokenServiceError(.loadFailed, underlying: cause, remedy: remedy), failure?.retryAfter)

@@ -3,26 +3,27 @@ import TokenServiceConcurrency
 extension TokenService {
     /// Drops a token that a resource server refused, if it is still the current one.
     ///
-    /// Call it with the token that the refused request carried, if the request is not sent again. If it is, call
-    /// ``retrieveToken(insteadOf:within:)`` in place of this, which also keeps the request's user. A token that is no longer current
-    /// is only remembered, so that a late refusal never throws a fresh token away; a refused token (the last 8, until they expire) is never handed out again. The
-    /// next caller loads, or joins the refresh that already runs; refusals cause at most 5 loads in 30 s, then callers
-    /// get ``TokenServiceError/Code/tooManyInvalidations``. The refresh token is kept. Concurrent calls with one token do
-    /// what one call does.
+    /// Call it with the token that the refused request carried, if you don't send the request again. If you do, call
+    /// ``retrieveToken(insteadOf:within:)`` instead, which also keeps the request's user. A token that is no longer current is
+    /// only remembered, so that a late refusal never throws a fresh token away; a refused token (the last 8, until they expire)
+    /// is never handed out again. The next caller loads, or joins the refresh that already runs. Refusals cause at most 5 loads
+    /// in 30 s; then callers get ``TokenServiceError/Code/tooManyInvalidations``. The refresh token is kept. Concurrent calls
+    /// with one token have the effect of one call.
     ///
     /// Source: RFC 6750 §3.1 (`invalid_token`).
     public nonisolated func invalidate(_ rejected: AccessToken) async {
         await visit { $0.refuse(rejected) }
     }
 
-    /// Puts a new token for the same principal in place: signed in, or consent extended.
+    /// Installs a new token for the same principal, after a sign-in or an extended consent.
     ///
-    /// Everything that began before is fenced off; callers who wait get the new token. Its lifetime counts from now. An
-    /// expired one (a lifetime of zero, or one that passes while it is saved) is a grant only. A load starts with it at once, or in a
-    /// program's first minute with the next caller, and those who wait go on waiting. Clears back-off and refusals. For a change of user call ``reset()`` first.
+    /// Everything that began before is fenced off; waiting callers get the new token. Its lifetime counts from now. An expired
+    /// token (a lifetime of zero, or one that passes while it is saved) is only a grant. A load starts with it at once, or in a
+    /// program's first minute with the next caller, and waiting callers keep waiting. Clears back-off and refusals. For a change
+    /// of user, call ``reset()`` first.
     ///
-    /// The replacement takes effect at once. With a store the token is saved before any caller gets it, and this returns when
-    /// it has been, or after 5 s; then callers get it all the same.
+    /// The replacement takes effect at once. With a store the token is saved before any caller gets it, and this call returns
+    /// when it has been saved, or after 5 s; then callers get the token anyway.
     ///
     /// - Parameter token: The new token.
     /// - Returns: What was given up, and whether the store has the new token.
@@ -33,12 +34,12 @@ extension TokenService {
 
     /// Signs out: drops token and grant, and fences off everything that began before.
     ///
-    /// Calls that start after it took effect see no token, error or event from before. Callers who wait get
+    /// Calls that start after it took effect see no token, error or event from before. Waiting callers get
     /// ``TokenServiceError/Code/reset`` at once; loads are cancelled and their results discarded. Afterwards the service is
     /// empty, not locked: the next call loads with no previous token.
     ///
-    /// The fence takes effect at once, whatever becomes of the store; what is waited for is that the store hands over and
-    /// removes what it has, 5 s at most.
+    /// The fence takes effect at once, whatever happens to the store. The call only waits, 5 s at most, for the store to hand
+    /// over and remove what it has.
     ///
     /// - Returns: What was given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
     ///   removed its token.
@@ -46,14 +47,14 @@ extension TokenService {
         await end(of: visit { $0.signOut() })
     }
 
-    /// Ends every pause after failures, also a refused grant's: the person tapped “try again”.
+    /// Ends every pause after failures, even after a refused grant: the user tapped “try again”.
     ///
-    /// Starts nothing itself; the next caller does. The limit on loads caused by refusals stays.
+    /// Starts nothing by itself; the next caller does. The limit on loads caused by refusals stays.
     public nonisolated func retryNow() async {
         await visit { $0.endPauses() }
     }
 
-    /// A stream of what happens from now on, for logs and metrics.
+    /// Returns a stream of what happens from now on, for logs and metrics.
     ///
     /// Every call makes a stream of its own with a bounded buffer: a slow reader loses the oldest events and delays no other.
     /// Streams end when the service is released.

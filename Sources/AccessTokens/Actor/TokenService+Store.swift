@@ -7,12 +7,13 @@ import Foundation
 #endif
 
 extension TokenService {
-    /// What one operation of the store ended with.
+    /// The outcome of one operation of the store.
     private typealias Outcome = (found: StoredToken?, error: (any Error)?)
 
     /// Runs an operation of the store in a task that is never cancelled; the machine lets one run at a time.
     ///
-    /// - Parameter urgency: That of those who wait. What a flight waits for is made more urgent when a more urgent caller joins.
+    /// - Parameter urgency: The urgency of the waiters. An operation that a flight waits for is made more urgent when a more
+    ///   urgent caller joins.
     func perform(_ operation: StoreQueue.Operation, urgency: Urgency, at now: Duration) {
         guard let store = ties?.store else { return }
         let membership = membership(of: operation)
@@ -31,7 +32,7 @@ extension TokenService {
     @concurrent private static func perform(
         _ operation: StoreQueue.Operation, _ stored: StoredToken?, in store: any TokenStore
     ) async -> Outcome {
-        // What cannot be read can't be handed over; it is removed or written over all the same.
+        // What cannot be read can't be handed over; it is removed or overwritten anyway.
         var found: StoredToken?
         var unread: (any Error)?
         if operation.handsOver {
@@ -71,7 +72,7 @@ extension TokenService {
         if let stored = outcome.found {
             let age = wallTime?.timeIntervalSince(stored.received)
             if case .load = operation.kind, age?.isFinite == false {
-                // Time won't mend it, and asked again the store would say the same.
+                // Not transient: the store would return the same again.
                 error = TokenServiceError(.storeFailed, underlying: UnusableDate(), remedy: .signIn)
             }
             found = (stored.token, Self.bounded(age))
@@ -82,30 +83,30 @@ extension TokenService {
         }
     }
 
-    /// Gives the program what sign-ins and sign-outs have put aside in a shared store, unless the service has had it.
+    /// Passes the grants that fences put aside in a shared store to the program, unless the service has had them.
     func handOver(_ displaced: [DiscardedGrant]) {
         for grant in displaced { step { machine, _ in machine.displaced(grant) } }
     }
 
-    /// A date from far away must not overflow a duration; what is older than any token, or of no age, is old enough.
+    /// Clamps an age: an extreme date must not overflow a duration, and a token of unknown age counts as older than any.
     private static func bounded(_ age: TimeInterval?) -> Duration {
         guard let age, age.isFinite else { return RefreshPolicy.longestLifetime }
         return .seconds(min(max(age, 0), RefreshPolicy.longestLifetime / .seconds(1)))
     }
 
-    /// What a save writes: the moment from which the token's lifetime counts, on the wall clock.
+    /// What a save writes: the token and, on the wall clock, the moment from which its lifetime counts.
     private func stored(by operation: StoreQueue.Operation, at now: Duration) -> StoredToken? {
         guard case .save(let token, let start) = operation.kind else { return nil }
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
     }
 
-    /// The store of a shared grant has to hear of a sign-in, or of a sign-out, before any load that begins after it.
+    /// Tells the store of a shared grant about a sign-in or a sign-out, before any load that begins after it.
     func noteFence(_ token: AccessToken?) {
         guard let session = ties?.session else { return }
         session.noteFence(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)
     }
 
-    /// An operation that cuts off what began before; the store has a part in it.
+    /// Performs an operation that cuts off what began before, and in which the store takes part.
     func fence(
         _ lent: SingleResult<SessionChange>? = nil, _ event: (inout Machine, Duration) -> AccessToken?
     ) -> Fence {
@@ -114,7 +115,7 @@ extension TokenService {
         return Fence(discarded: step(event), end: hasStore ? end : nil, lent: lent)
     }
 
-    /// The store has done its part of these fences, or failed to in time.
+    /// Ends these fences: the store has done its part, or failed to do so in time.
     func end(_ numbers: [Int], found: AccessToken?, error: TokenServiceError?) {
         let ended = fences.filter { numbers.contains($0.number) }
         fences.removeAll { numbers.contains($0.number) }
@@ -122,7 +123,7 @@ extension TokenService {
         for fence in ended { fence.end.complete(with: .success(change)) }
     }
 
-    /// The wall clock's time; `nil`: it tells none.
+    /// The wall clock's time; `nil` if it isn't a finite number.
     var wallTime: Date? {
         let time = wallClock()
         return time.timeIntervalSinceReferenceDate.isFinite ? time : nil
@@ -145,7 +146,7 @@ struct UnusableDate: Error, CustomStringConvertible {
 }
 
 extension TokenServiceError {
-    /// Nothing waits for a store that has taken too long.
+    /// The error after which nothing waits for a slow store any longer.
     package static let storeIsLate = storeIsLate(after: RefreshPolicy.storeTimeout)
 
     /// The same for a restore, whose limit may be shorter.

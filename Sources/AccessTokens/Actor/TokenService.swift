@@ -14,10 +14,9 @@ import Foundation
 /// ```
 ///
 /// Create one for each token that a program needs and share it, or let `TokenServices`, of the module `AccessTokensKeys`, make
-/// one for each audience, scope or user.
-/// Every method may be called from anywhere at any time. What is decided lives in a pure state machine; the actor performs its
-/// effects. The first event to reach the actor wins. Callers find a token, join a running load and leave it under a lock, without
-/// the actor.
+/// one for each audience, scope or user. Every method may be called from anywhere at any time. A pure state machine makes the
+/// decisions; the actor performs their effects. The first event to reach the actor wins. Callers find a token, join a running
+/// load and leave it under a lock, without entering the actor.
 public actor TokenService {
     typealias Machine = StateMachine
 
@@ -26,39 +25,39 @@ public actor TokenService {
     /// Where the loader and the store run; `nil`: on the default pool.
     nonisolated let loadExecutor: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
-    /// What callers see and where they wait, without coming in.
+    /// What callers see and where they wait, without entering the actor.
     nonisolated let lobby = Lock(Lobby<Waiter>())
     nonisolated let loader: any TokenLoader
     nonisolated let wallClock: @Sendable () -> Date
-    /// What it has to do with others; `nil`: nothing, as most.
+    /// Its ties to other objects; most services have none, and `nil` here.
     let ties: ServiceTies?
-    /// Wake the service when a time limit has passed.
+    /// Wakes the service when a time limit has passed.
     nonisolated let alarms = Alarms()
     private(set) var machine: Machine
     /// The load of the current flight.
     var load: RunningLoad?
-    /// What the tasks of the current flight carry.
+    /// The membership of the current flight's tasks.
     var flightMembership: LoadMembership?
-    /// What the tasks of a store's operation carry that the current flight doesn't wait for.
+    /// The membership of a store operation's tasks, if the current flight doesn't wait for it.
     var operationMembership: LoadMembership?
-    /// From when on it could be let go, as it was said last.
+    /// From when on the service may be released, as last reported.
     private var restsFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
     var fences: [(number: Int, end: SingleResult<SessionChange>)] = []
-    /// Who waits until no load and no operation of the store is under way.
+    /// The calls of `drain` that wait until no load and no operation of the store is under way.
     var drains: [SingleResult<Void>] = []
 
     /// Creates a service that has no token yet; the first caller starts a load.
     ///
     /// - Parameters:
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
-    ///   - store: Where the token outlives the program; `nil`: nowhere. Asked at the first miss.
+    ///   - store: Keeps the token between runs of the program; `nil` to keep it nowhere. Asked at the first miss.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that the service gives up although its grant may still be good at the server, so
-    ///     that you can revoke it (RFC 7009): at a sign-out, what it finds in the store then, and what a load that was cut off
-    ///     brings later. Called outside the service, in a task of its own; nothing waits for it. If the server doesn't rotate, several
-    ///     tokens have one refresh token, which may come twice: revoking it again must do no harm.
-    ///   - loader: What gets a new token.
+    ///     that you can revoke it (RFC 7009). At a sign-out, these include what the store has then, and what a load that was cut
+    ///     off brings later. Called outside the service, in a task of its own; nothing waits for it. If the server doesn't
+    ///     rotate, several tokens have one refresh token, which may come twice: revoking it again must do no harm.
+    ///   - loader: Gets new tokens.
     public init(
         policy: RefreshPolicy = RefreshPolicy(),
         store: (any TokenStore)? = nil,
@@ -90,11 +89,11 @@ public actor TokenService {
         if isDrained { machine.drain() }
     }
 
-    /// The one door to the state: an event goes in, its effects are performed.
+    /// Takes an event and performs its effects; the only way to change the state.
     ///
-    /// Only the calls of the two closures are generic, so that a program has the rest of it once.
+    /// Only the calls of the two closures are generic, so a program has one copy of the rest.
     ///
-    /// - Parameter admission: Gives the caller a place, if it is to wait, before others can join behind it.
+    /// - Parameter admission: Gives the caller a place, if it must wait, before others can join behind it.
     func step<Decision: Sendable, Outcome: Sendable>(
         _ event: (inout Machine, Duration) -> Decision, admission: (Decision, inout Lobby<Waiter>) -> Outcome
     ) -> Outcome {
@@ -131,7 +130,7 @@ public actor TokenService {
         with answer: Lobby<Waiter>.Answer?, late: [Waiter], urgency: Urgency, at now: Duration
     ) {
         endMemberships(but: ending.awaitedFlight)
-        // First what ends another load.
+        // First the effects, which may end another load.
         for effect in ending.effects { perform(effect, urgency: urgency, at: now) }
         // A caller may have become urgent on its way in.
         if let flight = ending.start { start(flight, urgency: max(.current, urgency)) }
@@ -140,7 +139,7 @@ public actor TokenService {
         if ending.snapshot.nextDeadline < .forever {
             wake(at: ending.snapshot.nextDeadline)
         } else if ending.snapshot.joinableUntil == .zero {
-            // Nobody waits, and nobody can come to wait with a limit while the alarm is taken away.
+            // No caller waits, and none can begin to wait with a limit while the alarm is cancelled.
             alarms.wakeNoMore()
         }
         if let tether = ties?.tether { tell(tether, restingFrom: ending.restsFrom, at: now) }
@@ -149,7 +148,7 @@ public actor TokenService {
 
     private func tell(_ tether: any ServiceTether, restingFrom moment: Duration?, at now: Duration) {
         var moment = moment
-        // The store of a shared grant may still need it although the machine doesn't.
+        // The store of a shared grant may still need the service although the machine doesn't.
         if let session = ties?.session, let machineRests = moment { moment = session.restsFrom.map { max($0, machineRests) } }
         guard moment != restsFrom else { return }
         restsFrom = moment
@@ -171,7 +170,7 @@ public actor TokenService {
         }
     }
 
-    /// Tells the moment of the next attempt on the wall clock.
+    /// Adds the moment of the next attempt on the wall clock.
     func dated(_ error: TokenServiceError, at now: Duration) -> TokenServiceError {
         guard let offset = error.retryOffset else { return error }
         let wait = max(offset - now, .zero) / .seconds(1)

@@ -1,7 +1,7 @@
 /// Limits in the order of their times: a binary heap, the earliest first.
 ///
-/// Who left earlier stays until its time comes, or until the heap is emptied or purged. Inlinable for the shim, whose hits look
-/// here.
+/// An entry whose owner has left stays until its time comes, or until the heap is emptied or purged. Inlinable for the shim,
+/// whose hits look here.
 @usableFromInline
 package struct LimitHeap<Owner: Sendable>: Sendable {
     @usableFromInline var entries: ContiguousArray<(time: Duration, owner: Owner)> = []
@@ -24,7 +24,7 @@ package struct LimitHeap<Owner: Sendable>: Sendable {
         }
     }
 
-    /// Takes the earliest one if its time has come.
+    /// Takes the earliest entry if its time has come.
     @inlinable package mutating func removeEarliest(until now: Duration) -> Owner? {
         guard let first = entries.first, first.time <= now else { return nil }
         entries.swapAt(0, entries.count - 1)
@@ -42,9 +42,9 @@ package struct LimitHeap<Owner: Sendable>: Sendable {
         }
     }
 
-    /// Keeps only those who have not left.
+    /// Keeps only the entries of owners that have not left.
     @inlinable package mutating func purge(_ hasLeft: (Owner) -> Bool) {
-        // From the end it goes without a look at the others, and mostly there are none.
+        // Entries at the end can go without a look at the others, and usually there are no others.
         while let last = entries.last, hasLeft(last.owner) { entries.removeLast() }
         guard !entries.isEmpty else { return }
         entries.removeAll { hasLeft($0.owner) }

@@ -1,15 +1,15 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// Where callers are served without coming in to the actor: they find the token, or wait for the load that runs.
+    /// Where callers are served without entering the actor: they find the token, or wait for the running load.
     ///
-    /// A pure value behind the service's one lock. The lobby is closed while the actor decides something: a caller joins before
+    /// A pure value behind the service's one lock. The lobby is closed while the actor makes a decision: a caller joins before
     /// that event or after it, never in the middle.
     struct Lobby<Waiter: Sendable>: Sendable {
         typealias Answer = Result<AccessToken, any Error>
         typealias Place = WaiterQueue<Waiter>.ID
 
-        /// An answer that callers have yet to come for.
+        /// An answer that callers have yet to collect.
         private struct Uncollected {
             let answer: Answer
             let lastPlace: Place
@@ -17,29 +17,29 @@ extension TokenService {
         }
 
         private(set) var snapshot = Snapshot()
-        /// The highest priority of those who wait now.
+        /// The highest priority of the current waiters.
         private(set) var urgency = Urgency.background
         private var isOpen = false
         /// Hands events to their subscribers; `nil` until the first one asks for a stream.
         var hub: EventHub<TokenEvent>?
         /// How many have joined the load since the actor last heard of it.
         private var joined = 0
-        /// Those who wait for the load; empty while there is none to join.
+        /// The waiters for the load; empty while there is none to join.
         private(set) var waiters = WaiterQueue<Waiter>()
-        /// How many of them come for their answer themselves; a batch of callbacks is called with it.
+        /// How many waiters collect their answer themselves; a batch of callbacks is called with it instead.
         private var callers = 0
-        /// The last answer, while callers have not come for it yet.
+        /// The last answer, while callers have yet to collect it.
         private var uncollected: Uncollected?
         /// The answers before it, the oldest first.
         private var olderAnswers: [Uncollected] = []
-        /// The same for those who left, each with an answer of its own.
+        /// The same for callers who left, each with an answer of its own.
         private var leavers: [Place: Answer] = [:]
-        /// When callers with a limit of their own leave; also of some that have left before.
+        /// When callers with a limit of their own leave; includes limits of callers who have left.
         private var limits = LimitHeap<Place>()
-        /// With so many limits, those of callers who have left are looked for.
+        /// The number of limits at which those of departed callers are purged.
         private var limitsUntilPurge = 64
 
-        /// Whether the caller is to start what is due, a refresh or a look at the shared store: the first one is.
+        /// Whether the caller must start what is due, a refresh or a look at the shared store; only the first caller must.
         mutating func claimRefresh(at now: Duration) -> Bool {
             snapshot.claimRefresh(at: now)
         }
@@ -50,7 +50,7 @@ extension TokenService {
         /// Whether there is a load that callers may join in time.
         var isLoading: Bool { isOpen && snapshot.joinableUntil > .zero }
 
-        /// Takes a place among those who wait for the load that runs; `nil`: the caller must come in.
+        /// Takes a place among the waiters for the running load; `nil`: the caller must enter the actor.
         mutating func join(
             seen generation: Int, urgency priority: Urgency, until limit: Duration? = nil, at now: Duration
         ) -> Place? {
@@ -70,7 +70,8 @@ extension TokenService {
             return place
         }
 
-        /// At twice as many as were left the last time: each limit costs the same, and few outlast their callers.
+        /// Adds a limit; purges when their number has doubled since the last purge, so each limit costs the same and few outlast
+        /// their callers.
         private mutating func keep(_ limit: Duration, of place: Place) {
             if limits.count >= limitsUntilPurge {
                 let waiters = waiters
@@ -80,25 +81,25 @@ extension TokenService {
             limits.insert(place, at: limit)
         }
 
-        /// Takes the last place for a waiter that is there already.
+        /// Takes the last place for an existing waiter.
         mutating func admit(_ waiter: Waiter, urgency priority: Urgency) {
             urgency = max(urgency, priority)
             _ = waiters.append(waiter)
         }
 
-        /// A caller that waits has become more urgent; returns whether it is now more urgent than all others.
+        /// Raises a waiting caller's urgency; returns whether it is now more urgent than all others.
         mutating func raiseUrgency(of place: Place, to priority: Urgency) -> Bool {
             guard waiters.holds(place), urgency < priority else { return false }
             urgency = priority
             return true
         }
 
-        /// Whether the caller is to suspend, because it has not been answered yet.
+        /// Whether the caller must suspend, because it has not been answered yet.
         mutating func suspend(_ waiter: Waiter, at place: Place) -> Bool {
             waiters.fill(place, with: waiter)
         }
 
-        /// What the caller gets who was at this place; each must come for it, once, when it is resumed.
+        /// Returns the answer for this place; each caller must collect it once, when it is resumed.
         mutating func collectAnswer(at place: Place) -> Answer {
             if !leavers.isEmpty, let answer = leavers.removeValue(forKey: place) { return answer }
             if let index = olderAnswers.firstIndex(where: { place <= $0.lastPlace }) {
@@ -106,7 +107,7 @@ extension TokenService {
                 return olderAnswers[index].callers > 0 ? olderAnswers[index].answer : olderAnswers.remove(at: index).answer
             }
             guard var last = uncollected else {
-                // Not reached: a caller is resumed after its answer was put here.
+                // Unreachable: a caller is resumed after its answer was put here.
                 return .failure(CancellationError())
             }
             last.callers -= 1
@@ -114,7 +115,7 @@ extension TokenService {
             return last.answer
         }
 
-        /// A caller leaves with an answer of its own, unless it has one; `nil`: it isn't to be resumed.
+        /// Removes a caller with an answer of its own, unless it has been answered; `nil`: there is no waiter to resume.
         mutating func leave(_ place: Place, with answer: Answer) -> Waiter? {
             // The first answer counts.
             guard waiters.holds(place) else { return nil }
@@ -136,7 +137,7 @@ extension TokenService {
         /// When the next caller runs out of time; `nil`: none does.
         var nextLimit: Duration? { limits.earliest }
 
-        /// Callers whose own time is over leave; returns whom to resume.
+        /// Removes callers whose own time is over; returns the waiters to resume.
         mutating func expire(at now: Duration) -> [Waiter] {
             guard let first = limits.earliest, first <= now else { return [] }
             var late: [Waiter] = []
@@ -146,14 +147,14 @@ extension TokenService {
             return late
         }
 
-        /// The actor begins to decide: who has come until now, whether anybody waits, and whether anybody listens.
+        /// Begins a decision of the actor; returns how many callers have joined, whether any waits, and whether anything listens.
         mutating func close() -> (joined: Int, isAwaited: Bool, hasListeners: Bool) {
             defer { joined = 0 }
             isOpen = false
             return (joined, waiters.count > 0, hub != nil)
         }
 
-        /// The actor has decided: what callers see from now on, and an answer for those who wait; returns whom to resume.
+        /// Ends the decision: takes what callers see from now on, and an answer for the waiters; returns the waiters to resume.
         mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
             self.snapshot = snapshot
             isOpen = true
@@ -171,16 +172,16 @@ extension TokenService {
 }
 
 extension TokenService {
-    /// What callers see without coming in: the token to hand out or the load to join, and the fence they stand behind.
+    /// What callers see without entering the actor: the token to hand out or the load to join, and the current generation.
     struct Snapshot: Sendable {
         private(set) var hit: Hit
         /// From then on the token is not handed out.
         let expiry: Duration
         /// From when on the first caller starts a refresh, or a look at the shared store.
         private(set) var refreshFrom: Duration
-        /// Until when callers may join the load that runs; zero: there is none.
+        /// Until when callers may join the running load; zero: there is none.
         let joinableUntil: Duration
-        /// When time alone next changes something for those who wait.
+        /// When time alone next changes something for the waiters.
         let nextDeadline: Duration
         /// Whether the program is about to end.
         let isDrained: Bool
@@ -208,7 +209,7 @@ extension TokenService {
             refreshFrom <= now
         }
 
-        /// Whether the caller is to start what is due: the first one is.
+        /// Whether the caller must start what is due; only the first caller must.
         mutating func claimRefresh(at now: Duration) -> Bool {
             guard isRefreshDue(at: now) else { return false }
             refreshFrom = .forever
@@ -217,14 +218,14 @@ extension TokenService {
         }
     }
 
-    /// What a call needs that finds a valid token and has nothing else to do: nearly every call copies it, and no more.
+    /// What a call needs that finds a valid token and nothing else due; nearly every call copies only this.
     struct Hit: Sendable {
         /// The token to hand out, until it expires.
         let token: AccessToken?
-        /// Until then the token is handed out and nothing else is to be done: the one comparison of nearly every call.
+        /// Until then the token is handed out and nothing else is due; nearly every call compares only this.
         fileprivate(set) var nothingDueUntil: Duration
         let generation: Int
-        /// The number of the token that is handed out, which no other has; `nil` if there is none.
+        /// A unique number of the token that is handed out; `nil` if there is none.
         let publication: Int?
     }
 }
@@ -251,7 +252,7 @@ extension TokenService.StateMachine {
             isDrained: isDrained)
     }
 
-    /// The next moment at which time alone changes something for those who wait; `nil`: there is none.
+    /// The next moment at which time alone changes something for the waiters; `nil`: there is none.
     var nextDeadline: Duration? {
         let isAnyBehind = storage.operations.count > 1
         guard let ofStore = storage.nextDeadline ?? (isAnyBehind ? storeLostFrom : nil) else { return state.loadDeadline }

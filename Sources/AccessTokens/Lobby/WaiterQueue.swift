@@ -2,8 +2,8 @@ import TokenServiceConcurrency
 
 /// Waiters in the order of their arrival; joining and leaving cost the same however many there are.
 ///
-/// The first to come stands apart, since most are alone. The others are a doubly linked list in an array: the slot of a waiter
-/// that left is used again, so the queue is never larger than the most waiters it held at once.
+/// The first waiter stands apart, since most are alone. The others form a doubly linked list in an array. The slot of a waiter
+/// that left is reused, so the queue is never larger than the most waiters it held at once.
 struct WaiterQueue<Waiter> {
     /// A waiter's place; the ticket tells it from a later waiter in the same slot.
     ///
@@ -35,7 +35,7 @@ struct WaiterQueue<Waiter> {
     /// How many wait.
     private(set) var count = 0
 
-    /// The place that was taken last, also if it is free by now.
+    /// The place that was taken last, even if it is free by now.
     var lastID: ID { ID(slot: Self.none, ticket: tickets) }
 
     /// Takes the place at the end; the waiter may be given later with ``fill(_:with:)``.
@@ -87,7 +87,7 @@ struct WaiterQueue<Waiter> {
     /// Empties the queue and hands over the waiters.
     mutating func takeAll() -> WaiterQueue {
         var all = WaiterQueue()
-        // Tickets go on: an identifier of an old waiter must not name a new one.
+        // Tickets go on: the ID of an old waiter must not name a new one.
         all.tickets = tickets
         swap(&self, &all)
         return all
@@ -116,8 +116,8 @@ extension WaiterQueue.Slot: Sendable where Waiter: Sendable {}
 extension TokenService {
     /// A caller that waits for the current load, or a batch of callbacks.
     enum Waiter: Sendable {
-        /// Resumed exactly once: it stands in one place of the queue, and the function that takes it out of there resumes it: `leave`
-        /// takes it alone, `open` with all others. If its place is already gone in `suspend`, it is resumed at once.
+        /// Resumed exactly once: it stands in one place of the queue, and the function that removes it from there resumes it.
+        /// `leave` removes it alone, `open` with all others. If its place is already gone in `suspend`, it is resumed at once.
         case caller(WaitingTask)
         case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
     }

@@ -16,7 +16,8 @@ struct BackOff: Sendable {
 
     /// Counts a failure and returns it with the moment of the next attempt.
     ///
-    /// - Parameter isCostly: Whether each attempt spends something: then the pause is the longest, unless the server names one.
+    /// - Parameter isCostly: Whether each attempt spends a refresh token; then the pause is the longest, unless the server names
+    ///   one.
     @inline(never)
     mutating func record(
         _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool = false, jitter: Double, at now: Duration
@@ -36,14 +37,14 @@ struct BackOff: Sendable {
 
     /// Ends every pause.
     ///
-    /// What a server has refused it has refused: a person who taps “try again” each time learns it, too.
+    /// Keeps the count of unclear refusals, so that a user who taps “try again” each time also learns that the grant is dead.
     mutating func reopen() {
         let refusals = unclearRefusals
         self = BackOff()
         unclearRefusals = refusals
     }
 
-    /// A server that goes on refusing without saying what is taken at its word: the grant is dead.
+    /// Counts an unclear refusal; after several in a row the grant counts as refused.
     mutating func judge(_ error: TokenServiceError) -> TokenServiceError {
         guard error.remedy == .signInOrRegistration else { return error }
         unclearRefusals += 1
@@ -51,7 +52,7 @@ struct BackOff: Sendable {
         return TokenServiceError(error.code, underlying: error.underlying, remedy: .signIn)
     }
 
-    /// Asks no more until `moment`, without counting a failure: the server said so while a token was still good.
+    /// Asks no more until `moment`, without counting a failure: the server asked for the wait while a token was still good.
     @discardableResult
     mutating func hold(_ error: TokenServiceError, until moment: Duration) -> TokenServiceError {
         gate = .opens(at: moment)
@@ -102,7 +103,7 @@ extension RefreshPolicy {
         return min(doubled, longestRefreshPause).scaled(by: 1 + pauseJitter * share(jitter))
     }
 
-    /// A server's `Retry-After` as it is honoured: up to an hour; nothing for zero or less, which asks for no wait.
+    /// A server's `Retry-After` as it is honoured: up to an hour; `nil` for zero or less, which asks for no wait.
     package static func honoured(retryAfter: Duration?) -> Duration? {
         guard let retryAfter, retryAfter > .zero else { return nil }
         return min(retryAfter, retryAfterLimit)

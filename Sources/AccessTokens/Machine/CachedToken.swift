@@ -6,9 +6,9 @@ extension TokenService {
         let token: AccessToken
         /// From here on it is not handed out; `nil`: until it is invalidated.
         private(set) var expiry: Duration?
-        /// The time between hard expiry and its real end; none after a refusal, which no later failure outweighs.
+        /// The time between hard expiry and real expiry; zero after a refusal, which no later failure undoes.
         private var leeway: Duration
-        /// Whether it is handed out beyond hard expiry, since a load failed.
+        /// Whether it is handed out beyond hard expiry, because a load failed.
         private(set) var isInLeeway = false
         /// Where its soft window begins; `nil`: it has none.
         let refreshStart: Duration?
@@ -28,21 +28,21 @@ extension TokenService {
             leeway = lifetime - hardExpiry
             let wish = policy.refreshStart(
                 ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
-            // Slow loads and hasty servers must not make a loop: every token rests a quarter of what is left, or 30 s.
+            // Avoid refresh loops: no refresh within a quarter of the remaining life, at most 30 s.
             let rest = Self.rest(until: expiry, at: now)
             refreshStart = wish.map { max(start + $0, now + rest) }
             refreshFrom = refreshStart
             self.expiry = expiry
         }
 
-        /// A token that the store had, `age` after its load began by the wall clock, which may have been moved: it is never older
-        /// than its life, nor younger than new.
+        /// A token from the store, `age` after its load began; the wall clock may have been moved, so the age is clamped to the
+        /// lifetime.
         init(restored token: AccessToken, age: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
             let start = now - min(max(age, .zero), max(token.lifetime ?? .zero, .zero))
             self.init(token, from: start, at: now, policy: policy, jitter: jitter)
         }
 
-        /// The same, handed out until shortly before its real end; `nil`: that has come.
+        /// The same token, handed out until shortly before its real expiry; `nil` if that time has come.
         func inLeeway(at now: Duration) -> CachedToken? {
             var cached = self
             if !isInLeeway, let expiry {
@@ -52,7 +52,7 @@ extension TokenService {
             return cached.isValid(at: now) ? cached : nil
         }
 
-        /// Puts the next refresh off, since one has failed; returns the error as callers and events get it.
+        /// Puts the next refresh off after a failure; returns the error as callers and events get it.
         mutating func refreshFailed(
             _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool, backOff: inout BackOff, random: inout SplitMix64,
             at now: Duration
@@ -64,7 +64,7 @@ extension TokenService {
             if error.remedy == .signIn {
                 refreshFrom = nil
             } else if let wish {
-                // The server's own wish holds beyond hard expiry, for callers too; our pauses never do.
+                // A server's `Retry-After` holds beyond hard expiry, for callers too; our own pauses never do.
                 refreshFrom = now + wish
                 backOff.hold(error, until: now + wish)
             } else {
@@ -86,7 +86,7 @@ extension TokenService {
             expiry.map { min(max($0 - now, .zero).divided(by: 4), RefreshPolicy.shortestRefreshPause) } ?? .zero
         }
 
-        /// A person asked to try again: the next refresh is put off no longer.
+        /// The user asked to try again: puts the next refresh off no longer.
         mutating func endPause() {
             failedRefreshes = 0
             refreshFrom = refreshStart
@@ -121,8 +121,8 @@ extension RefreshPolicy {
 
     /// Until when a token is handed out after a transient failure, counted from its load's start: a tenth of the leeway is left.
     ///
-    /// An outage costs no caller if it is over by then. It begins to matter when the refresh window opens, so callers are spared one
-    /// that is shorter than the last column, whenever it begins.
+    /// An outage costs no caller if it is over by then. It begins to matter when the refresh window opens, so callers don't
+    /// notice an outage shorter than the last column, whenever it begins.
     ///
     /// | lifetime | handed out until | outage that costs no caller |
     /// |---|---|---|
@@ -144,13 +144,13 @@ extension RefreshPolicy {
     /// When callers start a refresh ahead, counted from the load's start: the window before hard expiry is
     /// `min(lifetime / 4, maximumRefreshWindow)`, shortened by up to a tenth.
     ///
-    /// A server's own wish, `refreshIn`, wins when it lies between the load's start and hard expiry.
+    /// A server's own suggestion, `refreshIn`, wins if it lies between the load's start and hard expiry.
     ///
-    /// However early that is, a token rests after its arrival: a quarter of what is left of it, 30 s at most.
+    /// However early that is, a new token isn't refreshed within a quarter of its remaining life, 30 s at most.
     ///
     /// - Parameters:
     ///   - lifetime: The token's lifetime.
-    ///   - refreshIn: The server's wish, if it has one.
+    ///   - refreshIn: The server's suggestion, if it has one.
     ///   - jitter: `0 ..< 1`, drawn once per token.
     /// - Returns: `nil` when the window is empty: no refresh ahead.
     package func refreshStart(forLifetime lifetime: Duration, refreshIn: Duration?, jitter: Double) -> Duration? {
@@ -159,7 +159,7 @@ extension RefreshPolicy {
             ofCounted: lifetime, expiringAt: hardExpiry(ofCounted: lifetime), refreshIn: refreshIn, jitter: jitter)
     }
 
-    // The same of a lifetime that is as long as it counts, and is compared once.
+    // The same functions for a lifetime that is already clamped, so that it is compared only once.
 
     fileprivate static func counted(_ lifetime: Duration) -> Duration {
         min(max(lifetime, .zero), longestLifetime)
@@ -183,7 +183,7 @@ extension RefreshPolicy {
         return expiry - window.scaled(by: 1 - Self.windowJitter * Self.share(jitter))
     }
 
-    /// The jitter as a share, whatever was given: zero for what is not a number.
+    /// The jitter clamped to a share from 0 to 1; zero if it is not a number.
     static func share(_ jitter: Double) -> Double {
         jitter > 0 ? min(jitter, 1) : 0
     }
@@ -203,14 +203,14 @@ extension Duration {
 }
 
 extension SplitMix64 {
-    /// A number from 0 up to 1, which spreads what many services would do at the same moment.
+    /// A number from 0 up to 1, to spread what many services would otherwise do at the same moment.
     mutating func jitter() -> Double {
         Double.random(in: 0..<1, using: &self)
     }
 }
 
 extension TokenService.StateMachine {
-    /// Why a token that a flight has brought is good for nothing; `nil`: it is good at least to answer those who wait.
+    /// Why a token that a flight brought can't be used; `nil` if it can at least answer the waiters.
     func flaw(of token: AccessToken, by flight: borrowing Flight, at now: Duration) -> TokenServiceError? {
         if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
         if let lifetime = token.lifetime, flight.start + RefreshPolicy.counted(lifetime) <= now {
@@ -219,7 +219,7 @@ extension TokenService.StateMachine {
         return token.isUnusable ? TokenServiceError(.loadFailed, underlying: EmptyAccessToken()) : nil
     }
 
-    /// Whether a token that a flight has brought will be handed out, be it only to those who wait.
+    /// Whether a token that a flight brought will be handed out, if only to the waiters.
     func isServable(_ token: AccessToken, by flight: borrowing Flight, at now: Duration) -> Bool {
         guard flaw(of: token, by: flight, at: now) == nil else { return false }
         guard state.token != nil, let lifetime = token.lifetime else { return true }

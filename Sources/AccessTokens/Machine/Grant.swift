@@ -1,26 +1,26 @@
 /// The last token received, whose refresh token the next load uses; it outlives expiry and invalidation.
 ///
-/// A grant that is given up for another one may still be good at the server. Each of these functions says which one that
-/// was, so that it reaches the program and can be revoked.
+/// A grant that is given up for another one may still be good at the server. Each of these functions returns that grant, so that
+/// it reaches the program and can be revoked.
 struct Grant: Sendable {
     private(set) var token: AccessToken?
 
-    /// Puts another grant in its place, or none.
+    /// Puts another grant, or none, in its place.
     mutating func put(_ token: AccessToken?, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         let last = self.token
         self.token = token
         return last.flatMap { giveUp($0, reason) }
     }
 
-    /// Keeps a load's new grant, if it can.
+    /// Keeps a load's new grant, if possible.
     ///
-    /// The grant that the load has used is used up. Another one came meanwhile, from an older load, and one of the two is given
-    /// up: the new one, if it brings nothing to hand out while the other's token is handed out, or is about to be.
+    /// The load has used up the grant that it began with. If another grant came meanwhile, from an older load, one of the two is
+    /// given up: the new one, if it brings nothing to hand out while the other's token is handed out, or is about to be.
     ///
     /// - Parameters:
     ///   - used: The grant that the load has used.
     ///   - brings: Whether the new token can be handed out.
-    ///   - others: The tokens that are handed out, or about to be.
+    ///   - others: The tokens that are handed out, or are about to be.
     mutating func keep(
         _ new: AccessToken, using used: AccessToken?, bringsToken brings: Bool, beside others: @autoclosure () -> [AccessToken?]
     ) -> (isKept: Bool, givenUp: DiscardedGrant?) {
@@ -35,26 +35,26 @@ struct Grant: Sendable {
         return (true, giveUp(last, .superseded))
     }
 
-    /// Whether a load that has used this grant leaves nothing of it.
+    /// Whether a load that used the grant `used` has used this one up.
     func isUsedUp(by used: AccessToken?) -> Bool {
         guard let token else { return true }
         return used.map { $0.isSameGrant(as: token) } ?? false
     }
 
-    /// What the program gets of a token that is given up; nothing if the service goes on with the same refresh token.
+    /// What the program gets of a token that is given up; `nil` if the service keeps using the same refresh token.
     func giveUp(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         if let refreshToken = last.refreshToken, refreshToken == token?.refreshToken { return nil }
-        // Without a refresh token there is nothing to revoke, but that a sign-out may want to revoke the token itself.
+        // Without a refresh token there is nothing to revoke, except that a sign-out may want to revoke the access token itself.
         guard last.refreshToken != nil || reason == .signedOut else { return nil }
         return DiscardedGrant(token: last, reason: reason)
     }
 }
 
 extension AccessToken {
-    /// Whether no request can carry it: it is a grant only.
+    /// Whether no request can carry it; then it is only a grant.
     package var isUnusable: Bool { value.isEmpty }
 
-    /// Whether to revoke the one is to revoke the other.
+    /// Whether revoking one of the two revokes the other, too.
     func isSameGrant(as other: AccessToken) -> Bool {
         refreshToken == other.refreshToken && (refreshToken != nil || value == other.value)
     }

@@ -1,6 +1,6 @@
 /// The tokens that resource servers refused, and the loads that followed from it.
 struct Rejections: Sendable {
-    // Whole tokens, not strings: a token hides its secret from mirrors, a string would not.
+    // Whole tokens, not strings: a token hides its secret from mirrors, a string wouldn't.
     private(set) var tokens: [(token: AccessToken, until: Duration?)] = []
     private(set) var loads: [Duration] = []
 
@@ -20,7 +20,7 @@ struct Rejections: Sendable {
         tokens.contains { $0.token.value == token.value && ($0.until.map { now < $0 } ?? true) }
     }
 
-    /// The next load will have been caused by a refusal.
+    /// Notes that a refusal causes the next load.
     mutating func markNextLoad() {
         causeNextLoad = true
     }
@@ -33,7 +33,7 @@ struct Rejections: Sendable {
         loads.append(now)
     }
 
-    /// A clear error if refusals have caused too many loads lately.
+    /// The error to report if refusals have caused too many loads lately.
     func obstacle(at now: Duration) -> TokenServiceError? {
         guard causeNextLoad, loads.count == RefreshPolicy.invalidationLimit else { return nil }
         let opens = loads[0] + RefreshPolicy.invalidationPeriod

@@ -14,11 +14,11 @@ extension TokenService.StateMachine {
         /// A token is handed out; no load. In its soft window a caller starts one (→ `refreshing`); it expires or is
         /// refused (→ `empty`).
         case fresh(CachedToken)
-        /// A token is handed out while one load runs ahead of its expiry, or the shared store is looked at. That ends (→ `fresh`); the token expires
-        /// or is refused first (→ `loading`: callers join the running load).
+        /// A token is handed out while one load runs ahead of its expiry, or the service looks at the shared store. That ends (→
+        /// `fresh`); the token expires or is refused first (→ `loading`: callers join the running load).
         case refreshing(CachedToken, Flight)
-        /// A load that must not be repeated has exceeded its limit: none other starts until it ends (→ `fresh`,
-        /// `empty`). Callers get the token if it is still good, else the time-out error; none of them waits.
+        /// A load that must not be repeated has exceeded its limit: no other starts until it ends (→ `fresh`, `empty`). Callers
+        /// get the token if it is still good, else the time-out error; none of them waits.
         case stalled(CachedToken?, Flight)
     }
 }
@@ -53,7 +53,7 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    // Each case by itself: what several have in common would be copied whole for one part of it.
+    // One case per pattern: a shared pattern would copy the whole payload to read one part of it.
 
     var token: AccessToken? {
         switch self {
@@ -79,7 +79,7 @@ extension TokenService.StateMachine.State {
         if case .loading(let flight) = self { flight.deadline } else { nil }
     }
 
-    /// When the load that runs has taken too long.
+    /// When the running load has taken too long.
     var loadDeadline: Duration? {
         switch self {
         case .empty, .fresh, .stalled: nil
@@ -103,7 +103,7 @@ extension TokenService.StateMachine.State {
             }
     }
 
-    /// Hands this token out from now on; a flight goes on.
+    /// Hands this token out from now on; a running flight goes on.
     mutating func install(_ cached: consuming TokenService.CachedToken) {
         switch self {
         case .empty, .fresh: self = .fresh(cached)
@@ -112,12 +112,12 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    /// Hands no token out; a flight goes on, and callers join it.
+    /// Hands no token out from now on; a running flight goes on, and callers join it.
     mutating func dropToken() {
         self = Self(nil, flight, isStalled: isStalled)
     }
 
-    /// So many callers have come to wait for the flight.
+    /// Counts callers that have come to wait for the flight.
     mutating func addCallers(_ callers: Int) {
         guard callers > 0, case .loading(var flight) = self else { return }
         flight.callers += callers
@@ -137,23 +137,23 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    /// The flight is over; a token stays.
+    /// Ends the flight; a token stays.
     mutating func endFlight() {
         self = Self(cached, nil, isStalled: false)
     }
 }
 
 extension TokenService.StateMachine {
-    /// What callers join: the store's restore, the load, and the save of its token, or those of them that are needed.
+    /// What callers join: the store's restore, the load and the save of its token, as far as they are needed.
     struct Flight: Sendable {
         let id: Int
         /// How many fences there were at its start.
         let generation: Int
-        /// Lifetimes count from here.
+        /// The time from which lifetimes count.
         var start: Duration
         /// When restore and load together have taken too long.
         let limit: Duration
-        /// When what it does now has taken too long.
+        /// When its current phase has taken too long.
         var deadline: Duration
         /// ``StateMachine/publications`` at its start, or when its token came.
         var publications: Int
@@ -163,20 +163,21 @@ extension TokenService.StateMachine {
         var previous: AccessToken?
         /// How many callers have joined it.
         var callers = 0
-        /// Whether it has spent a refresh token: to try it again spends another.
+        /// Whether it has spent a refresh token, so that another attempt spends another.
         var isCostly = false
-        /// Whether its grant is one that other keys use, and has been replaced since: then another load may start at its limit, in its turn.
+        /// Whether other keys use its grant, too, and have replaced it since; then another load may start at its limit, in its
+        /// turn.
         var hasOldGrant = false
         /// What it does now.
         var phase = Phase.loading
     }
 
-    /// What is left of a load that a fence cut off: it goes on, and what it brings goes to the program.
+    /// What remains of a load that a fence cut off: it goes on, and what it brings goes to the program.
     struct FencedLoad: Sendable {
         let id: Int
         /// How many fences there were at its start.
         let generation: Int
-        /// From then on its end isn't waited for.
+        /// From then on nothing waits for its end.
         let forgottenFrom: Duration
 
         init(_ flight: borrowing Flight, forgottenFrom: Duration) {
@@ -222,7 +223,7 @@ extension TokenService.StateMachine.Flight {
         previous = grant
     }
 
-    /// A token is in hand and is about to be saved: from now on it is younger than what an older load may bring.
+    /// Holds a token that is about to be saved; from now on it counts as younger than what an older load may bring.
     mutating func hold(_ token: AccessToken, isGiven: Bool, publication: Int, at now: Duration) {
         publications = publication
         phase = .saving(token, isGiven: isGiven)

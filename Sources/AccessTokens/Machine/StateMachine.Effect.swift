@@ -1,18 +1,18 @@
 extension TokenService.StateMachine {
     typealias Answer = Result<AccessToken, TokenServiceError>
 
-    /// What an event has brought about; the actor performs it in this order.
+    /// What an event has caused; the actor performs it in this order.
     struct Ending: ~Copyable, Sendable {
         /// What callers see from now on.
         let snapshot: TokenService.Snapshot
-        /// How the current flight starts; `nil`: it has, or there is none.
+        /// How the current flight starts; `nil` if it has started, or there is none.
         let start: FlightStart?
         /// The number of the flight that something may wait for.
         let awaitedFlight: Int?
         let effects: [Effect]
-        /// The answer of all who wait; one at most, since afterwards nobody waits.
+        /// The answer for all waiters; there is at most one, since afterwards none waits.
         let answer: Answer?
-        /// From when on the service could be let go, if that was asked; `nil`: not before another event.
+        /// From when on the service could be released, if that was asked; `nil`: not before another event.
         let restsFrom: Duration?
     }
 
@@ -35,9 +35,9 @@ extension TokenService.StateMachine {
         case cancel(flight: Int)
         /// The store's turn: one operation at a time.
         case perform(StoreQueue.Operation)
-        /// The store has done a fence's part, or won't in time; `found` was in the store and unknown.
+        /// The store has done a fence's part, or won't in time; `found` was in the store and the service didn't know it.
         case endFences([Int], found: AccessToken?, TokenServiceError?)
-        /// Give a grant to the program, to be revoked.
+        /// Pass a grant to the program, to be revoked.
         case discard(DiscardedGrant)
         case announce(TokenEvent)
     }

@@ -3,9 +3,9 @@ import TokenServiceConcurrency
 extension TokenService {
     /// What a service knows and decides, as a pure value: events go in, effects come out, nothing happens in here.
     ///
-    /// Every event comes with the time at which it reached the machine; the first to reach it wins. Time itself is never
-    /// trusted to a timer: each event first compares the deadlines. The actor performs the effects in their order, after it
-    /// has published the new ``snapshot`` for callers that don't come in at all. Only this file writes the state.
+    /// Every event comes with the time at which it reached the machine; the first to reach it wins. The machine relies on no
+    /// timer: each event first compares the deadlines. The actor performs the effects in their order, after it has published the
+    /// new ``snapshot`` for callers that don't enter the actor. Only this file writes the state.
     struct StateMachine: Sendable {
         let policy: RefreshPolicy
         let isRepeatable: Bool, hasStore: Bool
@@ -21,7 +21,7 @@ extension TokenService {
         private(set) var grant = Grant()
         /// The last token, once it has reached its leeway.
         ///
-        /// After a failure that time can mend it is handed out again. A refusal, a fence or another token ends it.
+        /// After a transient failure it is handed out again. A refusal, a fence or another token ends it.
         private(set) var reserve: CachedToken?
         /// Loads given up since the last fence that have not ended.
         private(set) var abandoned: [Flight] = []
@@ -29,16 +29,16 @@ extension TokenService {
         private(set) var fenced: [FencedLoad] = []
         private(set) var backOff = BackOff()
         private(set) var rejections = Rejections()
-        /// What tells a refused request of this session from one of an earlier user.
+        /// Distinguishes a refused request of this session from one of an earlier user.
         private(set) var handedOut = HandedOut()
-        /// What the store does and has yet to do.
+        /// What the store is doing and has yet to do.
         private(set) var storage = StoreQueue()
         /// Whether the store has yet to say what an earlier run left.
         private(set) var isRestorePending: Bool
-        /// Whether the program is about to end: then nothing starts that it would have to wait for.
+        /// Whether the program is about to end; then nothing starts that it would have to wait for.
         private(set) var isDrained = false
-        // “Is this out of date?” Of an event: its `generation`. Of a caller: whether it saw one from before the last reset. Of a
-        // flight: whether something was published or fenced off since; then a late token or failure means nothing.
+        // “Is this out of date?” For an event: its `generation`. For a caller: whether it saw one from before the last reset. For
+        // a flight: whether something was published or fenced off since; then a late token or failure means nothing.
 
         /// How many fences (resets and replacements) there were.
         private(set) var generation = 0
@@ -48,7 +48,7 @@ extension TokenService {
         private(set) var publications = 0
         /// Whether any caller waits for the flight of `loading`, as the lobby says at each event; none does in another state.
         private var isAwaited = false
-        /// Whether anybody listens to the events.
+        /// Whether anything listens to the events.
         private var isObserved = true
         private var flights = 0, loads = 0
         /// From when on a service that shares its grant may look at the store although it pauses.
@@ -56,7 +56,7 @@ extension TokenService {
         /// From when on a hit starts a look at the shared store; `nil`: none does.
         private(set) var nextCheck: Duration?
         private var random: SplitMix64
-        // What the event has brought about so far.
+        // What the event has caused so far.
         private var start: FlightStart?
         private var effects: [Effect] = []
         private var answer: Answer?
@@ -82,16 +82,16 @@ extension TokenService {
 extension TokenService.StateMachine {
     /// What happened in the lobby since the last event: callers joined the flight of `loading`, some may have left.
     ///
-    /// - Parameter isObserved: Whether anybody listens to the events.
+    /// - Parameter isObserved: Whether anything listens to the events.
     mutating func callersJoined(_ callers: Int, isAwaited: Bool, isObserved: Bool = true) {
         self.isAwaited = isAwaited
         self.isObserved = isObserved
         state.addCallers(callers)
     }
 
-    /// Hands over what the last event has brought about.
+    /// Hands over what the last event has caused.
     ///
-    /// - Parameter tellsRest: Whether to find out from when on the service could be let go, for a service that is one of many.
+    /// - Parameter tellsRest: Whether to find out from when on the service could be released, for a service that is one of many.
     mutating func conclude(tellsRest: Bool = false) -> Ending {
         let ending = Ending(
             snapshot: snapshot, start: start, awaitedFlight: state.isStalled ? nil : state.flightID,
@@ -100,7 +100,7 @@ extension TokenService.StateMachine {
         return ending
     }
 
-    /// Events of what a fence cut off are not sent, so each is of this generation.
+    /// Announces an event; those of what a fence cut off are not sent, so each is of this generation.
     @inline(never)
     private mutating func announce(
         _ name: TokenEvent.Name, _ flight: @autoclosure () -> Flight? = nil, error: TokenServiceError? = nil
@@ -118,7 +118,7 @@ extension TokenService.StateMachine {
         answer = result
     }
 
-    /// Hands a grant to the program; returns its token.
+    /// Passes a grant to the program; returns its token.
     @discardableResult
     private mutating func discard(_ grant: DiscardedGrant?) -> AccessToken? {
         if let grant { effects.append(.discard(grant)) }
@@ -132,20 +132,20 @@ extension TokenService.StateMachine {
         state.install(cached)
     }
 
-    /// The token is handed out no longer, not even inside its leeway.
+    /// Stops handing out the token, even inside its leeway.
     private mutating func dropToken() {
         reserve = nil
         state.dropToken()
     }
 
-    /// Drops the token if its grant was given up: a program that revokes the one ends the other.
+    /// Drops the token if its grant was given up: a program that revokes the grant ends the token, too.
     private mutating func dropToken(of givenUp: AccessToken) {
         if (state.cached ?? reserve)?.token.isSameGrant(as: givenUp) ?? false { dropToken() }
     }
 
-    /// The token that callers go on getting although a load failed, or none may start; any other is dropped.
+    /// The token that callers keep getting although a load failed, or none may start; any other is dropped.
     ///
-    /// It is one before its leeway or, if time can mend the failure, one inside it.
+    /// It is a token before its leeway or, after a transient failure, one inside it.
     private mutating func survivor(of error: TokenServiceError, at now: Duration) -> CachedToken? {
         if let cached = state.cached, !cached.isInLeeway { return cached }
         guard error.remedy == .retry, let cached = (state.cached ?? reserve)?.inLeeway(at: now) else {
@@ -155,7 +155,7 @@ extension TokenService.StateMachine {
         return cached
     }
 
-    /// What callers get who find neither a token nor a load, nor may start one.
+    /// The answer for callers who find neither a token nor a load, and may not start one.
     private mutating func answer(to error: TokenServiceError, at now: Duration) -> Answer {
         guard let cached = survivor(of: error, at: now) else { return .failure(error) }
         install(cached)
@@ -175,7 +175,7 @@ extension TokenService.StateMachine {
         guard let deadline = state.loadDeadline, deadline <= now, let flight = state.flight else { return }
         if isRepeatable || flight.hasOldGrant {
             abandon(flight, TokenServiceError(.loadTimedOut), at: now)
-            // It may have begun anew with the new grant.
+            // The flight may have begun anew with the new grant.
             if isRepeatable { effects.append(.cancel(flight: flight.id)) }
         } else {
             state = .stalled(state.cached, flight)
@@ -183,7 +183,7 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A load that stalled long ago may never end: the next caller starts another, as a program that is started anew would.
+    /// A load that stalled long ago may never end: the next caller starts another, as a restarted program would.
     ///
     /// Not if the grant is shared: the flight may hold a token that the record has yet to get.
     mutating func forgetStalledFlight(at now: Duration) {
@@ -197,7 +197,7 @@ extension TokenService.StateMachine {
         effects.append(.cancel(flight: flight.id))
     }
 
-    /// Compares the limits of the store's operations with the time; what it says later is welcome.
+    /// Compares the limits of the store's operations with the time; a late answer is still used.
     mutating func timeOutStore(at now: Duration) {
         guard let deadline = storage.nextDeadline, deadline <= now else { return }
         for operation in storage.elapse(to: now) {
@@ -208,9 +208,9 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// An operation that is late by so much has lost its callback: the next one begins beside it.
+    /// Forgets an operation that is so late that its callback must be lost: the next one begins beside it.
     ///
-    /// Not if the grant is shared: then the operations are the session's own.
+    /// Not if the grant is shared: then the session runs the operations itself.
     mutating func forgetLateOperation(at now: Duration) {
         guard let end = storeLostFrom, end <= now, let lost = storage.forgetFirst() else { return }
         if let flight = lost.flight { _ = self.end(flight) }
@@ -268,7 +268,7 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A token is good, but another service may have signed out, or have brought a later one.
+    /// Looks at the shared store although the token is good: another service may have signed out, or brought a later token.
     private mutating func check(beside cached: CachedToken, at now: Duration) {
         guard nextCheck.map({ $0 <= now }) ?? false else { return }
         let flight = newFlight(.restoring, callers: 0, at: now)
@@ -276,12 +276,12 @@ extension TokenService.StateMachine {
         start = FlightStart(flight)
     }
 
-    /// The shared store has been looked at, or could not be: a hit starts the next look an interval later.
+    /// A look at the shared store has ended, or was impossible: a hit starts the next one an interval later.
     private mutating func checked(at now: Duration) {
         nextCheck = checkEvery.map { now + $0 }
     }
 
-    /// No load may start, but another service may have brought a token; looks at the shared store for it, once a second at most.
+    /// Looks at the shared store, once a second at most, when no load may start: another service may have brought a token.
     private mutating func look(_ callers: Int, at now: Duration) -> Bool {
         guard isShared, !isDrained, nextLook <= now else { return false }
         nextLook = now + RefreshPolicy.lookPause
@@ -299,7 +299,7 @@ extension TokenService.StateMachine {
             callers: callers, phase: phase)
     }
 
-    /// There is no token: a load begins, and callers wait for it.
+    /// There is no token: starts a load, for which callers wait.
     private mutating func startLoad(callers: Int, at now: Duration) {
         var flight = newFlight(callers: callers, at: now)
         begin(&flight, .loadStarted, at: now)
@@ -320,13 +320,13 @@ extension TokenService.StateMachine {
     /// A load returned a token.
     mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
         expireToken(at: now)
-        // What has come is judged before any limit of its own; the others are compared afterwards.
+        // Handle the result before checking the flight's own deadline; the other deadlines are compared afterwards.
         defer { elapse(to: now) }
         guard case (var flight, let isCurrent)? = end(id, bringing: token) else { return }
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
-        // First of all the grant is kept: a rotated refresh token must survive whatever is wrong with its access token.
+        // Keep the grant first: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
-        // Only where another grant has come meanwhile does it matter what the token is good for.
+        // What the token is good for matters only if another grant has come meanwhile.
         let bringsToken = grant.isUsedUp(by: flight.previous) || isServable(token, by: flight, at: now)
         if isGrant, keep(token, bringsToken: bringsToken, of: flight), hasStore {
             save(token, of: flight, isCurrent: isCurrent, at: now)
@@ -337,7 +337,7 @@ extension TokenService.StateMachine {
 
     /// A flight of a shared grant ended.
     ///
-    /// Nothing is given up here: what the record no longer has was spent, or handed over by who replaced it.
+    /// Nothing is given up here: what the record no longer has was spent, or handed over by the service that replaced it.
     mutating func shared(_ outcome: SharedFlightEnd.Outcome, by id: Int, at now: Duration) {
         checked(at: now)
         if case .failed(let error, let retryAfter, let isCostly) = outcome {
@@ -347,7 +347,7 @@ extension TokenService.StateMachine {
         defer { elapse(to: now) }
         let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
         let ended = end(id)
-        // Also if the flight was given up, and others have brought tokens since: all are of the session that is over.
+        // Even if the flight was given up and others have brought tokens since: all belong to the session that is over.
         if case .signedOut = outcome, isOfSession { endSharedSession() }
         guard case (var flight, let isCurrent)? = ended else { return }
         switch outcome {
@@ -372,10 +372,10 @@ extension TokenService.StateMachine {
         if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
     }
 
-    /// Another service has ended a session, as a sign-in or a sign-out has found in the shared store.
+    /// Another service has ended a session, as a sign-in or a sign-out found in the shared store.
     mutating func sharedSessionEnded(_ end: SessionEnd) {
         if case .overtaken = end {
-            // Since the program's own sign-out there may be no session that could end.
+            // After the program's own sign-out there may be no session to end.
             if generation > lastReset || !handedOut.isEmpty { endSharedSession() }
             return
         }
@@ -386,17 +386,17 @@ extension TokenService.StateMachine {
         answerWaiters(.failure(TokenServiceError(.reset)))
     }
 
-    /// The shared record has a token inside its leeway: callers get it if the flight fails for a reason that time can mend.
+    /// The shared record has a token inside its leeway: callers get it if the flight fails for a transient reason.
     mutating func keepInReserve(_ token: AccessToken, age: Duration, of id: Int, at now: Duration) {
         guard state.flightID == id, state.token == nil, !rejections.contains(token, at: now) else { return }
         handedOut.note(token)
         reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
     }
 
-    /// A sign-in or a sign-out that the store heard of late put a grant aside there.
+    /// A sign-in or a sign-out that reached the store late put a grant aside there.
     mutating func displaced(_ last: DiscardedGrant) {
         if last.reason == .superseded {
-            // A sign-in that another service's has overtaken.
+            // A sign-in that another service's sign-in has overtaken.
             if last.token.refreshToken != nil { discard(last) }
             dropToken(of: last.token)
         } else if !storage.isKnown(last.token) {
@@ -408,7 +408,7 @@ extension TokenService.StateMachine {
     private mutating func goOn(after flight: Flight, at now: Duration) {
         if flight.load != nil { announce(.loadDropped, flight) }
         if var cached = state.cached {
-            // A look beside a good token says nothing about its refresh.
+            // A look while a token is good says nothing about the token's refresh.
             guard flight.isLoading else { return }
             cached.rest(at: now)
             install(cached)
@@ -433,19 +433,19 @@ extension TokenService.StateMachine {
             if keep(salvaged, bringsToken: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
         }
         guard isCurrent || endsSession(error, of: flight) else { return }
-        // The time-out has counted as the failure; only news that time cannot mend, or the server's wish, is added to it.
+        // The time-out has counted as the failure; only a lasting failure or the server's `Retry-After` adds to it.
         if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
         fail(error, of: flight, retryAfter: retryAfter, at: now)
     }
 
-    /// Whether a load that was given up learns late that the grant is dead, and nothing has come since or will tell it sooner.
+    /// Whether a load that was given up learns late that the grant is dead, and nothing else has come or will tell it sooner.
     ///
-    /// A younger load may have used the same grant, and then its refusal may be no more than that: its own end says it.
+    /// If a younger load used the same grant, the refusal may mean only that; the end of the younger load will tell.
     private func endsSession(_ error: TokenServiceError, of flight: Flight) -> Bool {
         error.remedy == .signIn && state.flight == nil && grant.isUsedUp(by: flight.previous)
     }
 
-    /// Keeps a load's new grant, unless the one that came meanwhile is of more use.
+    /// Keeps a load's new grant, unless the one that came meanwhile is more useful.
     private mutating func keep(_ token: AccessToken, bringsToken: Bool, of flight: Flight) -> Bool {
         let (isKept, givenUp) = grant.keep(
             token, using: flight.previous, bringsToken: bringsToken,
@@ -455,7 +455,7 @@ extension TokenService.StateMachine {
         return isKept
     }
 
-    /// A token is in hand: it answers those who wait and is handed out from now on, if it is good for that.
+    /// Answers the waiters with a token and hands it out from now on, as far as it is good for that.
     @inline(never)
     private mutating func accept(
         _ token: AccessToken, of flight: Flight, isCurrent: Bool, isGiven: Bool = false, isAdopted: Bool = false, at now: Duration
@@ -474,7 +474,7 @@ extension TokenService.StateMachine {
         }
         if let flaw {
             guard isCurrent else { return }
-            // Given by the program, it expired while it was saved: what is left of it is a grant.
+            // The program gave this token, and it expired while it was saved: only its grant remains.
             if isGiven, flaw.code == .tokenExpiredOnArrival {
                 if let error = obstacle(at: now) { return answerWaiters(.failure(error)) }
                 return isAwaited || !isTooEarly(at: now) ? startLoad(callers: flight.callers, at: now) : ()
@@ -493,7 +493,7 @@ extension TokenService.StateMachine {
         answerWaiters(.success(token))
     }
 
-    /// Counts a failure of the flight that just ended: softly while a token is handed out, else towards the back-off.
+    /// Counts the failure of a flight that just ended: mildly while a token is handed out, else towards the back-off.
     private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
         let hadToken = state.token != nil
         guard var cached = survivor(of: error, at: now) else {
@@ -510,8 +510,8 @@ extension TokenService.StateMachine {
         install(cached)
     }
 
-    /// Takes a flight that ended out of the state; `nil` if it was forgotten, or its result is outdated: what it brings then goes
-    /// to the program.
+    /// Takes a flight that ended out of the state; `nil` if it was forgotten, or if its result is outdated: then what it brings
+    /// goes to the program.
     private mutating func end(_ id: Int, bringing token: AccessToken? = nil) -> (flight: Flight, isCurrent: Bool)? {
         if let flight = state.flight, flight.id == id {
             state.endFlight()
@@ -539,21 +539,21 @@ extension TokenService.StateMachine {
         if reserve?.token.value == token.value { reserve = nil }
         guard state.cached?.token.value == token.value else { return }
         dropToken()
-        // A load that already runs is joined, not repeated, so it was not caused by this; one that follows a look is.
+        // A running load predates the refusal. One after a store check counts against the limit.
         if state.flight.map(\.isLook) ?? true { rejections.markNextLoad() }
         announce(.invalidated)
     }
 
-    /// A resource server refused a request, which is to be sent again; `nil`: its session is over.
+    /// A resource server refused a request, which is to be sent again; `nil` if its session is over.
     ///
-    /// - Returns: The token to send it with, if there is one, and the generation to wait for one with.
+    /// - Returns: The token to send it with, if there is one, and the generation in which to wait for one.
     mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> (token: AccessToken?, generation: Int)? {
         guard handedOut.contains(refused) else { return nil }
         invalidate(refused, at: now)
         return (state.token, generation)
     }
 
-    /// Signed out: nothing from before is seen by calls that start after this; returns what was given up.
+    /// Signs out: calls that start afterwards see nothing from before; returns what was given up.
     @discardableResult
     mutating func reset(at now: Duration) -> AccessToken? {
         elapse(to: now)
@@ -573,7 +573,7 @@ extension TokenService.StateMachine {
         return (fenced, dropped)
     }
 
-    /// A new token for the same principal; returns what was given up.
+    /// Installs a new token for the same principal; returns what was given up.
     @discardableResult
     mutating func replace(with token: AccessToken, at now: Duration) -> AccessToken? {
         elapse(to: now)
@@ -584,7 +584,7 @@ extension TokenService.StateMachine {
         announce(.replaced)
         let isExpired = token.isUnusable || token.lifetime.map { $0 <= .zero } ?? false
         var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
-        // Those who wait go on waiting until the token is saved, or for the load that an expired one's grant pays for.
+        // Waiting callers keep waiting until the token is saved or, if it has expired, for the load that uses its grant.
         let isSaved = hasStore && !isExpired && !storage.isLate
         if isSaved {
             publications += 1
@@ -611,7 +611,7 @@ extension TokenService.StateMachine {
         return dropped
     }
 
-    /// A person asked to try again: no pause, and no refusal of the grant, holds any longer.
+    /// The user asked to try again: no pause, and no refusal of the grant, holds any longer.
     mutating func retryNow(at now: Duration) {
         elapse(to: now)
         backOff.reopen()
@@ -620,17 +620,18 @@ extension TokenService.StateMachine {
         install(cached)
     }
 
-    /// A user has signed in through another key that uses the same grant: no pause holds, and a load with the old grant keeps no other
-    /// from starting.
+    /// A user has signed in through another key that uses the same grant: no pause holds, and a load with the old grant no longer
+    /// blocks others.
     ///
-    /// One that has stalled doesn't get the new grant, since its time is over.
+    /// A load that has stalled doesn't get the new grant, since its time is over.
     mutating func lentGrantReplaced(at now: Duration) {
         retryNow(at: now)
         forgetStalledFlight()
         state.noteReplacedGrant()
     }
 
-    /// The program is about to end, or goes on after all: no load, refresh or look at the store starts, or again they do.
+    /// The program is about to end, or goes on after all: stops starting loads, refreshes and looks at the store, or starts them
+    /// again.
     mutating func drain(_ isDrained: Bool = true) {
         self.isDrained = isDrained
     }
@@ -643,7 +644,7 @@ extension TokenService.StateMachine {
         backOff = BackOff()
         rejections = Rejections()
         let flight = state.flight
-        // What asks the server may bring a grant, to be handed over; what asks the store is forgotten.
+        // A flight that asks the server may bring a grant, to be handed over; one that asks the store is forgotten.
         if let flight { abandoned.append(flight) }
         for load in abandoned where load.isLoading { fenced.append(FencedLoad(load, forgottenFrom: end(ofGivenUp: load))) }
         abandoned = []
@@ -664,12 +665,12 @@ extension TokenService.StateMachine {
         guard let (operation, unknown) = storage.end(found: found?.token, failed: error != nil) else { return }
         if let next = storage.begin(at: now) { effects.append(.perform(next)) }
         if case .load = operation.kind { restored(found, error: error, by: operation, at: now) }
-        // What the service knows it has handed over, or used up.
+        // The service has handed over, or used up, every token that it knows.
         let givenUp = operation.handsOver ? unknown.flatMap { grant.giveUp($0, operation.reason) } : nil
         finish(operation, givenUp: givenUp, error: error, at: now)
     }
 
-    /// An operation that was taken for lost has ended after all; it may have written behind a later one, whose work is done again.
+    /// An operation that counted as lost has ended after all; it may have written after a later one, whose work is repeated.
     private mutating func lostOperationEnded(
         _ lost: StoreQueue.Operation, found: AccessToken?, failed: Bool, at now: Duration
     ) {
@@ -678,7 +679,7 @@ extension TokenService.StateMachine {
         if let again = storage.endLost(lost, failed: failed) { enqueue(again, at: now) }
     }
 
-    /// A save or a removal is over, or nothing waits for it any longer, and so are the fences that it stood for.
+    /// A save or a removal is over, or nothing waits for it any longer; this also ends the fences that waited for it.
     @inline(never)
     private mutating func finish(
         _ operation: StoreQueue.Operation, givenUp: DiscardedGrant? = nil, error: TokenServiceError?, at now: Duration
@@ -686,7 +687,8 @@ extension TokenService.StateMachine {
         switch (operation.kind, operation.flight) {
         case (.load, _): break
         case (.save, let flight?): saved(by: flight, error: error, at: now)
-        // Of what was decided before the last fence only the callers of its own fence hear: an event would go back in time.
+        // If it was decided on before the last fence, only the callers of its own fence hear of it: an event would go back in
+        // time.
         case (.save, nil), (.remove, _):
             if let error, operation.generation == generation { announce(.storeFailed, error: error) }
         }
@@ -702,12 +704,12 @@ extension TokenService.StateMachine {
         enqueue(.load, flight: flight.id, deadline: flight.deadline, at: now)
     }
 
-    /// The store answered; without a token and an error it is empty.
+    /// Takes the store's answer; without a token and an error it is empty.
     private mutating func restored(
         _ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation, at now: Duration
     ) {
         guard let id = operation.flight, case (var flight, let isCurrent)? = end(id) else { return }
-        // It may be locked, which is not the same as empty, so no loader is called.
+        // The store may be locked, which is not the same as empty, so no loader is called.
         if let error {
             if isCurrent { fail(error, of: flight, at: now) }
             return
@@ -736,7 +738,7 @@ extension TokenService.StateMachine {
         guard !isDrained else { return answerWaiters(answer(to: TokenServiceError(.drained), at: now)) }
         // The computer slept meanwhile: a load would be late before it began.
         guard now < flight.limit else { return fail(restoreIsLate, of: flight, at: now) }
-        // Nothing has come into a load's way since the restore began: what does, ends it.
+        // Nothing has come to block a load since the restore began: what would block it ends the restore.
         begin(&flight, .loadStarted, at: now)
         state = .loading(flight)
     }
@@ -758,7 +760,7 @@ extension TokenService.StateMachine {
         enqueue(.save(token, start: flight.start), flight: flight.id, at: now)
     }
 
-    /// A save ended, or took too long, which is an event and not the callers' failure.
+    /// A save ended, or took too long, which is reported as an event and doesn't fail the callers.
     private mutating func saved(by id: Int, error: TokenServiceError?, at now: Duration) {
         guard let (flight, isCurrent) = end(id), case .saving(let token, let isGiven) = flight.phase else { return }
         if let error { announce(.storeFailed, flight, error: error) }

@@ -1,7 +1,7 @@
 /// The operations of the store: the first one runs, the others wait in the order in which the service decided on them.
 ///
-/// A pure value of the state machine. It never holds more than a few operations: what a later one makes pointless is
-/// dropped before it begins, so a store that hangs collects nothing.
+/// A pure value of the state machine. It never holds more than a few operations: one that a later one makes pointless is dropped
+/// before it begins, so a store that hangs accumulates nothing.
 struct StoreQueue: Sendable {
     /// What an operation does.
     enum Kind: Sendable {
@@ -21,7 +21,7 @@ struct StoreQueue: Sendable {
         var flight: Int?
         /// The fences whose callers wait for its end.
         var fences: [Int] = []
-        /// Whether it first reads what is there: the service doesn't know it, and it is to be revoked.
+        /// Whether it first reads what is there, which the service doesn't know and which is to be revoked.
         var handsOver = false
         /// Whether nothing waits for it any longer: its deadline has passed, or that of one before it.
         var isLate = false
@@ -33,16 +33,17 @@ struct StoreQueue: Sendable {
 
     private(set) var operations: [Operation] = []
     private var count = 0
-    /// What the store may have that the service knows: what it found or wrote there last, and what it failed to write since.
+    /// The tokens known to the service that the store may have: what it last found or wrote there, and what it failed to write
+    /// since.
     private var known: [AccessToken] = []
     private static let mostKnown = 8
 
     /// The save or removal that the service decided on last.
     private(set) var lastWrite: (id: Int, kind: Kind)?
-    /// Whether one that was to hand over what it finds was taken for lost: the next one does.
+    /// Whether an operation that was to hand over what it finds counted as lost: then the next one does.
     private var owesHandOver = false
 
-    /// Whether the last save or removal failed: then the store has something else than the service wants.
+    /// Whether the last save or removal failed: then the store doesn't have what the service wants it to have.
     private var hasFailed = false
 
     /// Whether the store has what the service wants it to have, and has nothing to do.
@@ -65,11 +66,11 @@ struct StoreQueue: Sendable {
             handsOver: handsOver || owesHandOver || dropped.contains(where: \.handsOver))
         for other in dropped where !other.fences.isEmpty {
             operation.fences += other.fences
-            // A fence that waits for this one instead waits no longer for that.
+            // Merging must not extend a fence's deadline.
             operation.deadline = min(operation.deadline, other.deadline)
         }
         if let fence { operation.fences.append(fence) }
-        // Behind one that is late, nothing waits.
+        // Nothing waits behind a late operation.
         operation.isLate = isLate
         operations.append(operation)
         if operation.isWrite { (lastWrite, owesHandOver) = ((count, kind), false) }
@@ -93,14 +94,14 @@ struct StoreQueue: Sendable {
         case .save(let token, _):
             if !failed { known = [] }
             known.append(token)
-            // Bounded for a store that always fails: what it really has comes first.
+            // Bounded in case a store always fails; the token that the store really has comes first, and stays.
             if known.count > Self.mostKnown { known.remove(at: 1) }
         case .remove: if !failed { known = [] }
         }
         return (operation, unknown)
     }
 
-    /// The operation that runs is taken for lost, which counts as a failure.
+    /// The running operation counts as lost, which is a failure.
     mutating func forgetFirst() -> Operation? {
         guard let lost = end(found: nil, failed: true)?.operation else { return nil }
         if operations.isEmpty { owesHandOver = lost.handsOver } else if lost.handsOver { operations[0].handsOver = true }
@@ -109,8 +110,8 @@ struct StoreQueue: Sendable {
 
     /// A save or a removal that was taken for lost has ended.
     ///
-    /// - Returns: What is to be written again, since this one may have written behind it; `nil` if there was nothing later, or if
-    ///   something later has yet to begin.
+    /// - Returns: What must be written again, since this operation may have written after it; `nil` if nothing was decided later,
+    ///   or if something later has yet to begin.
     mutating func endLost(_ lost: Operation, failed: Bool) -> Kind? {
         guard let lastWrite, lastWrite.id != lost.id else {
             hasFailed = failed
@@ -135,7 +136,7 @@ struct StoreQueue: Sendable {
         if known.count > Self.mostKnown { known.removeFirst() }
     }
 
-    /// The operation whose turn it is begins; one that waited behind a late one has a limit again: the store answers.
+    /// Begins the next operation; one that waited behind a late one gets a limit again, since the store answers.
     mutating func begin(at now: Duration) -> Operation? {
         guard !operations.isEmpty else { return nil }
         if operations[0].isLate {
@@ -145,14 +146,14 @@ struct StoreQueue: Sendable {
         return operations[0]
     }
 
-    /// When the time of the one that runs is over nothing waits any longer for it or behind it; returns all as they were.
+    /// Ends all waits, for the running operation and behind it, when its time is over; returns the operations as they were.
     mutating func elapse(to now: Duration) -> [Operation] {
         guard let deadline = nextDeadline, deadline <= now else { return [] }
         let late = operations
         for index in operations.indices {
             operations[index].isLate = true
             operations[index].fences = []
-            // What was to be restored is welcome later; what was to be saved is published without.
+            // What was to be restored is still welcome later; what was to be saved is published without a save.
             if case .save = operations[index].kind { operations[index].flight = nil }
         }
         return late
@@ -183,6 +184,6 @@ extension StoreQueue.Operation {
         if case .load = kind { false } else { true }
     }
 
-    /// Why what it finds in the store is given up.
+    /// Why the service gives up what the operation finds in the store.
     var reason: DiscardedGrant.Reason { isRemoval ? .signedOut : .replaced }
 }
