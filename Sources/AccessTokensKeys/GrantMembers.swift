@@ -1,6 +1,7 @@
 import AccessTokens
 
-/// The services of the keys that share a grant, and the sign-outs that they have yet to hear of: a pure value behind the grant's lock.
+/// The services of the keys that share a grant, and the sign-outs that they have yet to learn of: a pure value behind the grant's
+/// lock.
 struct GrantMembers {
     private struct Member {
         weak var service: TokenService?
@@ -33,13 +34,13 @@ struct GrantMembers {
         members.filter { $0.key != member }.compactMapValues { $0.service }
     }
 
-    /// A user has signed out, through a key whose own service needs no telling.
+    /// A user has signed out, through a key whose own service knows already.
     mutating func signOut(by member: Int?) {
         signOuts += 1
         if let member { members[member]?.signOuts = signOuts }
     }
 
-    /// Whether a sign-out through another key has yet to take effect in a key's service, and does now.
+    /// Whether a sign-out through another key has yet to take effect in a key's service; marks it as taking effect now.
     mutating func takeSignOut(_ member: Int) -> Bool {
         guard let taken = members[member]?.signOuts, taken < signOuts else { return false }
         members[member]?.signOuts = signOuts

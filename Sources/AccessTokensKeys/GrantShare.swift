@@ -1,11 +1,11 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// One key's share in a grant that several keys use: the loader of its service, and the way of its sign-ins and sign-outs.
+/// One key's share in a grant that several keys use: its service's loader, which also passes its sign-ins and sign-outs on.
 final class GrantShare: TokenLoader, GrantLender {
     private let grant: SharedGrant
     private let loader: any TokenLoader
-    /// How long a load may keep the other keys waiting: as long as a service would let no other start beside it.
+    /// How long a load may keep the other keys waiting: as long as a service would start no other load beside it.
     private let patience: Duration
     private let member: Int
 

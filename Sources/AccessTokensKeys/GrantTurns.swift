@@ -1,15 +1,14 @@
 import TokenServiceConcurrency
 
-/// Whose turn it is to load with a grant that several keys share, in the order in which they came: a pure value behind the grant's
-/// lock.
+/// The order in which keys that share a grant load with it, first come, first served: a pure value behind the grant's lock.
 ///
-/// What it returns is to be completed after the lock: the wait of the load whose turn has come.
+/// Each result that it returns belongs to the load whose turn has come; complete it after the lock.
 struct GrantTurns: Sendable {
     private struct Place: Sendable {
         let number: Int
         /// Complete when its turn has come.
         let start: SingleResult<Void>
-        /// When its turn is over although its load hasn't ended; `nil`: it has yet to begin.
+        /// When its turn is over although its load hasn't ended; `nil`: its turn has yet to begin.
         var end: Duration?
     }
 
@@ -17,7 +16,7 @@ struct GrantTurns: Sendable {
     private var line: [Place] = []
     private var last = 0
 
-    /// A load gets in line.
+    /// A load joins the line.
     mutating func enter(at now: Duration) -> (number: Int, start: SingleResult<Void>, next: SingleResult<Void>?) {
         last += 1
         let place = Place(number: last, start: SingleResult())
@@ -28,21 +27,21 @@ struct GrantTurns: Sendable {
         return (last, place.start, next)
     }
 
-    /// A load has its turn, and begins; `false`: it has lost its turn meanwhile.
+    /// A load whose turn has come begins; returns `false` if it has lost its turn meanwhile.
     mutating func begin(_ number: Int, until end: Duration) -> Bool {
         guard line.first?.number == number else { return false }
         line[0].end = end
         return true
     }
 
-    /// A load has ended, or waits no longer.
+    /// A load has ended, or has stopped waiting.
     mutating func leave(_ number: Int) -> SingleResult<Void>? {
         guard let index = line.firstIndex(where: { $0.number == number }) else { return nil }
         line.remove(at: index)
         return index == 0 ? line.first?.start : nil
     }
 
-    /// The turn is over, whatever becomes of its load.
+    /// Ends the turn, even if its load goes on.
     mutating func end() -> SingleResult<Void>? {
         line.first.flatMap { leave($0.number) }
     }

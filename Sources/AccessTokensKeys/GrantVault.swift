@@ -1,16 +1,16 @@
 import AccessTokens
 
-/// What a grant's vault has to do.
+/// A step of work for a grant's vault.
 enum VaultStep: Sendable {
     /// Keep a refresh token, which a load has brought or, with a reason, a sign-in.
     case put(AccessToken, DiscardedGrant.Reason?)
     case reset
     /// End the pause after the store's failures.
     case retry
-    /// Nothing: all before it is done.
+    /// Do nothing; it completes when all steps before it are done.
     case settle
 
-    /// Why it ends the session before it; `nil`: it doesn't.
+    /// Why it ends the current session; `nil`: it doesn't.
     var fence: DiscardedGrant.Reason? {
         switch self {
         case .put(_, let reason): reason
@@ -22,7 +22,7 @@ enum VaultStep: Sendable {
     var signsOut: Bool { if case .reset = self { true } else { false } }
 }
 
-/// A vault gets nothing from a server: what it doesn't have it was never given.
+/// A vault's loader, which asks no server: a vault only has what it was given.
 struct VaultLoader: TokenLoader {
     let isRepeatable = true
 
@@ -41,7 +41,7 @@ extension AccessToken {
 
     static let none = AccessToken("", lifetime: .zero)
 
-    /// What a vault keeps: the refresh token alone, with no end.
+    /// What a vault keeps: the refresh token alone, which never expires.
     static func kept(_ token: AccessToken) -> AccessToken {
         AccessToken(placeholder, refreshToken: token.refreshToken)
     }

@@ -1,18 +1,18 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// What a grant's vault has yet to do, and the task that does it: a pure value behind the grant's lock.
+/// The steps that a grant's vault has yet to do, and the task that does them: a pure value behind the grant's lock.
 struct GrantWork: Sendable {
     struct Item: Sendable {
         let step: VaultStep
-        /// What the other keys' services give up when they hear of a sign-in or a sign-out.
+        /// The tokens that the other keys' services give up when they learn of a sign-in or a sign-out.
         let others: SingleResult<[AccessToken]>?
         let end: SingleResult<SessionChange>
     }
 
     private var items: [Item] = []
     private var isUnderWay = false
-    /// Does the work, as urgently as the most urgent of those who wait for it.
+    /// Does the work, as urgently as its most urgent waiter needs it.
     private var worker: Task<Void, any Error>?
     private var urgency = Urgency.background
 
@@ -24,13 +24,13 @@ struct GrantWork: Sendable {
         return true
     }
 
-    /// A task has begun; returns how urgent it has to be by now.
+    /// A task has begun; returns the urgency that it needs by now.
     mutating func began(_ worker: Task<Void, any Error>) -> Urgency {
         self.worker = worker
         return urgency
     }
 
-    /// The task to make more urgent, if it is less.
+    /// Returns the task to make more urgent, if it is less urgent.
     mutating func raise(to urgency: Urgency) -> Task<Void, any Error>? {
         guard isUnderWay, self.urgency < urgency else { return nil }
         self.urgency = urgency

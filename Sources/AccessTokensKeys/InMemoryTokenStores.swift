@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 public final class InMemoryTokenStores<Key: Hashable & Sendable>: TokenStores {
     private let stores = Lock<[Key: InMemoryTokenStore]>([:])
 
-    /// Creates stores that are empty.
+    /// Creates empty stores.
     public init() {}
 
     /// Returns the store of a key; the same one each time.

@@ -1,16 +1,16 @@
 public import AccessTokens
 public import TokenServiceConcurrency
 
-/// The table of ``TokenServices`` behind its lock; the services know it without keeping it alive.
+/// The table of ``TokenServices`` behind its lock; services report to it without keeping it alive.
 ///
-/// What every key's service does often is inlinable, so that the program's own module compiles it for its type of key: as generic
+/// What every key's service does often is inlinable, so that the program's own module compiles it for its type of key. As generic
 /// code it took 70 % of the time in which a service is made.
 @usableFromInline
 final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>: Sendable {
     let clock: ServiceClock
     /// Where its services' events go.
     let hub: EventHub<KeyEvent<Key>>
-    /// Which of them: the program sees nothing of what a service does that it can't see.
+    /// Whether an event is passed on: the program sees nothing of a service that is hidden from it, except its store's failures.
     let announces: @Sendable (TokenEvent.Name) -> Bool
     @usableFromInline let table: Lock<KeyTable<Key>>
 
@@ -24,12 +24,12 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         table = Lock(KeyTable(keepingIdle: limit))
     }
 
-    /// Changes the table; what it gives up is released by the caller, after the lock.
+    /// Changes the table; the caller releases what the table gives up, after the lock.
     func withTable<Outcome: Sendable>(_ body: @Sendable (inout KeyTable<Key>) -> Outcome) -> Outcome {
         table.withLock { body(&$0) }
     }
 
-    /// The service of a key if it is kept, which is the way of a hit.
+    /// The service of a key if it is kept; the path of a hit.
     @inlinable
     func keptService(of key: Key) -> Service? {
         let service = table.withLock { table -> ServiceShelf.Service? in
@@ -39,10 +39,10 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         return service.map { typed($0) }
     }
 
-    /// The service of a key; if there is none, it is made outside the lock, since all that it is made of is the program's own code.
+    /// Finds the service of a key; if there is none, makes it outside the lock, because making it runs the program's own code.
     @inlinable
     func findOrMake(_ key: Key, _ make: (_ tether: KeyTether, _ stamp: Int) -> Service) -> Service {
-        // What is over the bound then ends here, outside the lock, which its end needs, too.
+        // Evicted services deinit here, after unlocking: their deinit takes this lock.
         let (entry, released) = table.withLock { $0.enter(key) }
         _ = released
         switch entry {
@@ -66,13 +66,13 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         return typed(service)
     }
 
-    /// A service as this table has them: its shelf gets what ``insert(_:at:stamp:)`` takes, and nothing else, so the cast is safe.
+    /// Casts a service to this table's type; the shelf only gets what ``insert(_:at:stamp:)`` takes, so the cast is safe.
     ///
-    /// The shelf itself knows no types, so that it's the same code for all.
+    /// The shelf itself knows no types, so one copy of its code serves all tables.
     @inlinable
     func typed(_ service: ServiceShelf.Service) -> Service { unsafe unsafeDowncast(service, to: Service.self) }
 
-    /// A service says what has happened to it.
+    /// Takes a service's report of what has happened to it.
     @inlinable
     func note(_ message: KeyTether.Message, of key: Key, at place: Int, stamp: Int) {
         switch message {
@@ -90,10 +90,9 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     }
 }
 
-/// What one service of a key knows of the table.
+/// The link from one key's service to the table.
 ///
-/// The service holds it, and nothing else does: its end is the service's end. The key's entry goes with it, unless another service
-/// has taken its place.
+/// Only the service holds it, so both end together. The key's entry goes with it, unless another service has taken its place.
 @usableFromInline
 final class KeyTether: ServiceTether {
     @usableFromInline

@@ -1,9 +1,9 @@
-/// Which key has which service: a pure value behind the one lock of ``TokenServices``, with the services on a shelf.
+/// Maps keys to their services: a pure value behind the one lock of ``TokenServices``, with the services on a shelf.
 @usableFromInline
 struct KeyTable<Key: Hashable & Sendable>: Sendable {
     @usableFromInline typealias Service = ServiceShelf.Service
 
-    /// Where on the shelf the key's service is.
+    /// The place of each key's service on the shelf.
     @usableFromInline var places: [Key: Int] = [:]
     @usableFromInline var shelf: ServiceShelf
 
@@ -13,21 +13,21 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
 
     /// The service of a key, or a place for it.
     ///
-    /// - Returns: Also what is over the bound now, to be released.
+    /// - Returns: Also the service that is now one too many, to be released.
     @inlinable
     mutating func enter(_ key: Key) -> (entry: ServiceShelf.Entry, released: Service?) {
         shelf.enter(&places[key, default: ServiceShelf.noPlace])
     }
 
-    /// Nothing held a service any more.
+    /// A service has ended; nothing held it any more.
     @inlinable
     mutating func ended(_ key: Key, at place: Int, stamp: Int) {
         if shelf.ended(stamp: stamp, at: place) { places[key] = nil }
     }
 
-    /// Every key with a service, in use elsewhere or kept, and every key whose service is being made.
+    /// All keys with a service, in use elsewhere or kept, and all keys whose service is being made.
     ///
-    /// The services are there only so that none ends under the lock.
+    /// The services are returned only so that none ends under the lock.
     var current: (keys: Set<Key>, services: [Service]) {
         var keys: Set<Key> = [], services: [Service] = []
         for (key, place) in places {
@@ -39,7 +39,7 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         return (keys, services)
     }
 
-    /// A sign-out begins: until `shelf.release()` no service is let go.
+    /// A sign-out begins: until `shelf.release()` no service is released.
     mutating func hold() -> (keys: Set<Key>, services: [Service]) {
         shelf.hold()
         return current

@@ -1,9 +1,10 @@
 import AccessTokens
 
-/// The services that a program keeps, and which go first: a pure value behind the one lock of ``TokenServices``.
+/// The services that a program keeps, in the order in which they go: a pure value behind the one lock of ``TokenServices``.
 ///
-/// It knows places, not keys, so that it's the same code for every type of key. It never makes a service, asks one anything or lets
-/// the last reference to one go: what it gives up it returns, to be released outside the lock. Only this file writes its state.
+/// It knows places, not keys, so one copy of its code serves every type of key. It never makes a service, asks one anything or
+/// drops the last reference to one: it returns what it gives up, to be released outside the lock. Only this file writes its
+/// state.
 @usableFromInline
 struct ServiceShelf: Sendable {
     @usableFromInline typealias Service = any AnyObject & Sendable
@@ -12,7 +13,7 @@ struct ServiceShelf: Sendable {
     @usableFromInline
     enum Entry {
         case found(Service)
-        /// The place has no service, or one that is just ending: the caller makes one, with this number, and puts it in.
+        /// The place has no service, or one that is just ending: the caller makes one with this stamp, and inserts it.
         case vacant(place: Int, stamp: Int)
     }
 
@@ -23,23 +24,23 @@ struct ServiceShelf: Sendable {
     private enum Hold: Sendable {
         /// The place isn't in use.
         case free
-        /// Kept, whatever the bound: something would be lost with it. It comes to rest by an event, or, where a time is given, also
-        /// by itself (→ `idle`).
+        /// Kept, whatever the limit, because something would be lost with it. An event brings it to rest or, if a time is given,
+        /// the time alone (→ `idle`).
         case busy(Service, until: Duration?)
         /// Kept, in the order of use. It gets something to do (→ `busy`), or is the least recently used of too many (→ `released`).
         case idle(Service)
-        /// Let go, but perhaps still in use elsewhere: then it is found again (→ `idle`), or gets something to do (→ `busy`). When
-        /// nothing holds it any more its place is free again.
+        /// Released, but perhaps still in use elsewhere: then it is found again (→ `idle`), or gets something to do (→ `busy`).
+        /// When nothing holds it any more its place is free again.
         case released(WeakReference)
     }
 
     private struct Slot: Sendable {
-        /// Which of all services it is: a message about an earlier one of the place means nothing.
+        /// Identifies its service among all: messages about an earlier service of the place are ignored.
         var stamp = none
         var hold = Hold.free
         /// How many callers are making a service for it.
         var makers = 0
-        /// The neighbours among the idle ones; `none` at the ends.
+        /// The neighbours among the idle services; `none` at the ends.
         var newer = none, older = none
     }
 
@@ -53,12 +54,12 @@ struct ServiceShelf: Sendable {
     private var free: [Int] = []
     private var newest = none, oldest = none
     private var pauses = LimitHeap<Pause>()
-    /// How many services are kept that are idle, and that are not.
+    /// How many kept services are idle, and how many are not.
     private(set) var idleCount = 0, busyCount = 0
-    /// How many are let go and have not ended.
+    /// How many services are released and have not ended.
     private(set) var releasedCount = 0
     private var stamps = 0
-    /// How many sign-outs must find every service that is used while they last; then none is let go.
+    /// How many running sign-outs need to find every used service; while there are any, none is released.
     private var holds = 0
 
     init(keepingIdle limit: Int) {
@@ -72,7 +73,7 @@ private let none = -1
 extension ServiceShelf {
     // MARK: Callers
 
-    /// The service of a place if it is kept; the most recently used one from now on.
+    /// The service of a place if it is kept; it becomes the most recently used one.
     @usableFromInline
     mutating func keptService(at place: Int) -> Service? {
         switch slots[place].hold {
@@ -89,7 +90,7 @@ extension ServiceShelf {
 
     /// The service of a place, kept or still in use elsewhere.
     ///
-    /// - Returns: Also what is over the bound now, to be released.
+    /// - Returns: Also the service that is now one too many, to be released.
     private mutating func find(at place: Int) -> (service: Service, released: Service?)? {
         if let service = keptService(at: place) { return (service, nil) }
         guard let service = service(at: place) else { return nil }
@@ -98,10 +99,10 @@ extension ServiceShelf {
         return (service, releaseOldest())
     }
 
-    /// The service of a place, or the place for one that the caller makes, between this and ``insert(_:stamp:at:now:)``.
+    /// Returns a place's service, or the place for one that the caller makes, before it calls ``insert(_:stamp:at:now:)``.
     ///
-    /// - Parameter place: ``noPlace``, of a key that has none: it gets a free one.
-    /// - Returns: Also what is over the bound now, to be released.
+    /// - Parameter place: The key's place; if it is ``noPlace``, it becomes a free one.
+    /// - Returns: Also the service that is now one too many, to be released.
     @usableFromInline
     mutating func enter(_ place: inout Int) -> (entry: Entry, released: Service?) {
         if place == Self.noPlace {
@@ -118,7 +119,7 @@ extension ServiceShelf {
     /// Whether a service is being made for a place.
     func isReserved(_ place: Int) -> Bool { slots[place].makers > 0 }
 
-    /// A service has been made; returns the one to use, since another caller may have been quicker, and what is to be released.
+    /// A service has been made; returns the one to use, since another caller may have been faster, and the services to release.
     @usableFromInline
     mutating func insert(_ made: Service, stamp: Int, at place: Int, now: Duration) -> (service: Service, released: [Service]) {
         slots[place].makers -= 1
@@ -136,10 +137,10 @@ extension ServiceShelf {
 
     // MARK: Services
 
-    /// A service says when something would no longer be lost with it.
+    /// A service reports when nothing would be lost with it any longer.
     ///
-    /// - Parameter end: When it rests if nothing else happens; `nil`: not before it says so.
-    /// - Returns: What is to be released.
+    /// - Parameter end: When it rests if nothing else happens; `nil`: not before it reports again.
+    /// - Returns: The services to release.
     @usableFromInline
     mutating func changed(
         _ service: Service, stamp: Int, at place: Int, restingFrom end: Duration?, at now: Duration
@@ -160,8 +161,8 @@ extension ServiceShelf {
         return released
     }
 
-    /// Nothing held a service any more; returns whether the place is free, which it isn't if another service has taken it, or is
-    /// being made for it.
+    /// A service has ended; returns whether its place is free, which it isn't if another service has taken it, or is being made
+    /// for it.
     @usableFromInline
     mutating func ended(stamp: Int, at place: Int) -> Bool {
         guard slots[place].stamp == stamp else { return false }
@@ -172,7 +173,7 @@ extension ServiceShelf {
         return true
     }
 
-    /// Services whose pauses are over come to rest; returns what is to be released.
+    /// Brings services whose pauses are over to rest; returns the services to release.
     mutating func elapse(to now: Duration) -> [Service] {
         var released: [Service] = []
         while let pause = pauses.removeEarliest(until: now) {
@@ -187,12 +188,12 @@ extension ServiceShelf {
 
     // MARK: All keys
 
-    /// A sign-out begins: until ``release()`` no service is let go, so that one that is made meanwhile, and signed in, is seen.
+    /// A sign-out begins: until ``release()`` no service is released, so that one that is made and signed in meanwhile is seen.
     mutating func hold() {
         holds += 1
     }
 
-    /// A sign-out has ended; returns what is to be released.
+    /// A sign-out has ended; returns the services to release.
     mutating func release() -> [Service] {
         holds -= 1
         var released: [Service] = []
@@ -211,7 +212,7 @@ extension ServiceShelf {
 
     // MARK: The order of use
 
-    /// Takes a service out of the count that it is in.
+    /// Removes a service from the counts.
     private mutating func take(_ place: Int) {
         switch slots[place].hold {
         case .busy: busyCount -= 1
@@ -229,7 +230,7 @@ extension ServiceShelf {
         link(place, asNewest: isNewest)
     }
 
-    /// Lets the least recently used one go, if there is one too many.
+    /// Releases the least recently used service, if there is one too many.
     private mutating func releaseOldest() -> Service? {
         guard holds == 0, idleCount > limit, case .idle(let service) = slots[oldest].hold else { return nil }
         let place = oldest
@@ -263,11 +264,11 @@ extension ServiceShelf {
 
     private mutating func pause(_ place: Int, until end: Duration) {
         pauses.insert((place, slots[place].stamp, end), at: end)
-        // Pauses that were cut short stay in the heap: at most as many as there are services that pause.
+        // Pauses that were cut short stay in the heap, but no more than there are pausing services.
         if pauses.count > 2 * busyCount + 16 { pauses.purge { [self] in !isPaused($0) } }
     }
 
-    /// Whether a service still waits for this very moment.
+    /// Whether a service still waits for exactly this pause.
     private func isPaused(_ pause: Pause) -> Bool {
         let slot = slots[pause.place]
         guard slot.stamp == pause.stamp, case .busy(_, until: pause.end) = slot.hold else { return false }

@@ -1,22 +1,22 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// One rotating refresh token that several keys use: their loads take turns, and each gets what the last one brought.
+/// One rotating refresh token that several keys use: their loads take turns, and each uses what the last one brought.
 ///
-/// The refresh token is kept by a service of its own, the vault, which no caller sees. So a rotated one is saved before any caller
-/// gets its access token, a sign-out is a fence, and a store that hangs costs 5 s: all as with a key that shares nothing. What is
-/// to be done with the vault is decided under a lock, in the order of the calls, and done by one task in that order. A sign-out
-/// resets the services of all keys at once, and ends for its caller when that is done, too.
+/// A service of its own keeps the refresh token: the vault, which no caller sees. So a rotated token is saved before any caller
+/// gets its access token, a sign-out is a fence, and a store that hangs costs 5 s, as with a key that shares nothing. The vault's
+/// steps are decided under a lock, in the order of the calls, and one task performs them in that order. A sign-out resets the
+/// services of all keys at once, and returns to its caller only when that is done, too.
 final class SharedGrant: Sendable {
     private struct State {
         var edition = Edition()
-        /// What the last sign-in or sign-out was; `nil`: there was none.
+        /// The last fence, a sign-in or a sign-out; `nil`: there was none.
         var lastFence: DiscardedGrant.Reason?
         var work = GrantWork()
         var turns = GrantTurns()
         var members = GrantMembers()
 
-        /// A step counts from now on; returns whose turn it is then, if a sign-in or a sign-out has ended another's.
+        /// Notes a step; if a sign-in or a sign-out has ended the running turn, returns the result of the next one.
         mutating func note(_ step: VaultStep, by member: Int?) -> SingleResult<Void>? {
             guard let reason = step.fence else {
                 if case .put = step { edition.loads += 1 }
@@ -29,9 +29,9 @@ final class SharedGrant: Sendable {
         }
     }
 
-    /// Tells the grant that a load began with from what is kept now.
+    /// Distinguishes the grant that a load began with from the current one.
     private struct Edition: Equatable {
-        /// How many sign-ins and sign-outs there were, and how many grants have come with loads.
+        /// How many sign-ins and sign-outs there were, and how many grants loads have brought.
         var fences = 0, loads = 0
     }
 
@@ -78,13 +78,13 @@ final class SharedGrant: Sendable {
         perform(.reset, by: member)
     }
 
-    /// A person has asked to try again: the store, too.
+    /// The user has asked to try again; this asks the store again, too.
     func retry() { _ = perform(.retry) }
 
-    /// Waits until all has been saved; no key loads any more.
+    /// Waits until everything has been saved; no key loads any more.
     func drain(within limit: Duration) async -> Bool {
         let deadline = vault.now + limit, settled = SingleResult<Void>()
-        // What users have done, and the grants that loads have brought, come to the vault first.
+        // First, what users have done and the grants that loads have brought reach the vault.
         let steps = perform(.settle)
         Task.detached(on: executor) {
             _ = try? await steps?.value()
@@ -98,16 +98,16 @@ final class SharedGrant: Sendable {
 
     var wasFenced: Bool { state.withLock { $0.lastFence != nil } }
 
-    /// Decides on a step, which is done after all that were decided on before.
+    /// Decides on a step, which is done after all earlier steps.
     ///
     /// - Parameters:
     ///   - member: The key whose user signs in or out.
-    ///   - edition: What a load's grant replaces; if another has come since, this does nothing.
+    ///   - edition: The grant that a load's grant replaces; if another has come since, this does nothing.
     private func perform(_ step: VaultStep, by member: Int? = nil, over edition: Edition? = nil) -> SingleResult<SessionChange>? {
         decide(on: step, by: member, over: edition)?.end
     }
 
-    /// The same; returns also whether the key's service has yet to hear of a sign-out before it, and does now.
+    /// The same; also returns whether the key's service has yet to learn of an earlier sign-out, which takes effect now.
     private func decide(
         on step: VaultStep, by member: Int?, over edition: Edition? = nil
     ) -> (isSignedOut: Bool, end: SingleResult<SessionChange>)? {
@@ -139,12 +139,12 @@ final class SharedGrant: Sendable {
         state.withLock { $0.work.raise(to: urgency) }?.raise(to: urgency, on: executor)
     }
 
-    /// Waits for the end of a step; a load that becomes more urgent meanwhile makes the step as urgent.
+    /// Waits for the end of a step; if the waiting load becomes more urgent, so does the step.
     private func wait(for end: SingleResult<SessionChange>?) async {
         _ = try? await end?.value { self.raiseWork(to: $0) }
     }
 
-    /// Does what is to be done, until there is nothing left.
+    /// Performs the steps until none is left.
     private func work() async {
         while let item = state.withLock({ $0.work.next() }) {
             var change = SessionChange(discarded: [], storeFailure: nil)
@@ -156,13 +156,14 @@ final class SharedGrant: Sendable {
             }
             let discarded = item.step.fence == nil ? [] : change.discarded.map(\.withoutPlaceholder)
             for token in discarded { giveUp(token, item.step.fence) }
-            // No load of a later session begins before the services have dropped what they had of this one.
+            // No load of a later session begins before the services have dropped what they had from this one.
             let others = (try? await item.others?.value()) ?? []
             item.end.complete(with: .success(SessionChange(discarded: discarded + others, storeFailure: change.storeFailure)))
         }
     }
 
-    /// Tells the other keys' services: a sign-out ends their sessions, a sign-in their pauses and the wait for lost loads.
+    /// Tells the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses, and no lost load blocks them
+    /// any longer.
     private func tell(_ services: [Int: TokenService], of step: VaultStep, then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in
@@ -189,21 +190,21 @@ final class SharedGrant: Sendable {
     /// Performs one key's load in its turn, with the grant that the last one left.
     ///
     /// A load that never ends keeps its turn as long as a service would let no other load start beside it: until a sign-in or a
-    /// sign-out, after which the others have another grant, or until its patience has passed. What it brings at last is still kept if
-    /// no other grant has come.
+    /// sign-out, after which the other keys have another grant, or until its patience has passed. What it finally brings is still
+    /// kept if no other grant has come.
     ///
     /// - Parameters:
     ///   - previous: The key's own last token.
     ///   - member: The key, whose service may have been drained while the load waited for its turn.
     ///   - patience: How long the load keeps its turn.
-    /// - Returns: The key's new token, without the refresh token, which stays here.
+    /// - Returns: The key's new token without the refresh token, which stays here.
     func load(
         replacing previous: AccessToken?, by member: Int, from loader: any TokenLoader, patience: Duration
     ) async throws -> AccessToken {
         while true {
             let turn = try await takeTurn()
             defer { giveBack(turn) }
-            // A load whose time was over before its turn came spends nothing.
+            // A load whose time was over before its turn came must not spend anything.
             try LoadTime.check()
             let (grant, edition) = try await self.grant()
             if state.withLock({ $0.members.service(of: member) })?.isDeserted ?? false { throw LoadDeserted() }
@@ -220,12 +221,12 @@ final class SharedGrant: Sendable {
         }
     }
 
-    /// A sign-in may come before the key's service has heard of a failure; the service asks.
+    /// A sign-in may come before the key's service learns of a failure, so the service asks.
     private func failure(_ error: any Error, over edition: Edition) -> LentGrantFailure {
         LentGrantFailure(error) { self.state.withLock { $0.edition.fences } != edition.fences }
     }
 
-    /// Waits for a load's turn; a load that is cancelled leaves the line at once.
+    /// Waits for a load's turn; a cancelled load leaves the line at once.
     private func takeTurn() async throws -> Int {
         let now = clock.now()
         let (turn, start, next) = state.withLock { $0.turns.enter(at: now) }
@@ -249,15 +250,16 @@ final class SharedGrant: Sendable {
         state.withLock { $0.turns.leave(turn) }?.complete(with: .success(()))
     }
 
-    /// The refresh token, and which one it is.
+    /// Returns the refresh token, and the edition that it belongs to.
     private func grant() async throws -> (refreshToken: String?, edition: Edition) {
         while true {
             let edition = state.withLock { $0.edition }
-            // All that users have done is done first.
+            // Everything that users have done is done first.
             await wait(for: perform(.settle))
             let refreshToken: String?
             do { refreshToken = try await storedGrant() } catch { throw failure(error, over: edition) }
-            // A sign-in or a sign-out is counted before the vault learns of it: if there was none, the vault had this one's grant.
+            // A sign-in or a sign-out is counted before the vault learns of it: if none was counted, the vault had this edition's
+            // grant.
             if state.withLock({ $0.edition }) == edition { return (refreshToken, edition) }
         }
     }
@@ -270,7 +272,7 @@ final class SharedGrant: Sendable {
         }
     }
 
-    /// Saves the refresh token that a load has brought; `false`: another has come meanwhile, so the load begins anew.
+    /// Saves the refresh token that a load has brought; returns `false` if another has come meanwhile: then the load begins anew.
     private func keep(_ token: AccessToken?, given: String?, over edition: Edition) async -> Bool {
         guard let token, let new = token.refreshToken, new != given else {
             return state.withLock { $0.edition } == edition
@@ -285,7 +287,7 @@ final class SharedGrant: Sendable {
     }
 }
 
-/// What a vault knows of the table of grants, which keeps the grant and not the vault.
+/// A vault's link to the table of grants; it keeps the grant, not the vault, alive.
 private final class VaultTether: ServiceTether {
     private let tether: any ServiceTether
     private let grant = Lock<WeakReference?>(nil)

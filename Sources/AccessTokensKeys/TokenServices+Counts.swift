@@ -2,11 +2,12 @@ import AccessTokens
 
 /// How many services there are, for a metric of the program's memory.
 public struct ServiceCounts: Sendable, Hashable {
-    /// Kept because something would be lost with them, however many they are.
+    /// The services that are kept because something would be lost with them, however many they are.
     public let busy: Int
-    /// Kept for the next caller; never more than `keepingIdle`, but while a ``TokenServices/reset(where:)`` runs.
+    /// The services that are kept for the next caller; at most `keepingIdle`, except while a ``TokenServices/reset(where:)``
+    /// runs.
     public let idle: Int
-    /// Let go, and still held elsewhere in the program.
+    /// The services that are released, and still held elsewhere in the program.
     public let released: Int
 }
 
@@ -14,7 +15,7 @@ extension TokenServices {
     /// How many services there are at this moment.
     public var counts: ServiceCounts {
         let now = registry.clock.now()
-        // What comes to rest by this ends before the count, unless it is held elsewhere.
+        // A service that comes to rest by this ends before the count, unless it is held elsewhere.
         _ = registry.withTable { $0.shelf.elapse(to: now) }
         return registry.withTable {
             ServiceCounts(busy: $0.shelf.busyCount, idle: $0.shelf.idleCount, released: $0.shelf.releasedCount)

@@ -4,17 +4,18 @@ import TokenServiceConcurrency
 extension TokenServices {
     /// Waits until the program can end without a loss: until no load and no save of any key is under way, and none will start.
     ///
-    /// See `TokenService.drain(within:)`. It holds for every key's service, also for those that are made later, until ``resume()``.
-    /// First the loads end; then the refresh tokens that keys share have been saved.
+    /// See `TokenService.drain(within:)`. It affects every key's service, including those made later, until ``resume()``. First
+    /// the loads end; then the refresh tokens that keys share are saved.
     ///
-    /// - Parameter limit: How long it waits at most, in the services' clock, whatever the number of keys.
-    /// - Returns: Whether all has ended; `false`: the limit has passed, and the program's end may lose a refresh token.
+    /// - Parameter limit: How long it waits at most, on the services' clock, whatever the number of keys.
+    /// - Returns: Whether everything has ended; `false` if the limit passed first: then the program's end may lose a refresh
+    ///   token.
     @discardableResult
     public func drain(within limit: Duration) async -> Bool {
         let end = registry.clock.now() + min(limit, RefreshPolicy.longestLifetime)
         isDrained.withLock { $0 = true }
         let areLoaded = await all(registry.withTable { $0.current }.keys) { await self[$0].drain(within: self.time(until: end)) }
-        // A key's load saves the refresh token that it shares: only then is there nothing left to save.
+        // A key's load saves the refresh token that it shares, so only now is nothing left to save.
         let areSaved = await all(grants.withTable { $0.current }.keys) {
             await self.sharedGrant($0).drain(within: self.time(until: end))
         }
@@ -36,7 +37,7 @@ extension TokenServices {
 
     private func time(until end: Duration) -> Duration { max(end, .zero) - registry.clock.now() }
 
-    /// Does it for all keys at once; whether it succeeded for all.
+    /// Calls `body` for all keys at once; returns whether it succeeded for all.
     private func all(_ keys: Set<Key>, _ body: @escaping @Sendable (Key) async -> Bool) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             for key in keys { group.addTask { await body(key) } }

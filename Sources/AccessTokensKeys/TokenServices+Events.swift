@@ -4,30 +4,30 @@ public import AccessTokens
 ///
 /// Only ``key`` shows the key: neither a description nor a dump does, since it may be a person's name.
 public struct KeyEvent<Key: Hashable & Sendable>: Sendable {
-    /// Whose service it happened in.
+    /// The key in whose service it happened.
     public let key: Key
     /// What happened.
     ///
-    /// The numbers of loads and of fences begin anew when the key's service has been let go and is made again.
+    /// The numbers of loads and of fences start again when the key's service has been released and is made again.
     public let event: TokenEvent
 
     /// Returns one line for a log that begins with a label of the key, such as `key=tenant_7 loadStarted generation=0 …`.
     ///
-    /// - Parameter label: What the log may show of the key. Nothing in it can begin another line or another field.
+    /// - Parameter label: What the log may show of the key. It can't begin another line or another field.
     public func description(label: String) -> String {
         "key=\(LogText.field(label)) \(event)"
     }
 }
 
 extension TokenServices {
-    /// A stream of what happens in the services of all keys from now on.
+    /// Returns a stream of what happens in the services of all keys from now on.
     ///
-    /// One stream serves any number of keys: a service that is made later, or made again, is in it, too. The events of one key come
-    /// in their order; those of two keys in any. Each call makes a stream of its own with a bounded buffer: a slow reader loses the
-    /// oldest events and delays no other. While there is no stream, nothing is made for it. Streams end when this is released.
+    /// One stream serves any number of keys, including services that are made later, or made again. The events of one key come in
+    /// their order; those of two keys in any. Each call makes a stream of its own with a bounded buffer: a slow reader loses the
+    /// oldest events and delays no other. Without a stream, no events are made. Streams end when this object is released.
     ///
-    /// For keys that share a refresh token there is one more: a failure of the store that keeps it (`storeFailed`), under the key that
-    /// `grant` names.
+    /// If keys share a refresh token, there is one more event: a failure of the store that keeps it (`storeFailed`), under the
+    /// key that `grant` names.
     ///
     /// - Parameter limit: How many events are kept for a slow reader, at least 1.
     public func events(bufferingNewest limit: Int = 4_096) -> AsyncStream<KeyEvent<Key>> {

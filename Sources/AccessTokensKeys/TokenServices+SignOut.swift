@@ -1,35 +1,36 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// What ``TokenServices/reset(where:)`` did, beside its effect on the services, which is certain.
+/// What ``TokenServices/reset(where:)`` gave up for each key, and whether the stores took part.
 public struct SessionChanges<Key: Hashable & Sendable>: Sendable {
     /// What each key's service and store gave up, to be revoked, and whether the store has done its part.
     public let changes: [Key: SessionChange]
 
-    /// Why stored tokens may be left of keys that had no service; `nil`: there are none.
+    /// Why stored tokens may be left for keys that had no service; `nil`: there are none.
     ///
-    /// The stores didn't name all their keys, or nothing got done for 5 s. ``changes`` has the keys whose sign-out had begun by then.
-    /// Call ``TokenServices/reset(where:)`` again.
+    /// The stores didn't name all their keys, or nothing got done for 5 s. ``changes`` has the keys whose sign-out had begun by
+    /// then. Call ``TokenServices/reset(where:)`` again.
     public let storeFailure: TokenServiceError?
 }
 
 extension TokenServices {
-    /// Signs out all keys of an account, or whatever else the keys have in common.
+    /// Signs out all keys of an account, or of anything else that keys have in common.
     ///
-    /// Which services there are is decided in one step, those included that are being made at this moment; then each is fenced off as
-    /// by `TokenService.reset()`, all at once. The stores are asked which other keys they have a token of; those are signed out, too.
-    /// A call that starts after this has returned sees nothing of these keys from before. One that runs at the same time may find one
-    /// key signed out and another not yet.
+    /// One step decides which services are affected, including those that are being made at this moment; then each is fenced off
+    /// as by `TokenService.reset()`, all at once. The stores name the other keys that have a token; those are signed out, too. A
+    /// call that starts after this has returned sees nothing of these keys from before. One that runs at the same time may find
+    /// one key signed out and another not yet.
     ///
-    /// A store that hangs delays this call by 5 s, and no other key's fence. Stored keys without services are signed out while the stores
-    /// name them, 16 at a time, however long that takes. This ends early only if for 5 s no key is named and no store does its part.
-    /// A sign-in that begins after that step, for a key that had no service, stays. The caller's cancellation cuts nothing short.
+    /// A store that hangs delays this call by 5 s, and no other key's fence. Stored keys without services are signed out while
+    /// the stores name them, 16 at a time, however long that takes. The call ends early only if for 5 s no key is named and no
+    /// store does its part. A sign-in that begins after that first step, for a key that had no service, stays. Cancelling the
+    /// caller doesn't shorten the call.
     ///
-    /// For keys that share a refresh token, mean the key that keeps it, too.
+    /// If keys share a refresh token, `isMeant` must also match the key that keeps it.
     ///
-    /// - Parameter isMeant: Whether a key is to be signed out; called on any thread, for the keys in memory and then for those in the
-    ///   stores.
-    /// - Returns: What was given up for each key, also if that is nothing, and whether the stores have done their part.
+    /// - Parameter isMeant: Whether a key must be signed out; called on any thread, for the keys in memory and then for those in
+    ///   the stores.
+    /// - Returns: What was given up for each key, even if that is nothing, and whether the stores have done their part.
     public func reset(where isMeant: @escaping @Sendable (Key) -> Bool) async -> SessionChanges<Key> {
         await Task.detached(executorPreference: executor, priority: Task.currentPriority) { [self] in
             let keys = hold().filter(isMeant)
@@ -66,7 +67,7 @@ extension TokenServices {
 
     // MARK: Stored keys
 
-    /// Signs out the keys that the stores name, while they do, a few at a time.
+    /// Signs out the keys that the stores name, as they name them, a few at a time.
     private func signOutStored(
         except known: Set<Key>, where isMeant: @escaping @Sendable (Key) -> Bool
     ) async -> (changes: [Key: SessionChange], failure: TokenServiceError?) {
@@ -82,7 +83,7 @@ extension TokenServices {
             var known = known, running = 0, changes: [Key: SessionChange] = [:], failure: TokenServiceError?
             do {
                 for try await key in named where known.insert(key).inserted {
-                    // A disk that is asked for thousands of removals at once has none of them done in time.
+                    // A disk that gets thousands of removals at once completes none of them in time.
                     if running == Self.signOutsAtOnce, let (key, change) = await group.next() {
                         changes[key] = change
                         if change?.storeFailure != nil, progress.isOver { throw TokenServiceError.storeIsLate }
@@ -103,7 +104,7 @@ extension TokenServices {
         }
     }
 
-    /// Asks the stores for their keys, and puts those that are meant in line.
+    /// Asks the stores for their keys, and queues those that match.
     private func nameStoredKeys(
         to line: AsyncThrowingStream<Key, any Error>.Continuation, _ progress: Progress,
         where isMeant: @escaping @Sendable (Key) -> Bool
@@ -130,7 +131,7 @@ extension TokenServices {
     private static var signOutsAtOnce: Int { 16 }
 }
 
-/// When the stores have named a key, or done their part of a sign-out, the last time.
+/// The last time that the stores named a key, or did their part of a sign-out.
 private final class Progress: Sendable {
     private let clock: ServiceClock
     private let last: Lock<Duration>
@@ -147,10 +148,10 @@ private final class Progress: Sendable {
 
     private var end: Duration { last.withLock { $0 } + RefreshPolicy.storeTimeout }
 
-    /// Whether too long nothing was done.
+    /// Whether nothing has been done for too long.
     var isOver: Bool { clock.now() >= end }
 
-    /// Waits until too long nothing was done; `false` when the task is cancelled.
+    /// Waits until nothing has been done for too long; returns `false` when the task is cancelled.
     func hasStopped() async -> Bool {
         while await clock.hasPassed(end) {
             if isOver { return true }

@@ -8,26 +8,28 @@ import TokenServiceConcurrency
 /// let token = try await services[account].retrieveToken()
 /// ```
 ///
-/// A key's service is made when it is first asked for, and everything that a service can do works with it unchanged. Each has its
-/// own token, load, back-off and store, so a failing key slows no other, and no key ever gets another key's token.
+/// A key's service is made when it is first requested; everything that a service can do works with it unchanged. Each has its own
+/// token, load, back-off and store, so a failing key slows no other, and no key ever gets another key's token.
 ///
-/// **Bounded.** Only so many idle services are kept; the least recently used goes first. A service isn't idle while callers wait,
-/// a load or a save runs, a pause after failures is on (and for a minute after it), a refused token might come back, or the store
-/// hasn't got its refresh token or its sign-out. Without a store the only copy of a refresh token is in the service, which is then
-/// kept until a sign-out. A service that was let go and is still held elsewhere is found again: there are never two of one key.
+/// **Bounded.** Only a limited number of idle services is kept; the least recently used goes first. A service isn't idle while
+/// callers wait, a load or a save runs, a pause after failures is on (and for a minute after it), a refused token might come
+/// back, or the store hasn't got its refresh token or its sign-out. Without a store the only copy of a refresh token is in the
+/// service, which is then kept until a sign-out. A service that was released and is still held elsewhere is found again: there
+/// are never two for one key.
 ///
 /// ## Keys that share a refresh token
 ///
-/// Some servers give an account one refresh token, for access tokens of several audiences. Say with `grant` which key keeps it: then
-/// the loads of those keys take turns, each with the refresh token that the last one brought. Sign in through any of them: a
-/// refresh token given to `TokenService.replace(with:)` is all keys' from then on. `TokenService.reset()` of one key is a sign-out
-/// of all: it returns when every key's service has been reset. To sign an account out that may have no service at the moment, call
-/// ``reset(where:)``. The store of the key that keeps the grant holds the refresh token, and access tokens are not stored. The wait
-/// for a load's turn is a part of its time (`RefreshPolicy.loadTimeout`). A load that never ends gives its turn up at a sign-in or a
-/// sign-out of any of the keys, and otherwise four times that limit after its start, or after the limit if it may be repeated.
+/// Some servers give an account one refresh token, for access tokens of several audiences. Use `grant` to say which key keeps it.
+/// Then the loads of those keys take turns, each with the refresh token that the last one brought. Sign in through any of them:
+/// all keys use a refresh token given to `TokenService.replace(with:)` from then on. `TokenService.reset()` of one key signs all
+/// of them out: it returns when every key's service has been reset. To sign out an account that may have no service at the
+/// moment, call ``reset(where:)``. The store of the key that keeps the grant holds the refresh token; access tokens are not
+/// stored. A load's wait for its turn is part of its time (`RefreshPolicy.loadTimeout`). A load that never ends gives its turn up
+/// at a sign-in or a sign-out of any of the keys, and otherwise four times that limit after its start, or after the limit if it
+/// may be repeated.
 ///
-/// **Concurrent calls.** Everything may be called from anywhere at any time. Don't use a key whose `hash(into:)` or `==` calls back:
-/// both are called under a lock.
+/// **Concurrent calls.** Everything may be called from anywhere at any time. Don't use a key whose `hash(into:)` or `==` calls
+/// back: both are called under a lock.
 public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     typealias Discard = @Sendable (DiscardedGrant) async -> Void
 
@@ -52,12 +54,14 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///   - policy: Each key's policy; the default is the default policy for all. Called like `loader`.
     ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
     ///     `nil`: each key has a grant of its own.
-    ///   - stores: Where the tokens outlive their services and the program; `nil`: nowhere.
+    ///   - stores: Keep the tokens between runs of the program, and while their services are released; `nil` to keep them
+    ///     nowhere.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server; see
     ///     `TokenService.init(policy:store:environment:onDiscard:loader:)`.
-    ///   - loader: Makes what gets a key's tokens. Called whenever a key's service is made, on the caller's thread, outside all locks,
-    ///     at the same moment for several keys or twice for one; then one of the two is not used. It must not take long.
+    ///   - loader: Makes a key's loader. Called whenever a key's service is made, on the caller's thread, outside all locks.
+    ///     Calls may run at the same time for several keys, or twice for one; then one of the two loaders is not used. It must
+    ///     not take long.
     public convenience init(
         keepingIdle limit: Int = 1_000,
         policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
@@ -72,7 +76,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
             onDiscard: onDiscard, loader: loader)
     }
 
-    /// What keys that share their grants with other processes have in place of stores.
+    /// Replaces the stores for keys that share their grants with other processes.
     package struct KeySharing: Sendable {
         let session: @Sendable (Key) -> GrantSessionMaker
         let forEachStoredKey: @Sendable @concurrent (_ body: @escaping @Sendable (Key) -> Void) async throws -> Void
@@ -87,7 +91,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// All that the table is made of: keys share one grant, or each shares its own with other processes.
+    /// Creates the table; keys share one grant, or each key shares its own with other processes.
     package init(
         keepingIdle limit: Int, policy: @escaping @Sendable (Key) -> RefreshPolicy, grant: (@Sendable (Key) -> Key)?,
         stores: (any TokenStores<Key>)?, sharing: KeySharing?,
@@ -97,7 +101,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         let clock = ServiceClock.opened(environment.clock)
         let hub = EventHub<KeyEvent<Key>>()
         registry = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub)
-        // A grant's service has no callers: its loads and sign-ins are told by the keys' own. Only it knows of its store.
+        // A grant's service has no callers, and the keys' own services announce its loads and sign-ins. Only its store's failures
+        // are its own.
         grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { $0 == .storeFailed }
         self.stores = stores
         self.sharing = sharing
@@ -115,7 +120,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///   - policy: Each key's policy; the default is the default policy for all.
     ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
     ///     `nil`: each key has a grant of its own.
-    ///   - stores: Where the tokens outlive their services and the program; `nil`: nowhere.
+    ///   - stores: Keep the tokens between runs of the program, and while their services are released; `nil` to keep them
+    ///     nowhere.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token whose grant is to be revoked.
     ///   - isRepeatable: Whether another load may start while one that took too long still runs; see `TokenLoader.isRepeatable`.
@@ -137,14 +143,14 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
 
     /// The service of a key, made if there is none.
     ///
-    /// Synchronous: a lock and a dictionary's lookup, without an allocation, if the service is there. Hold on to the service or ask
-    /// for it each time, as you like: as long as anything holds it, it is the same one.
+    /// Synchronous: a lock and a dictionary lookup, without an allocation, if the service exists. Hold on to the service or ask
+    /// for it each time, as you like: as long as anything holds it, you get the same one.
     @inlinable
     public subscript(key: Key) -> TokenService {
         keptService(of: key) ?? findOrMake(key)
     }
 
-    /// The service of a key if it is kept, which is the way of a hit.
+    /// The service of a key if it is kept; the path of a hit.
     ///
     /// Inlinable, so that the program's own module compiles the lookup for its type of key: with generic code a hit through a key
     /// took almost three times as long. What doesn't depend on the key isn't inlined.
@@ -184,7 +190,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Each service draws its own jitter, or all keys would ask the server at the same moment.
+    /// Gives each service a seed of its own, or all keys would ask the server at the same moment.
     private func seed(_ stamp: Int) -> UInt64 { environment.seed &+ UInt64(stamp) }
 
     private func environment(_ stamp: Int) -> TokenService.Environment {
