@@ -98,7 +98,7 @@ final class KeyTether: ServiceTether {
     @usableFromInline
     enum Message {
         case announce(TokenEvent)
-        /// How long it takes until something would no longer be lost with the service; `nil`: until it says so.
+        /// How long until nothing would be lost with the service; `nil`: until it reports again.
         case changed(ServiceShelf.Service, restingIn: Duration?)
         case ended
     }

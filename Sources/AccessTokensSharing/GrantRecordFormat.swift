@@ -8,14 +8,14 @@ import Foundation
 
 /// The bytes of a grant's record: one line of JSON, whose members `Docs/Sharing.md` describes.
 ///
-/// A record of another version is an error and is never written over: two versions of a program may share a store.
+/// A record of another version is an error and is never overwritten: two versions of a program may share a store.
 enum GrantRecordFormat {
     static let version = 2
 
-    /// Version 1 doesn't name the last sign-out, so a program that knows only version 1 must not write over version 2.
+    /// Version 1 doesn't name the last sign-out, so a program that knows only version 1 must not overwrite version 2.
     private static let readable = 1...version
 
-    /// No record is larger; far above what any server issues.
+    /// The size of the largest record; far above what any server issues.
     static let largest = 1 << 20
 
     static func encode(_ record: GrantRecord) throws(GrantRecordError) -> Data {
@@ -28,12 +28,12 @@ enum GrantRecordFormat {
 
     static func decode(_ data: Data) throws(GrantRecordError) -> GrantRecord {
         let decoder = JSONDecoder()
-        // The decoder's own errors quote what they find, so nothing of them goes further.
+        // The decoder's own errors quote the bytes, so they must not be passed on.
         guard let header = try? decoder.decode(Header.self, from: data), header.format == Contents.format else {
             throw GrantRecordError(.foreign)
         }
         guard readable.contains(header.version) else { throw GrantRecordError(.unsupportedVersion(header.version)) }
-        // No fleet comes so far, and the next one must be larger.
+        // No fleet counts this far, and the next generation must be larger.
         guard let contents = try? decoder.decode(Contents.self, from: data), contents.generation < UInt64.max / 2 else {
             throw GrantRecordError(.damaged)
         }
@@ -114,7 +114,7 @@ enum GrantRecordFormat {
     }
 }
 
-/// Why the bytes of a shared store are not a record that can be used; it quotes nothing of them.
+/// Why the bytes of a shared store are not a usable record; quotes none of them.
 struct GrantRecordError: Error, Equatable, CustomStringConvertible {
     enum Problem: Equatable {
         case foreign, damaged, unsupportedVersion(Int), notRepresentable, tooLarge

@@ -12,7 +12,7 @@ public final class InMemorySharedTokenStore: SharedTokenStore {
     private struct State {
         var bytes: Data?
         var swaps = 0
-        /// Who waits for a change.
+        /// The tasks that wait for a change.
         var waiting: [SingleResult<Void>] = []
 
         var record: SharedRecord? { bytes.map { SharedRecord($0, revision: .init("\(swaps)")) } }
@@ -23,17 +23,17 @@ public final class InMemorySharedTokenStore: SharedTokenStore {
     /// Creates a store without a record.
     public init() {}
 
-    /// The record as it is at this moment.
+    /// The current record.
     public var contents: SharedRecord? { state.withLock { $0.record } }
 
-    /// Returns the record as it is now.
+    /// Returns the current record.
     @concurrent public func load() async -> SharedRecord? { contents }
 
     /// Replaces the record if its revision is still the given one, in one step.
     ///
     /// - Parameters:
     ///   - bytes: The new record.
-    ///   - revision: The revision of the record that it replaces; `nil`: there is none.
+    ///   - revision: The revision of the record that it replaces; `nil` if there is none.
     @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async -> SharedRecord.Swap {
         let (outcome, woken) = state.withLock { state -> (SharedRecord.Swap, [SingleResult<Void>]) in
             guard state.record?.revision == revision else { return (.conflict(state.record), []) }
@@ -46,11 +46,12 @@ public final class InMemorySharedTokenStore: SharedTokenStore {
         return outcome
     }
 
-    /// Returns when the record has changed, or the task is cancelled; the limit is left to the caller, whose clock may be a test's.
+    /// Returns when the record has changed, or the task is cancelled; the caller watches the limit, since its clock may be a
+    /// test's.
     ///
     /// - Parameters:
-    ///   - revision: The revision of the record that the caller knows; `nil`: it knows that there is none.
-    ///   - limit: Not looked at.
+    ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
+    ///   - limit: Ignored.
     @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
         let change = SingleResult<Void>()
         let hasChanged = state.withLock { state in

@@ -6,12 +6,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sign-in or a sign-out that the shared store has yet to hear of, as a pure value.
+/// A sign-in or a sign-out that the shared store has yet to learn of, as a pure value.
 ///
-/// The answer to its swap may be lost, and then it is tried again. It must neither overtake a later sign-in or sign-out of another
-/// service nor lose what it puts aside: that is handed over once, by whichever attempt learns that the fence stands.
+/// The answer to its swap may be lost; then the swap is tried again. It must neither overtake a later sign-in or sign-out of
+/// another service nor lose what it puts aside: that is handed over once, by whichever attempt learns that the fence is in the
+/// store.
 struct SharedFence: Sendable {
-    /// A swap of which no answer has come.
+    /// A swap whose answer is still unknown.
     private struct Attempt: Sendable {
         let id: String
         /// What it puts aside if it takes effect; of several attempts only the last one still can.
@@ -19,28 +20,29 @@ struct SharedFence: Sendable {
     }
 
     enum Verdict {
-        /// This record is to be written in place of the one that was read.
+        /// Write this record in place of the one that was read.
         case write(GrantRecord)
-        /// The fence stands, or another service's has come after it.
+        /// The fence is in the store, or another service's fence has come after it.
         case settled([DiscardedGrant])
     }
 
     let number: Int
     /// Names the fence in records.
     let id: String
-    /// `nil`: a sign-out.
+    /// The token of a sign-in; `nil`: a sign-out.
     let token: StoredToken?
-    /// Whether a user has signed out since the store heard of this service last, even if one has signed in again.
+    /// Whether a user has signed out since the store last heard of this service, even if a user has signed in again.
     private var signsOut: Bool
-    /// Whether the store could not even be read: then nothing tells whether another service's fence came before this one or after it.
+    /// Whether the store could not even be read; then it is unknown whether another service's fence came before this one or after
+    /// it.
     private var isUnread = false
-    /// The fence that the record came from when this one was tried first; `nil`: it has yet to be tried.
+    /// The fence in the record when this one was first tried; `nil`: it has yet to be tried.
     private var earlier: String?
     private var attempts: [Attempt]
 
     /// - Parameters:
-    ///   - last: The fence in whose place this one comes, before the store has answered for it.
-    ///   - isOvertaken: Whether the record's session is another's, which has overtaken the one here.
+    ///   - last: The fence that this one replaces before the store has answered for it.
+    ///   - isOvertaken: Whether the record's session is another service's, which has overtaken this service's session.
     init(_ token: StoredToken?, number: Int, owner: String, after last: SharedFence?, isOvertaken: Bool = false) {
         self.number = number
         self.token = token
@@ -50,19 +52,19 @@ struct SharedFence: Sendable {
         if let last { follow(last) }
     }
 
-    /// Another fence of this service came before, and nothing is known of it.
+    /// Notes that another fence of this service came before, whose outcome is unknown.
     mutating func follow(_ last: SharedFence) {
         attempts = last.attempts.suffix(8) + attempts.filter { $0.id == id }
     }
 
-    /// What is known now of an attempt: of this fence, or of one that came before.
+    /// Notes what is now known of an attempt, of this fence or of an earlier one.
     mutating func heed(_ other: SharedFence) {
         if number == other.number { self = other } else { follow(other) }
     }
 
-    /// The fence before this one stands, or has been overtaken, and what it put aside is handed over.
+    /// Notes that the fence before this one is in the store or has been overtaken, and that what it put aside is handed over.
     ///
-    /// No attempt of an earlier fence can take effect any longer, nor has the store anything to hear of an earlier sign-out.
+    /// No attempt of an earlier fence can take effect any longer, and the store needs to hear of no earlier sign-out.
     mutating func followsSettled(isOvertaken: Bool = false) {
         attempts.removeAll { $0.id != id }
         signsOut = token == nil || isOvertaken
@@ -72,16 +74,16 @@ struct SharedFence: Sendable {
     func verdict(on record: GrantRecord?, seen: UInt64?, knowing known: UInt64? = nil, wall: Double?) -> Verdict {
         let fence = record?.fence ?? ""
         let isOwn = attempts.map(\.id).contains(fence)
-        // The session that it was meant for has ended, or its sign-in has yielded to another user.
+        // The session that it was meant for has ended, or another user's sign-in has replaced it.
         let isTooLate = isUnread && hasNews(record, for: known)
         let isForeign = !isOwn && (earlier.map { fence != $0 } ?? false || isTooLate)
         if fence == id || isForeign {
-            // A sign-in that another service's has overtaken gives no one its token.
+            // A sign-in that another service's has overtaken gives its token to no caller.
             let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
             return .settled((attempts.last { $0.id == id }?.displaced ?? []) + [own].compactMap { $0 })
         }
         let first = (record ?? .none).generation(after: seen, at: wall) + 1
-        // A sign-in that the store hears of together with the sign-out before it has the generation after that one's.
+        // If the store learns of a sign-in together with the sign-out before it, the sign-in's generation follows the sign-out's.
         var next = GrantRecord(write: id, generation: signsOut && token != nil ? first + 1 : first)
         next.fence = id
         next.signedOut = signsOut ? first : record?.signedOut ?? 0
@@ -94,26 +96,27 @@ struct SharedFence: Sendable {
         if let record, let known { known < record.signedOut } else { false }
     }
 
-    /// Whether this sign-in comes after another service's sign-out that the service didn't know of: it ends the session here first.
+    /// Whether this sign-in comes after another service's sign-out that the service didn't know of, which first ends the session
+    /// here.
     ///
-    /// If the record has a session, too, that one ends with this sign-in: it may be another user's.
+    /// If the record has a session, too, this sign-in ends that session: it may be another user's.
     mutating func endsSession(before record: GrantRecord?, knowing known: UInt64?) -> Bool {
         guard !signsOut, record?.fence != id, hasNews(record, for: known) else { return false }
         signsOut = record.map { !$0.isTombstone } ?? false
         return true
     }
 
-    /// The store could not be read.
+    /// Notes that the store could not be read.
     mutating func noteUnread() { isUnread = true }
 
-    /// What it puts aside in this record's place, and what an earlier one of this service did that is only known now.
+    /// What it puts aside if it replaces this record, including what only now proves to be an earlier fence's work.
     func displaced(in record: GrantRecord?) -> [DiscardedGrant] {
         let found = record?.token.map { DiscardedGrant(token: $0, reason: signsOut ? .signedOut : .replaced) }
         let before = attempts.last { $0.id == record?.fence && $0.id != id }?.displaced ?? []
         return before + [found].compactMap { $0 }
     }
 
-    /// Nothing is known of the swap in this record's place.
+    /// Notes an attempt to replace this record whose outcome is unknown.
     mutating func noteAttempt(over record: GrantRecord?) {
         let displaced = displaced(in: record)
         earlier = earlier ?? record?.fence ?? ""
@@ -121,6 +124,6 @@ struct SharedFence: Sendable {
         attempts.append(Attempt(id: id, displaced: displaced))
     }
 
-    /// Whether the record has what this fence wrote, and so nothing that the service doesn't know.
+    /// Whether the record has exactly what this fence wrote, so that it holds nothing new for the service.
     func stands(in record: GrantRecord?) -> Bool { record?.fence == id && record?.token == token?.token }
 }

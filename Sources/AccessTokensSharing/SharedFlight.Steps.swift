@@ -1,32 +1,33 @@
 import AccessTokens
 
-/// What goes into a flight and what comes out.
+/// The input and the output of a flight.
 extension SharedFlight {
     /// What a flight knows from its start.
     struct Setting: Sendable, Hashable {
         /// Names this service in marks.
         var owner: String
-        /// Names the flight among the service's, so that each write has a name of its own.
+        /// Names the flight among those of the service, so that each write has a name of its own.
         var flight = 0
-        /// Names its process, for stores that know who is running.
+        /// Names the service's process, for stores that know which processes are running.
         var holder: String?
         var policy = RefreshPolicy()
-        /// How long after `RefreshPolicy.loadTimeout` the transport may still be at it.
+        /// How long after `RefreshPolicy.loadTimeout` the transport may still be working.
         var transportLimit = Duration.seconds(30)
         /// How long a silent holder's mark is respected.
         var doubt = TokenSharing.Doubt.standard
-        /// For how long the server accepts a refresh token again that it has replaced; `nil`: not at all, or unknown.
+        /// How long the server accepts a refresh token again after it has replaced it; `nil`: not at all, or unknown.
         var serverGrace: Duration?
         var isRepeatable = false
         /// When the callers' time is over; `nil`: never.
         var deadline: Duration?
-        /// A token is handed out meanwhile: no caller waits.
+        /// A token is still handed out meanwhile: no caller waits.
         var isRefresh = false
-        /// A person asked to try again: the fleet's failures don't count.
+        /// The user asked to try again: the fleet's failures don't count.
         var isRetry = false
-        /// The service pauses, or its token is good: the flight reads what others have brought, and writes and loads nothing.
+        /// The service pauses, or its token is good: the flight reads what other services have brought, and writes and loads
+        /// nothing.
         var isLook = false
-        /// What a repeatable load presents if the store can't be read.
+        /// The token that a repeatable load presents if the store can't be read.
         var memory: AccessToken?
         /// Marks of this service that are being taken back.
         var strays: [StrayMark] = []
@@ -48,14 +49,14 @@ extension SharedFlight {
         var revision: SharedRecord.Revision
         /// Whether the process of its mark is running; `nil`: unknown.
         var isHolderRunning: Bool?
-        /// How long the record has stood like this, at least; `nil`: the store can't tell.
+        /// How long the record has been like this, at least; `nil` if the store can't tell.
         var age: Duration?
     }
 
     enum Event: Sendable, Hashable {
         /// The record, or that there is none.
         case read(Sighting?)
-        /// A read failed, or a swap of which nothing is known.
+        /// A read failed, or a swap whose outcome is unknown.
         case storeFailed(Failure)
         case swapped(SharedRecord.Revision)
         case conflict(Sighting?)
@@ -68,11 +69,11 @@ extension SharedFlight {
     enum Step: Sendable, Hashable {
         case read
         case swap(GrantRecord, ifAt: SharedRecord.Revision?)
-        /// Until the record changes; `nil`: however long that takes.
+        /// Wait until the record changes, at most so long; `nil`: without a limit.
         case wait(from: SharedRecord.Revision?, atMost: Duration?)
-        /// Until the store may be better.
+        /// Wait until the store may have recovered.
         case pause(Duration)
-        /// Present a refresh token: that of the record which is marked.
+        /// Present a refresh token: the one in the record that is marked.
         case load(previous: AccessToken?)
         case end(Ending)
     }
@@ -82,18 +83,18 @@ extension SharedFlight {
             /// A token, and how long ago its load began.
             case token(AccessToken, age: Duration, isAdopted: Bool)
             case failed(Failure)
-            /// Another service is at it, and no caller waits here; or a look has found nothing new.
+            /// Another service is loading, and no caller waits here; or a look has found nothing new.
             case gaveUp
-            /// A look has found a grant which is later than any that the service has tried.
+            /// A look has found a grant newer than any that the service has tried.
             case newGrant
             /// Another service has signed out.
             case signedOut
         }
 
         var outcome: Outcome
-        /// What this flight brought and the record has no place for; to be revoked.
+        /// A token that this flight brought and the record has no place for; to be revoked.
         var discarded: AccessToken?
-        /// What this flight has marked, or may yet mark, without being at work on it.
+        /// A mark that this flight has made, or may yet make, although its work is over.
         var stray: StrayMark?
     }
 }

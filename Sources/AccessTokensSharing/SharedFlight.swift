@@ -2,15 +2,15 @@ import AccessTokens
 
 /// One flight of a service that shares its grant: the protocol *read → adopt | wait | mark → load → save*, as a pure value.
 ///
-/// An event goes in, the next step comes out, and nothing happens in here: ``SharedSession`` performs the steps one after another.
-/// No lock is held over the network, and no two clocks are compared. What makes it safe is one rule: a refresh token is presented
-/// only after this service's mark stands in the record that holds it, and what the server answers replaces that record and no
-/// other. Only this file writes the flight's state.
+/// An event goes in and the next step comes out; the flight itself has no effects: ``SharedSession`` performs the steps one after
+/// another. No lock is held over the network, and no two clocks are compared. One rule makes it safe: a refresh token is
+/// presented only after this service's mark is in the record that holds the token, and the server's answer replaces that record
+/// and no other. Only this file writes the flight's state.
 struct SharedFlight: Sendable, Hashable {
-    /// A record on its way to the store, and what it is for.
+    /// A record on its way to the store, and its purpose.
     private struct Write: Sendable, Hashable {
         enum Purpose: Sendable, Hashable {
-            /// - Parameter isTakenOver: Whether it replaces that of a process which may still be alive.
+            /// - Parameter isTakenOver: Whether it replaces the mark of a process that may still be alive.
             case mark(isTakenOver: Bool)
             case token(AccessToken, began: Duration, Failure?)
             case failure(Failure)
@@ -25,7 +25,7 @@ struct SharedFlight: Sendable, Hashable {
 
     private enum Phase: Sendable, Hashable {
         case reading
-        /// A swap failed: whether its record stands will be read.
+        /// A swap failed; the next read shows whether its record is in the store.
         case settling(Write, Failure)
         case writing(Write)
         case waiting
@@ -37,11 +37,11 @@ struct SharedFlight: Sendable, Hashable {
     private let setting: Setting
     private(set) var knowledge: Knowledge
     private var phase = Phase.reading
-    /// The mark that has to be taken back if the flight ends now.
+    /// The mark that must be taken back if the flight ends now.
     private var stray: StrayMark?
     /// The record, if its token is inside its leeway and the service doesn't have it.
     private var reserve: GrantRecord?
-    /// The server refused the token of this generation, which is not presented again.
+    /// The server refused the token of this generation; it is not presented again.
     private var refusal: (generation: UInt64, failure: Failure)? {
         get { refusedGeneration.flatMap { generation in refusalFailure.map { (generation, $0) } } }
         set { (refusedGeneration, refusalFailure) = (newValue?.generation, newValue?.failure) }
@@ -54,9 +54,9 @@ struct SharedFlight: Sendable, Hashable {
         self.knowledge = knowledge
     }
 
-    /// The first step: to mark the record as it was seen last, if that is all there is to do; else to read.
+    /// Returns the first step: to mark the record as it was last seen if nothing else is to do, otherwise to read.
     ///
-    /// If it has another revision by now, the swap brings the record, as a read would.
+    /// If the record has another revision by now, the swap returns the record, as a read would.
     mutating func begin(at moment: Moment) -> Step {
         guard let record = knowledge.unmarked, let revision = knowledge.revision, !setting.isLook else { return .read }
         var marking = self
@@ -67,10 +67,10 @@ struct SharedFlight: Sendable, Hashable {
         return .swap(marked, ifAt: revision)
     }
 
-    /// Takes what came of the last step.
+    /// Takes the outcome of the last step and returns the next one.
     ///
-    /// - Parameter isAbandoned: Whether nothing waits for the flight any longer, by a fence or its limit, or because the program is about to
-    ///   end: then it spends nothing.
+    /// - Parameter isAbandoned: Whether nothing waits for the flight any longer, because of a fence or its limit, or because the
+    ///   program is about to end; then the flight spends nothing.
     mutating func next(_ event: Event, at moment: Moment, isAbandoned: Bool = false) -> Step {
         switch (phase, event) {
         case (.reading, .read(let sighting)): return judge(sighting, at: moment, isAbandoned)
@@ -112,7 +112,7 @@ struct SharedFlight: Sendable, Hashable {
 
     // MARK: Reading
 
-    /// The record is known: adopt it, wait for who has marked it, or mark it.
+    /// The record is known: adopts it, waits for its mark's holder, or marks it.
     private mutating func judge(_ sighting: Sighting?, at moment: Moment, _ isAbandoned: Bool) -> Step {
         let seen = knowledge.seen
         see(sighting, at: moment)
@@ -120,15 +120,16 @@ struct SharedFlight: Sendable, Hashable {
         if knowledge.learnSignOut(in: record) { return end(.signedOut) }
         let isLater = knowledge.generation.map { $0 < record.generation } ?? false
         let isNew = seen.map { $0 < record.generation } ?? true
-        // Without a fence and a token it is one that a mark began anew.
+        // A record without a fence and a token began anew with a mark.
         if seen.map({ record.generation < $0 }) ?? false || record.isTombstone && record.fence.isEmpty && isLater {
-            // What the store had is gone, by its fault or by hand. The record's refresh token is spent; that of memory may be.
+            // The store has lost its record, by a fault or by hand. The record's refresh token is spent; the one in memory may
+            // be.
             let isSession = record.token?.refreshToken != nil || setting.memory?.refreshToken != nil
             if isSession, !setting.isRepeatable, !setting.isLook { return end(.failed(.lostInStore)) }
             record.token = nil
         }
         record.generation = record.generation(after: seen, at: moment.wall)
-        // What the service has had itself is at its end by its own clock, whatever the wall clock says.
+        // The service's own token has expired by the service's own clock, whatever the wall clock says.
         if let token = record.token, record.generation != knowledge.generation {
             if isUsable(record, until: setting.policy.hardExpiry(forLifetime:), at: moment) {
                 knowledge.generation = record.generation
@@ -166,7 +167,7 @@ struct SharedFlight: Sendable, Hashable {
         return obstacle(record, at: moment) ?? mark(record, at: sighting?.revision, isTakenOver: isTakenOver, moment)
     }
 
-    /// Waits for another service's mark, and a little shorter than the callers, so that they learn why they waited.
+    /// Waits for another service's mark, a little shorter than the callers do, so that they learn why they waited.
     private mutating func wait(
         atMost rest: Duration?, _ reason: FailedElsewhere, from revision: SharedRecord.Revision?, at moment: Moment
     ) -> Step {
@@ -193,7 +194,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Without a refresh token, or with a load that may be repeated, nothing is spent twice.
+    /// Whether a load can spend nothing twice: there is no refresh token, or the load may be repeated.
     private func isHarmless(_ record: GrantRecord) -> Bool {
         setting.isRepeatable || record.token?.refreshToken == nil
     }
@@ -203,13 +204,13 @@ struct SharedFlight: Sendable, Hashable {
         return token.lifetime.map { record.age(at: moment.wall) < end($0) } ?? true
     }
 
-    /// The record's token that the service may hand out if this flight fails for a reason that time can mend; once.
+    /// Returns, once, the record whose token the service may hand out if this flight fails for a transient reason.
     mutating func takeReserve() -> GrantRecord? {
         defer { reserve = nil }
         return reserve
     }
 
-    /// Ends the flight if the fleet has failed and its pause has not passed; a service's own failures are its back-off's.
+    /// Ends the flight while the fleet's pause after a failure lasts; this service's own failures are handled by `BackOff`.
     private mutating func obstacle(_ record: GrantRecord, at moment: Moment) -> Step? {
         guard let trouble = record.trouble, trouble.owner != setting.owner, !setting.isRetry else { return nil }
         let rest = record.pause(at: moment.wall)
@@ -221,12 +222,13 @@ struct SharedFlight: Sendable, Hashable {
         return setting.isRefresh ? end(.gaveUp) : end(.failed(.elsewhere(.failed, retryAfter: rest)))
     }
 
-    /// Whether the fleet's refusal, which this service has told its callers of, has expired: then it may ask for itself.
+    /// Whether the fleet's refusal, which this service has reported to its callers, has expired; then the service may ask for
+    /// itself.
     private func isFreed(_ record: GrantRecord, at moment: Moment) -> Bool {
         knowledge.refusedElsewhere == record.generation && record.pause(at: moment.wall) == .zero
     }
 
-    /// How long this service's last request may still be under way; `nil`: it isn't, or the server bears another.
+    /// How long this service's last request may still be under way; `nil`: it isn't, or the server tolerates another one.
     private func restOfUnanswered(_ record: GrantRecord, at moment: Moment) -> Duration? {
         guard let last = knowledge.unanswered, last.generation == record.generation, last.end > moment.now, !isHarmless(record)
         else { return nil }
@@ -237,7 +239,7 @@ struct SharedFlight: Sendable, Hashable {
         setting.serverGrace.map { moment.now < began + $0 } ?? false
     }
 
-    /// The store can't be read, or not be written: nothing is spent that can't be saved.
+    /// The store can't be read, or can't be written: a token that can't be saved must not be spent.
     private mutating func goOnWithoutStore(_ failure: Failure, at moment: Moment, _ isAbandoned: Bool) -> Step {
         if setting.isLook { return end(.gaveUp) }
         guard setting.isRepeatable, !isAbandoned else { return end(.failed(failure)) }
@@ -247,10 +249,10 @@ struct SharedFlight: Sendable, Hashable {
 
     // MARK: Writing
 
-    /// Between two attempts to save a token.
+    /// The longest pause between two attempts to save a token.
     private var longestSavePause: Duration { min(.seconds(3), setting.policy.loadTimeout / 8) }
 
-    /// Within this time, a process that has a token to save tries to.
+    /// The time within which a process that has a token to save tries again.
     private var lateSaveTime: Duration { longestSavePause + min(.seconds(1), setting.policy.loadTimeout / 8) }
 
     /// How long an exchange may take.
@@ -262,9 +264,9 @@ struct SharedFlight: Sendable, Hashable {
         var marked = record
         knowledge.refusedElsewhere = nil
         marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit)
-        // What was there before a stray mark comes back, not the mark.
+        // Taking a stray mark back restores the record before it, not the mark.
         var before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record ?? record
-        // Nor one of an earlier load that still runs: that may end at any time, and spends nothing.
+        // Nor does it restore the mark of an earlier load that still runs: that load may end at any time, and spends nothing.
         if isHarmless(record), before.mark?.owner == setting.owner { before.mark = nil }
         let step = write(marked, over: revision, .mark(isTakenOver: isTakenOver), moment)
         if case .swap(let marked, _) = step {
@@ -284,12 +286,12 @@ struct SharedFlight: Sendable, Hashable {
         var next = GrantRecord(write: "", generation: spent.generation + 1, token: token, received: received)
         (next.fence, next.signedOut) = (spent.fence, spent.signedOut)
         let step = write(next, over: revision, .token(token, began: began, failure), moment)
-        // Until the token is saved, the mark keeps others from the spent one; one that may be loaded again spends nothing.
+        // Until the token is saved, the mark keeps others from using the spent one; a repeatable load spends nothing.
         settleStray(with: setting.isRepeatable ? step : nil)
         return step
     }
 
-    /// Notes that a request has no answer; `true`: the server may be asked for that once more, within its grace period.
+    /// Notes that a request has no answer; returns whether the server may be asked once more, within its grace period.
     private mutating func asksAgain(
         after failure: Failure, over spent: GrantRecord?, began: Duration, at moment: Moment
     ) -> Bool {
@@ -299,12 +301,12 @@ struct SharedFlight: Sendable, Hashable {
         guard isFirst, isInGrace(since: began, at: moment), setting.deadline.map({ moment.now < $0 }) ?? true else {
             return false
         }
-        // The mark has a purpose, also if nothing follows.
+        // The mark has a purpose even if nothing follows.
         stray = nil
         return true
     }
 
-    /// Writes a failure into the record, for all; the mark goes only if the server has answered.
+    /// Writes a failure into the record, for all services; the mark is removed only if the server has answered.
     private mutating func note(
         _ failure: Failure, over spent: GrantRecord?, at revision: SharedRecord.Revision?, _ moment: Moment
     ) -> Step {
@@ -312,14 +314,15 @@ struct SharedFlight: Sendable, Hashable {
         if failure.isDefinite || isHarmless(record) || record.mark?.owner != setting.owner { record.mark = nil }
         let isRefusal = failure.error.remedy == .signIn
         if failure.error.remedy != .retry { knowledge.refused = record.generation }
-        // Who had no grant to present was refused for itself: another service may know how to sign in.
+        // A service without a grant to present was refused for itself: another service may know how to sign in.
         let isOwn = isRefusal && record.token?.refreshToken == nil
-        // A refusal may be about this service's own client (RFC 6749 §5.2), so the first keeps no other from asking. A program that is
-        // started again and again is another service each time: the first one is that of a service whose client is the right one.
+        // A refusal may be about this service's own client (RFC 6749 §5.2), so the first one keeps no other service from asking.
+        // A program that is restarted again and again is another service each time, so only a service whose client is the right
+        // one counts as the first.
         let isServed = knowledge.served == record.fence
         let refuser = record.trouble?.refuser ?? (isRefusal && isServed ? setting.owner : nil)
         let isForAll = isRefusal && (refuser.map { $0 != setting.owner } ?? false || record.trouble?.isRefused ?? false)
-        // Nor does it lengthen the others' pauses.
+        // Nor does its failure lengthen the others' pauses.
         let isOwnFault = failure.error.remedy != .retry && !isForAll
         let failures = min(record.trouble?.failures ?? 0, 1_000) + (isOwnFault ? 0 : 1)
         let pause =
@@ -334,14 +337,14 @@ struct SharedFlight: Sendable, Hashable {
                 pause: isOwnFault ? .zero : wish, time: moment.wall ?? 0)
         }
         var counted = failure
-        // While a token is good, the service's own pauses hold.
+        // While a token is good, the service's own pauses apply.
         if !setting.isRefresh, failures > 1, wish > .zero { counted.retryAfter = wish }
         let step = write(record, over: revision, .failure(counted), moment)
         settleStray(with: record.mark == nil ? step : nil)
         return step
     }
 
-    /// What is being written replaces the mark, also if that has to be tried again later; `nil`: the mark has to stay.
+    /// The record that is being written replaces the mark, even if that must be tried again later; `nil`: the mark must stay.
     private mutating func settleStray(with step: Step?) {
         if case .swap(let record, _)? = step { stray?.record = record } else { stray = nil }
     }
@@ -356,7 +359,7 @@ struct SharedFlight: Sendable, Hashable {
         return .swap(record, ifAt: revision)
     }
 
-    /// The record stands in the store.
+    /// Handles a record that is now in the store.
     private mutating func landed(
         _ write: Write, at revision: SharedRecord.Revision, _ moment: Moment, _ isAbandoned: Bool
     ) -> Step {
@@ -364,13 +367,13 @@ struct SharedFlight: Sendable, Hashable {
         switch write.purpose {
         case .mark(let isTakenOver):
             if isAbandoned { return end(.failed(.abandoned)) }
-            // The holder may have been unable to reach the store, and now save the only living token over this mark.
+            // The holder may have been unable to reach the store, and may now save the only living token over this mark.
             if isTakenOver {
                 phase = .waiting
                 return .wait(from: revision, atMost: lateSaveTime)
             }
-            // Who was stopped meanwhile may have lost the mark to another, and reads again. The clock tells: others respect the mark
-            // at least for its limit, of which the exchange needs the transport's part.
+            // A service that was stopped meanwhile may have lost the mark to another, so it reads again. The clock tells: others
+            // respect the mark at least for its limit, of which the exchange needs the transport's part.
             guard moment.now - write.began < setting.policy.loadTimeout else {
                 phase = .reading
                 return .read
@@ -384,7 +387,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// A swap came to nothing, or that is not known yet, and this is what stands in the store.
+    /// Handles a swap that failed or may have failed, given the record that is in the store.
     private mutating func meets(
         _ write: Write, _ sighting: Sighting?, _ failure: Failure?, at moment: Moment, _ isAbandoned: Bool
     ) -> Step {
@@ -393,13 +396,14 @@ struct SharedFlight: Sendable, Hashable {
         }
         switch write.purpose {
         case .mark:
-            // Nothing has moved: the store can be read and not be written.
+            // The record hasn't changed: the store can be read but not written.
             if let failure, sighting?.revision == write.revision { return goOnWithoutStore(failure, at: moment, isAbandoned) }
             return judge(sighting, at: moment, isAbandoned)
         case .token(let token, let began, let cause):
             let isMoved = sighting.map { $0.record.generation >= write.record.generation } ?? false
             if isMoved { return yield(token, to: sighting, at: moment, isAbandoned) }
-            // At most marks and failures have come: the record still has the spent token, and this is the only living one.
+            // At most marks and failures have been added: the record still has the spent token, and this token is the only living
+            // one.
             let next = Write(
                 record: write.record, revision: sighting?.revision, began: moment.now,
                 purpose: .token(token, began: began, cause),
@@ -417,7 +421,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// The record has moved on while this flight had its token: theirs counts, this one is handed over.
+    /// The record has moved on while this flight had its token: the record's token counts, and this one is handed over.
     private mutating func yield(_ token: AccessToken, to sighting: Sighting?, at moment: Moment, _ isAbandoned: Bool) -> Step {
         let isSame = sighting?.record.token?.refreshToken == token.refreshToken
         let isTombstone = sighting?.record.isTombstone ?? true
@@ -427,12 +431,12 @@ struct SharedFlight: Sendable, Hashable {
             knowledge.signedOut = max(knowledge.signedOut ?? 0, sighting?.record.signedOut ?? 0)
             return end(.signedOut, discarding: discarded)
         }
-        // Theirs may have expired or be marked: the next flight goes on from there.
+        // The record's token may have expired or be marked: the next flight continues from there.
         if case .end(let ending) = judge(sighting, at: moment, true) { return end(ending.outcome, discarding: discarded) }
         return end(.failed(.abandoned), discarding: discarded)
     }
 
-    /// Nothing is known of a swap, and the store can't be read either.
+    /// The outcome of a swap is unknown, and the store can't be read either.
     private mutating func settleLater(_ write: Write, _ failure: Failure, at moment: Moment, _ isAbandoned: Bool) -> Step {
         switch write.purpose {
         case .mark: return goOnWithoutStore(failure, at: moment, isAbandoned)
@@ -444,7 +448,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// The fleet's only living refresh token is in hand: it is saved however long that takes.
+    /// The fleet's only living refresh token is in hand: saves it, however long that takes.
     private mutating func again(_ write: Write, _ failure: Failure) -> Step {
         var write = write
         write.attempts += 1

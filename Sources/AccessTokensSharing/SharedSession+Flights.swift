@@ -14,17 +14,17 @@ extension SharedSession: GrantSession {
         let (ending, learnsLast) = await ending(of: plan)
         var end = SharedFlightEnd(ending.outcome.told, discarded: ending.discarded, learns: learnsLast)
         guard let stray = ending.stray else { return end }
-        // Known to the flight that the service may start next.
+        // Noted now, so that the service's next flight knows of it.
         note(stray)
         end.afterwards = { await self.takeBack(stray) }
         return end
     }
 
-    /// Performs the steps; returns what is left to learn once the service has ended its session.
+    /// Performs the steps; returns what remains to be learnt once the service has ended its session.
     private func ending(
         of plan: SharedFlightPlan
     ) async -> (ending: SharedFlight.Ending, learns: (@Sendable () -> Void)?) {
-        // A sign-in or sign-out that the store has yet to hear of comes first.
+        // A sign-in or sign-out that the store has yet to learn of is written first.
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
         guard await plan.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .failed(.abandoned)), nil) }
@@ -36,7 +36,7 @@ extension SharedSession: GrantSession {
             isRetry: beginning.isRetry, isLook: plan.isLook, memory: plan.previous, strays: beginning.strays,
             refused: plan.refused, jitter: Double.random(in: 0..<1))
         var flight = SharedFlight(setting, knowing: beginning.knowledge)
-        // Without its sign-in or sign-out, nothing in the store counts.
+        // Until its sign-in or sign-out is written, nothing in the store counts.
         var step = unsettled == nil ? flight.begin(at: moment) : .read
         var wokenAt: SharedRecord.Revision?
         while true {
@@ -50,7 +50,7 @@ extension SharedSession: GrantSession {
             }
             step = flight.next(event, at: moment, isAbandoned: plan.isAbandoned())
             if case .end(let ending) = step, case .signedOut = ending.outcome {
-                // What the service doesn't take is news to the next flight.
+                // If the service doesn't accept it, it is news to the next flight.
                 return (ending, { [knowledge = flight.knowledge] in self.learn(knowledge, since: beginning.fences) })
             }
             learn(flight.knowledge, since: beginning.fences)
@@ -60,9 +60,9 @@ extension SharedSession: GrantSession {
         }
     }
 
-    /// Does what a step says, and tells what came of it.
+    /// Performs a step and returns its outcome.
     ///
-    /// Apart from the loop over the steps: each `await` in that would be one more copy of the loop.
+    /// Separate from the loop over the steps, because each `await` in there would add another copy of the loop.
     @inline(never)
     private func perform(
         _ step: SharedFlight.Step, of plan: SharedFlightPlan, wokenAt: inout SharedRecord.Revision?
@@ -73,7 +73,7 @@ extension SharedSession: GrantSession {
         case .wait(let revision, let rest):
             let now = moment.now
             let end = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
-            // Who was woken early although nothing had changed looks once a second from now on.
+            // A task that was woken early although nothing had changed reads once a second from now on.
             if revision != nil, revision == wokenAt {
                 await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
             } else {
@@ -89,14 +89,14 @@ extension SharedSession: GrantSession {
             case .success(let token): return .loaded(token)
             case .failure(let error): return .failed(SharedFlight.Failure(error))
             }
-        // Nothing is left to do.
+        // Nothing remains to be done.
         case .end: return .waited
         }
     }
 }
 
 extension SharedFlight.Ending.Outcome {
-    /// What the service learns of it.
+    /// The outcome as the service sees it.
     fileprivate var told: SharedFlightEnd.Outcome {
         switch self {
         case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
@@ -112,7 +112,7 @@ extension SharedFlight.Ending.Outcome {
 }
 
 extension SharedFlight.Failure {
-    /// What a loader threw: unless it says more than "try again", the answer may have been lost.
+    /// Wraps what a loader threw; unless it says more than "try again", the answer may have been lost.
     init(_ error: any Error) {
         let salvaged = (error as? SalvagedGrant)?.grant
         let (wrapped, retryAfter) = TokenServiceError.wrapping(error)

@@ -1,53 +1,53 @@
 import AccessTokens
 
 extension SharedSession {
-    /// What is known of the store and of the sign-ins and sign-outs that it has yet to hear of.
+    /// What is known about the store, and the sign-ins and sign-outs that it has yet to learn of.
     struct State: Sendable {
         var knowledge = SharedFlight.Knowledge()
-        /// The sign-in or sign-out that the store has yet to hear of: the last word, which no flight may overtake.
+        /// The sign-in or sign-out that the store has yet to learn of; no flight may overtake it.
         var fence: SharedFence?
-        /// Counts sign-ins, sign-outs, and overtaken sessions: what a flight has learnt before one of them is of the past.
+        /// Counts sign-ins, sign-outs and overtaken sessions; what a flight learnt before one of them is outdated.
         var fences = 0
         /// What fences have put aside, until it is handed over.
         var displaced: [DiscardedGrant] = []
-        /// The session that another service has ended, as a sign-in here has found, until this service hears of it.
+        /// The session that another service has ended, as a sign-in here found out, until this service hears of it.
         var end: SessionEnd?
-        /// The last sign-out of the record that came after this service's sign-in or sign-out and before its retry, until the service
-        /// hears of it.
+        /// The last sign-out in the record that came after this service's sign-in or sign-out and before its retry, until the
+        /// service hears of it.
         var overtaken: UInt64?
         /// The marks that are being taken back.
         var strays: [StrayMark] = []
-        /// When the store's operations began that have not ended, though nothing may wait for them any longer.
+        /// When the store's unfinished operations began, including those that nothing waits for any longer.
         var unfinished: [Int: Duration] = [:]
         var operations = 0
-        /// Whether a person has asked to try again.
+        /// Whether the user has asked to try again.
         var isRetry = false
         /// Until when others respect this service's mark, as far as is known; `nil`: without end.
         var respected: Duration? = .zero
 
-        /// The last fence, or one before it, may not have been written over this record.
+        /// Notes that the last fence, or an earlier one, may not have been written over this record.
         mutating func noteAttempt(of last: SharedFence, over record: GrantRecord?) {
             fence?.heed(last)
-            // The token is handed out all the same, so a later sign-out ends a session.
+            // The token is handed out anyway, so a later sign-out ends a session.
             if last.token != nil { knowledge.signedOut = max(knowledge.signedOut ?? 0, record?.signedOut ?? 0) }
         }
 
-        /// The fence stands in the record, or has been overtaken by the record's: then returns the record's last sign-out.
+        /// Notes that the fence is in the record, or that the record's has overtaken it: then returns the record's last sign-out.
         mutating func settle(_ fence: SharedFence, by record: GrantRecord?) -> UInt64? {
             if let record, record.fence == fence.id {
                 knowledge.take(record, isRenewed: !fence.stands(in: record))
                 return nil
             }
-            // The flight that reads a sign-out after this one's ends what there is.
+            // The flight that reads a later sign-out than this one ends the session.
             let isNews = knowledge.signedOut.map { $0 < record?.signedOut ?? 0 } ?? false
             return fence.token == nil && isNews ? nil : record?.signedOut ?? 0
         }
 
-        /// Which session is over, once; the service ends it now.
+        /// Returns, once, which session is over; the service ends it now.
         mutating func takeEnd() -> SessionEnd? {
             defer { (end, overtaken) = (nil, nil) }
             guard let overtaken else { return end }
-            // What flights have learnt was for that session.
+            // What flights have learnt was about that session.
             fences += 1
             knowledge.overtaken(signedOut: overtaken)
             return .overtaken

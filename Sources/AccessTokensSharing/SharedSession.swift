@@ -7,14 +7,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a service keeps of the grant that it shares: the way to the store, and the sign-ins and sign-outs that it has yet to hear of.
+/// Connects a service to the grant that it shares: the store, and the sign-ins and sign-outs that the store has yet to learn of.
 ///
-/// To the service it is a token store like another for `reset` and `replace`. Loads go by ``SharedFlight`` instead.
+/// For `reset` and `replace` it acts as any token store. Loads go through ``SharedFlight`` instead.
 final class SharedSession: Sendable {
-    /// A store that doesn't answer gets no more operations than these, since each keeps a task, until the first are forgotten.
+    /// How many unfinished operations a store may have, since each keeps a task; after that it gets no more until the first are
+    /// forgotten.
     private static let unfinishedOperations = 16
 
-    /// When an operation that hasn't ended is forgotten; two minutes, as a load of the default policy: its callback has been lost.
+    /// When an unfinished operation is forgotten; two minutes, as for a load of the default policy: its callback must be lost.
     private static let patience = RefreshPolicy().loadTimeout * RefreshPolicy.timeoutsUntilForgotten
 
     let sharing: TokenSharing
@@ -35,7 +36,8 @@ final class SharedSession: Sendable {
         (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
     }
 
-    /// What a flight begins with, and the number of fences by then; a look leaves a person's wish to the load that follows.
+    /// Returns what a flight begins with, and the current number of fences; a look leaves the user's retry to the load that
+    /// follows.
     func begin(isLook: Bool) -> (knowledge: SharedFlight.Knowledge, fences: Int, strays: [StrayMark], isRetry: Bool) {
         state.withLock { state in
             defer { if !isLook { state.isRetry = false } }
@@ -43,7 +45,7 @@ final class SharedSession: Sendable {
         }
     }
 
-    /// Keeps what a flight has learnt; nothing of the record's generation if a fence has come since it began.
+    /// Keeps what a flight has learnt, except the record's generation if a fence has come since the flight began.
     func learn(_ knowledge: SharedFlight.Knowledge, since fences: Int) {
         state.withLock { state in
             let generation = state.knowledge.generation
@@ -55,18 +57,20 @@ final class SharedSession: Sendable {
     func note(_ stray: StrayMark) { state.withLock { $0.strays.append(stray) } }
     func forget(_ stray: StrayMark) { state.withLock { $0.strays.removeAll { $0.write == stray.write } } }
 
-    /// A person asked to try again: the next load ignores the fleet's failures, unless a token or a sign-in comes first.
+    /// The user asked to try again: the next load ignores the fleet's failures, unless a token or a sign-in comes first.
     func noteRetry() { state.withLock { $0.isRetry = true } }
 
-    /// From when on nothing is lost with the service; `nil`: not before the store has heard of the last sign-in or sign-out.
+    /// From when on the service can be released without a loss; `nil`: not before the store knows of the last sign-in or
+    /// sign-out.
     ///
-    /// While its mark stands it may go on at once. A service in its place would be another owner, and wait as the others do.
+    /// While its mark stands, this service may continue at once. A service in its place would be another owner, and wait as
+    /// others do.
     var restsFrom: Duration? { state.withLock { $0.fence == nil ? $0.respected : nil } }
 
-    /// Whether it takes a mark back; its service hears of the end.
+    /// Whether it is taking a mark back; its service is told when that ends.
     var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
 
-    /// The record has been read, or has been written as far as is known.
+    /// Notes the mark of a record that was read, or was written as far as is known.
     private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
         let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
         let end = mark.map { mark in sharing.doubt.patience(with: mark).map { clock.now() + $0 } } ?? .zero
@@ -75,7 +79,7 @@ final class SharedSession: Sendable {
 
     // MARK: Fences
 
-    /// A sign-in or a sign-out takes effect; every flight that begins from now on writes it first, if nothing else has.
+    /// A sign-in or a sign-out takes effect; every flight that begins from now on writes it first, unless it has been written.
     func noteFence(_ token: StoredToken?, number: Int) {
         state.withLock { state in
             let isOvertaken = state.overtaken != nil
@@ -87,7 +91,7 @@ final class SharedSession: Sendable {
         }
     }
 
-    /// Writes the last sign-in or sign-out, if the store has yet to hear of it.
+    /// Writes the last sign-in or sign-out, if the store has yet to learn of it.
     func settle() async throws {
         try await line.turn {
             while let fence = state.withLock({ $0.fence }) {
@@ -104,9 +108,10 @@ final class SharedSession: Sendable {
         }
     }
 
-    /// Puts a token or a tombstone in the record's place, of a higher generation.
+    /// Replaces the record by a token or a tombstone of a higher generation.
     ///
-    /// - Returns: What that has put aside, and the record's last sign-out if another service has overtaken the session that began here.
+    /// - Returns: What the write put aside, and the record's last sign-out if another service has overtaken the session that
+    ///   began here.
     private func write(_ fence: SharedFence) async throws -> (displaced: [DiscardedGrant], overtaken: UInt64?) {
         var fence = fence
         var sighting: SharedFlight.Sighting?
@@ -129,7 +134,7 @@ final class SharedSession: Sendable {
                     }
                     sighting = other
                 } catch {
-                    // It may have been written all the same.
+                    // The write may have succeeded although its answer was lost.
                     fence.noteAttempt(over: record)
                     state.withLock { [fence] in $0.noteAttempt(of: fence, over: record) }
                     sighting = try await read(toReplace: true)
@@ -140,7 +145,7 @@ final class SharedSession: Sendable {
         throw StoreContention()
     }
 
-    /// What becomes of a fence that meets this record; a sign-out that is news to the service ends its session.
+    /// Decides about a fence that meets this record; a sign-out that is news to the service ends its session.
     private func verdict(of fence: inout SharedFence, on record: GrantRecord?) -> SharedFence.Verdict {
         let knowledge = state.withLock { $0.knowledge }
         func verdict() -> SharedFence.Verdict {
@@ -151,7 +156,7 @@ final class SharedSession: Sendable {
         return verdict()
     }
 
-    /// What fences have put aside, to be handed over; once.
+    /// Returns what fences have put aside, to be handed over; each only once.
     func takeDisplaced() -> [DiscardedGrant] {
         state.withLock { state in
             defer { state.displaced = [] }
@@ -172,12 +177,12 @@ final class SharedSession: Sendable {
         return SharedFlight.Moment(now: clock.now(), wall: wall.isFinite ? wall : nil)
     }
 
-    /// The store's name for this process; it may have to look into a file for that.
+    /// The store's name for this process; the store may have to read a file for it.
     func holder() async -> String? { try? await perform { await $0.holder } }
 
     /// Reads the record, and asks whether the holder of its mark is running.
     ///
-    /// - Parameter toReplace: Whether a sign-in or a sign-out comes in the record's place: then a damaged one is as good as none.
+    /// - Parameter toReplace: Whether a sign-in or a sign-out replaces the record; then a damaged one counts as none.
     func read(toReplace: Bool = false) async throws -> SharedFlight.Sighting? {
         let sighting = try await perform { [self] store -> SharedFlight.Sighting? in
             guard let record = try await store.load() else { return nil }
@@ -187,7 +192,7 @@ final class SharedSession: Sendable {
         return sighting
     }
 
-    /// Replaces the record: a flight's event, unless nothing is known of it.
+    /// Replaces the record and returns the flight's event; throws if the outcome is unknown.
     func swap(
         _ record: GrantRecord, ifAt revision: SharedRecord.Revision?, toReplace: Bool = false
     ) async throws -> SharedFlight.Event {
@@ -204,7 +209,7 @@ final class SharedSession: Sendable {
             if case .conflict(let other) = event { noteMark(in: other?.record) } else { noteMark(in: record, isWritten: true) }
             return event
         } catch {
-            // It may stand there all the same.
+            // The write may have succeeded although its answer was lost.
             if record.mark != nil { noteMark(in: record, isWritten: true) }
             throw error
         }
@@ -241,9 +246,10 @@ final class SharedSession: Sendable {
         do { return try key?(bytes) ?? bytes } catch { throw SealFailure(underlying: error) }
     }
 
-    /// Performs an operation of the store, as urgently as the task that waits for it; after the limit nothing does.
+    /// Performs an operation of the store, as urgently as the task that waits for it; after the limit nothing waits.
     ///
-    /// - Parameter deadline: The limit of one that only waits, and is cancelled then. Others have 5 s, and are never cancelled.
+    /// - Parameter deadline: The limit of an operation that only waits, and is cancelled then. Others have 5 s, and are never
+    ///   cancelled.
     private func perform<Value: Sendable>(
         until deadline: Duration? = nil, _ body: @escaping @Sendable (any SharedTokenStore) async throws -> Value
     ) async throws -> Value {
@@ -267,7 +273,7 @@ final class SharedSession: Sendable {
         return try await end.value { [executor] in task.raise(to: $0, on: executor) }
     }
 
-    /// The number of an operation of the store that begins now; `nil`: too many have not ended.
+    /// Returns the number of an operation of the store that begins now; `nil` if too many are unfinished.
     private func begin(at now: Duration) -> Int? {
         state.withLock { state in
             if state.unfinished.count >= Self.unfinishedOperations {

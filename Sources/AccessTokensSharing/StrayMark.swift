@@ -1,18 +1,19 @@
 import AccessTokens
 
-/// A mark under which nothing is sent any longer: it stands in the record, or its swap may still take effect.
+/// A mark whose load no longer sends anything: it is in the record, or its swap may still take effect.
 ///
-/// Others would respect it until the doubt has passed. So its service writes over it when its flight has ended. If the swap hasn't
-/// taken effect, the same write moves the record's revision on, and it never will. A later flight's mark is another write, and stays.
+/// Others would respect it until the doubt has passed. So its service overwrites it when its flight has ended. If the mark's swap
+/// hasn't taken effect, the overwriting changes the record's revision, and the swap never will. A later flight's mark is another
+/// write, and stays.
 struct StrayMark: Sendable, Hashable {
     /// Names the write that made the mark.
     let write: String
     /// The revision that it replaces.
     let base: SharedRecord.Revision?
-    /// What stands in the record afterwards.
+    /// The record after the mark is taken back.
     var record: GrantRecord
 
-    /// - Parameter before: The record as it was without the mark.
+    /// - Parameter before: The record without the mark.
     init(write: String, base: SharedRecord.Revision?, restoring before: GrantRecord) {
         self.write = write
         self.base = base
@@ -20,7 +21,7 @@ struct StrayMark: Sendable, Hashable {
         record.write = write + ".back"
     }
 
-    /// The swap that takes the mark back; `nil`: it is gone, and won't come.
+    /// Returns the swap that takes the mark back; `nil` if the mark is gone, and won't come.
     func remedy(for sighting: SharedFlight.Sighting?) -> SharedFlight.Step? {
         guard sighting?.record.write == write || sighting?.revision == base else { return nil }
         return .swap(record, ifAt: sighting?.revision)
@@ -28,10 +29,11 @@ struct StrayMark: Sendable, Hashable {
 }
 
 extension SharedSession {
-    /// How often it is tried to take a mark back, with pauses that double from 1 s: for 127 s, when most doubts have passed.
+    /// How often the service tries to take a mark back, with pauses that double from 1 s: for 127 s, when most doubts have
+    /// passed.
     private static let attempts = 8
 
-    /// Writes over a mark without a purpose, however its swap ends.
+    /// Overwrites a mark without a purpose, however its swap ends.
     func takeBack(_ stray: StrayMark) async {
         defer { forget(stray) }
         for attempt in 0..<Self.attempts {

@@ -3,18 +3,18 @@ public import AccessTokens
 extension TokenService {
     /// Creates a service that shares its grant with others: in this process, in others, or on other hosts.
     ///
-    /// All of them use the same record, see one load, and adopt what it brings. A refresh token is presented only after the record
-    /// says so, and what the server answers is saved before any caller gets it. Read *Several processes, one sign-in* first: a
+    /// All of them use the same record, wait for one load, and adopt its token. A refresh token is presented only after the
+    /// record says so, and the server's answer is saved before any caller gets it. Read *Several processes, one sign-in* first: a
     /// server with a grace period protects a session better than any client can.
     ///
     /// - Parameters:
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
-    ///   - sharedStore: Where the grant lives. Asked at the first miss and before each load; a valid token needs no look.
-    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
-    ///     are encrypted.
+    ///   - sharedStore: Stores the grant. Read at the first miss and before each load; a valid token needs no read.
+    ///   - sharing: How long other processes' marks are respected, how often callers check for a sign-out, and how records are
+    ///     encrypted.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that the service gives up although its grant may still be good at the server.
-    ///   - loader: What gets a new token.
+    ///   - loader: Gets new tokens.
     public init(
         policy: RefreshPolicy = RefreshPolicy(),
         sharedStore: any SharedTokenStore,
@@ -32,9 +32,9 @@ extension TokenService {
     ///
     /// - Parameters:
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
-    ///   - sharedStore: Where the grant lives.
-    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
-    ///     are encrypted.
+    ///   - sharedStore: Stores the grant.
+    ///   - sharing: How long other processes' marks are respected, how often callers check for a sign-out, and how records are
+    ///     encrypted.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token whose grant is to be revoked.
     ///   - isRepeatable: Whether another load may start while one that took too long still runs; see

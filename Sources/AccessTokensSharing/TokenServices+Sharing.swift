@@ -4,21 +4,22 @@ public import AccessTokensKeys
 extension TokenServices {
     /// Creates the services' table for keys whose grants other processes use, too, without any service.
     ///
-    /// Each key has a record of its own, and so a grant of its own. Everything that is said of one service over a shared store
-    /// (`TokenService.init(policy:sharedStore:sharing:environment:onDiscard:loader:)`) holds for each key. A service is not let go
-    /// while its record has yet to hear of a sign-in or a sign-out, nor while its mark stands there and others respect it.
-    /// `reset(where:)` writes a sign-out into the record of each key that is meant, also if another process has made it.
+    /// Each key has a record of its own, and so a grant of its own. Everything that is true of one service over a shared store
+    /// (`TokenService.init(policy:sharedStore:sharing:environment:onDiscard:loader:)`) is true of each key. A service is not
+    /// released while its record has yet to learn of a sign-in or a sign-out, nor while others respect its mark there.
+    /// `reset(where:)` writes a sign-out into the record of each matching key, even if another process has made the record.
     ///
     /// - Parameters:
     ///   - limit: How many idle services are kept, at least 0.
     ///   - policy: Each key's policy; the default is the default policy for all. Called like `loader`.
-    ///   - sharedStores: Where the keys' grants live.
-    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
-    ///     are encrypted; for all keys.
+    ///   - sharedStores: Store the keys' grants.
+    ///   - sharing: How long other processes' marks are respected, how often callers check for a sign-out, and how records are
+    ///     encrypted; for all keys.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server.
-    ///   - loader: Makes what gets a key's tokens. Called whenever a key's service is made, on the caller's thread, outside all locks,
-    ///     at the same moment for several keys or twice for one; then one of the two is not used. It must not take long.
+    ///   - loader: Makes a key's loader. Called whenever a key's service is made, on the caller's thread, outside all locks.
+    ///     Calls may run at the same time for several keys, or twice for one; then one of the two loaders is not used. It must
+    ///     not take long.
     public convenience init(
         keepingIdle limit: Int = 1_000,
         policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
@@ -43,9 +44,9 @@ extension TokenServices {
     /// - Parameters:
     ///   - limit: How many idle services are kept, at least 0.
     ///   - policy: Each key's policy; the default is the default policy for all.
-    ///   - sharedStores: Where the keys' grants live.
-    ///   - sharing: How long other processes' marks are respected, how often callers look for a sign-out, and how records
-    ///     are encrypted; for all keys.
+    ///   - sharedStores: Store the keys' grants.
+    ///   - sharing: How long other processes' marks are respected, how often callers check for a sign-out, and how records are
+    ///     encrypted; for all keys.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token whose grant is to be revoked.
     ///   - isRepeatable: Whether another load may start while one that took too long still runs; see `TokenLoader.isRepeatable`.

@@ -6,13 +6,13 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// How a service shares its grant with others; all that share one record should agree on it.
+/// How a service shares its grant with others; all services that share one record should use the same options.
 public struct TokenSharing: Sendable {
-    /// How long the mark of a process is respected of which nothing is heard.
+    /// How long a silent process's mark is respected.
     ///
-    /// A process marks the record before it presents the refresh token. If it neither saves nor fails it may have died, or it may
-    /// still be waiting for its answer. To present the token a second time ends the session at a server without a grace period, if
-    /// the first request was answered; not to present it leaves the fleet without a token.
+    /// A process marks the record before it presents the refresh token. If it neither saves nor fails, it may have died, or it
+    /// may still be waiting for its answer. Presenting the token a second time ends the session at a server without a grace
+    /// period, if the first request was answered; not presenting it leaves the fleet without a token.
     public struct Doubt: Sendable, Hashable {
         enum Kind: Hashable {
             case standard, never
@@ -21,13 +21,13 @@ public struct TokenSharing: Sendable {
 
         let kind: Kind
 
-        /// Twice what the mark says that its exchange takes at most.
+        /// Twice the longest time that the mark allows its exchange.
         public static let standard = Doubt(kind: .standard)
 
-        /// A mark stays until its holder takes it away, or is known to have died, or a person signs in.
+        /// A mark is respected until its holder removes it, or is known to have died, or a user signs in.
         public static let never = Doubt(kind: .never)
 
-        /// For so long, but at least for what the mark says that its exchange takes.
+        /// The given time, but at least the longest time that the mark allows its exchange.
         public static func after(_ duration: Duration) -> Doubt { Doubt(kind: .after(duration)) }
 
         /// How long to wait for a mark's holder, from its writing or from the first sight of it; `nil`: without end.
@@ -42,7 +42,8 @@ public struct TokenSharing: Sendable {
 
     /// How long a load may still be under way after `RefreshPolicy.loadTimeout`; 30 s.
     ///
-    /// That limit doesn't end a load that must not be repeated. Give the transport a limit of its own, no longer than both together.
+    /// That limit doesn't end a load that must not be repeated. Give the transport a limit of its own, no longer than the sum of
+    /// both.
     public var transportLimit: Duration {
         didSet { transportLimit = max(transportLimit, .zero) }
     }
@@ -50,17 +51,18 @@ public struct TokenSharing: Sendable {
     /// How long a silent process's mark is respected; ``Doubt/standard``.
     public var doubt: Doubt
 
-    /// For how long the server accepts a refresh token again after it has replaced it, its *grace period*; `nil`: not at all.
+    /// How long the server accepts a refresh token again after it has replaced it, its *grace period*; `nil`: not at all.
     ///
     /// Only state what the server's documentation or configuration says, and the shorter time if it may vary. With it, a service
-    /// presents the token again at once if the mark's holder is known to have died, or if it has lost the answer itself. That
-    /// helps only within the period, so the transport's own limit must be shorter. Without it, a service waits first, until no
-    /// earlier request can still be under way.
+    /// presents the token again at once if the mark's holder is known to have died, or if the service has lost the answer itself.
+    /// That helps only within the period, so the transport's own limit must be shorter. Without it, a service waits first, until
+    /// no earlier request can still be under way.
     public var serverGrace: Duration? {
         didSet { serverGrace = serverGrace.map { max($0, .zero) } }
     }
 
-    /// How often callers look whether another service has signed out, or has brought a later token; `nil`: only when they need one.
+    /// How often callers check whether another service has signed out or brought a later token; `nil`: only when they need a
+    /// token.
     ///
     /// Without it a service reads the record when it has no good token, and in the soft window before its token expires. So it may
     /// hand out a token until then although another service has signed out. With it, a caller that gets a good token, an interval
@@ -73,10 +75,10 @@ public struct TokenSharing: Sendable {
         didSet { checkEvery = Self.bounded(checkEvery) }
     }
 
-    /// Encrypts a record before it is written; `nil`: the store gets it as it is.
+    /// Encrypts a record before it is written; `nil`: the store gets the plain record.
     public var seal: (@Sendable (Data) throws -> Data)?
 
-    /// Decrypts what ``seal`` made; an error is treated as one of the store's, and the record is left as it is.
+    /// Decrypts what ``seal`` encrypted; an error is treated as one of the store's, and the record is left as it is.
     public var open: (@Sendable (Data) throws -> Data)?
 
     /// Creates the options.
@@ -84,7 +86,7 @@ public struct TokenSharing: Sendable {
     /// - Parameters:
     ///   - transportLimit: How long a load may still be under way after its limit.
     ///   - doubt: How long a silent process's mark is respected.
-    ///   - serverGrace: For how long the server accepts a refresh token again after it has replaced it.
+    ///   - serverGrace: How long the server accepts a refresh token again after it has replaced it.
     ///   - checkEvery: How often callers that get a good token start a look at the record.
     ///   - seal: Encrypts a record.
     ///   - open: Decrypts it.
@@ -104,7 +106,7 @@ public struct TokenSharing: Sendable {
         self.open = open
     }
 
-    /// Looks come no closer than those of a service that pauses, and no interval overflows a sum.
+    /// Clamps the interval to the pause between looks of a service that pauses, and so that no sum overflows.
     private static func bounded(_ interval: Duration?) -> Duration? {
         interval.map { min(max($0, RefreshPolicy.lookPause), RefreshPolicy.longestLifetime) }
     }
