@@ -1,7 +1,7 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// Calls that wait for the disk, one after another in the order in which they come, on a queue of their own.
+/// Runs calls that wait for the disk, one after another in the order of the calls, on a queue of its own.
 package struct BlockingCalls: Sendable {
     private let queue: DispatchQueue
 
@@ -15,14 +15,14 @@ package struct BlockingCalls: Sendable {
         return try await answer.value()
     }
 
-    /// Tells the names of the keys whose directories have a file, on a thread of its own; see `KeyFolder`.
+    /// Calls `body` with the names of the keys whose directories have a file, on a thread of its own; see `KeyFolder`.
     package static func names(
         in directory: String, having file: String, _ body: @escaping @Sendable (String) -> Void
     ) async throws {
         try await BlockingCalls("AccessTokensFiles.names").perform { try KeyFolder.names(in: directory, having: file, body) }
     }
 
-    /// The same, all at once.
+    /// Returns the same names, all at once.
     package static func names(in directory: String, having file: String) async throws -> [String] {
         try await BlockingCalls("AccessTokensFiles.names").perform {
             var names: [String] = []

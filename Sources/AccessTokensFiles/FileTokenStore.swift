@@ -1,7 +1,7 @@
 public import AccessTokens
 import Foundation
 
-/// A token store in one file that only its owner can read and that a crash at any moment leaves whole.
+/// A token store in one file that only its owner can read and that a crash at any moment leaves intact.
 ///
 /// A save writes a temporary file beside the token file, waits until the disk has it, renames it over the token file, and
 /// waits for the directory. A reader, in whatever process, finds the earlier token or the new one, never a mixture.
@@ -10,56 +10,57 @@ import Foundation
 /// since a disk may take its time. Two stores at one path, in one process or several, never mix their tokens: the last
 /// save wins. This is not a lock: two processes that refresh with the same one-time refresh token still both spend it.
 ///
-/// **What is not ours stays.** All three throw for another user's file, which that user may have put there, and for another
-/// program's. ``load()`` and ``save(_:)`` also throw for a token file of a later version. ``save(_:)`` reads what it is about to
-/// replace, a few hundred bytes beside two waits for the disk. ``remove()`` needs only the first bytes: a newer token file is
-/// removed, as it may hold a refresh token. Between that look and the change another program can still put a file of its own there.
+/// **Other files stay.** All three operations throw for another user's file, which that user may have put there, and for another
+/// program's. ``load()`` and ``save(_:)`` also throw for a token file of a later version. ``save(_:)`` reads the file that it is
+/// about to replace, a few hundred bytes in addition to two waits for the disk. ``remove()`` needs only the first bytes: it
+/// removes a newer token file, which may hold a refresh token. Between that check and the change, another program can still put a
+/// file of its own there.
 ///
-/// **A damaged file**, cut off or empty, is an error of ``load()``, which changes nothing. ``save(_:)`` replaces it, so that the user
-/// can sign in again, and keeps its bytes as `.NAME.damaged` beside `NAME`, the last ones if that happens twice. They may hold a
-/// refresh token, so ``remove()`` removes both.
+/// **A damaged file**, truncated or empty, is an error of ``load()``, which changes nothing. ``save(_:)`` replaces it, so that
+/// the user can sign in again, and keeps its bytes as `.NAME.damaged` beside `NAME`; if that happens twice, it keeps the later
+/// ones. They may hold a refresh token, so ``remove()`` removes both files.
 ///
-/// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a save that is under way, or was when its process was killed. If it is
-/// removed, that save fails and the earlier token stays.
+/// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a save that is under way, or was when its process was killed. If the
+/// file is removed, that save fails and the earlier token stays.
 ///
-/// **One name.** What else leads to the same file (a hard link) is a copy: it keeps the token that it has when ``save(_:)``
-/// replaces or ``remove()`` removes the file at ``path``. A token that was copied is only gone when the server revokes it.
+/// **One name.** Another name of the same file (a hard link) acts as a copy: it keeps its token when ``save(_:)`` replaces or
+/// ``remove()`` removes the file at ``path``. A copied token is only gone when the server revokes it.
 ///
-/// **Who can read it.** The file's mode is `0600` whatever the umask, and ``load()`` takes the permissions of others away
-/// from a file that has got some, in a copy or a backup. The contents are not encrypted.
+/// **Who can read it.** The file's mode is `0600` whatever the umask. If others have permissions on the file, in a copy or a
+/// backup, ``load()`` removes them. The contents are not encrypted.
 ///
-/// Every error is a ``TokenFileError``. The directory must exist, so that a disk that is not mounted doesn't look like a
-/// signed-out user; give it few other files, as each save looks through it for what a killed process left.
+/// Every error is a ``TokenFileError``. The directory must exist, so that an unmounted disk doesn't look like a signed-out user.
+/// Keep few other files in it: each save searches it for what a killed process left.
 public final class FileTokenStore: TokenStore {
     private let file: TokenFile
     private let calls = BlockingCalls("AccessTokensFiles.FileTokenStore")
 
-    /// Creates a store and touches nothing yet.
+    /// Creates a store without touching the file.
     ///
-    /// - Parameter path: Where the token is kept. A relative path starts at the working directory of this moment; if that
-    ///   has been deleted, every operation throws. `~` is a name like any other. The directory must exist, and the last
-    ///   component must not be a symbolic link.
+    /// - Parameter path: Where the token is kept. A relative path is resolved now, against the working directory; if that has
+    ///   been deleted, every operation throws. `~` is a name like any other. The directory must exist, and the last component
+    ///   must not be a symbolic link.
     public init(path: String) {
         let start = FileManager.default.currentDirectoryPath
-        // A deleted working directory has no path: then the path stays relative, and every operation says why.
+        // A deleted working directory has no path: then the path stays relative, and every operation reports that.
         let isKept = path.isEmpty || path.utf8.first == UInt8(ascii: "/") || start.utf8.first != UInt8(ascii: "/")
         file = TokenFile(path: isKept ? path : start + "/" + path)
     }
 
-    /// The complete path of the token file; as it was given where there was no working directory to complete it.
+    /// The absolute path of the token file, or the path as given if there was no working directory to resolve it.
     public var path: String { file.path }
 
-    /// Returns the token that was saved last, after making the file its owner's alone if others had permissions.
+    /// Returns the token that was saved last; first removes other users' permissions on the file, if there are any.
     ///
-    /// - Returns: `nil` only if the directory is there and the file is not.
+    /// - Returns: `nil` only if the directory exists and the file doesn't.
     @concurrent public func load() async throws -> StoredToken? {
         try await calls.perform { [file] in try file.load() }
     }
 
-    /// Replaces the token file as a whole and waits until the disk has it; removes what killed processes left.
+    /// Replaces the token file as a whole and waits until the disk has it; also removes what killed processes left.
     ///
-    /// After an error the earlier token is still there, except if waiting for the directory failed: then it is the new one,
-    /// and a loss of power may bring the earlier one back.
+    /// After an error the earlier token is still there, unless waiting for the directory failed: then the new token is there, and
+    /// a loss of power may bring the earlier one back.
     ///
     /// - Parameter token: The token to keep.
     @concurrent public func save(_ token: StoredToken) async throws {
@@ -68,8 +69,8 @@ public final class FileTokenStore: TokenStore {
 
     /// Removes the token file and what killed processes left; not an error if there is none.
     ///
-    /// A file that does not begin like a token file stays, with an error. An empty one is removed: nothing is lost. A
-    /// left-over that can't be removed is not an error once the token file is gone; later operations try it again.
+    /// A file that does not begin like a token file stays, and is an error. An empty one is removed: nothing is lost. A leftover
+    /// that can't be removed is not an error once the token file is gone; later operations try again.
     @concurrent public func remove() async throws {
         try await calls.perform { [file] in try file.remove() }
     }

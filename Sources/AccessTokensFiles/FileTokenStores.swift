@@ -6,21 +6,21 @@ public import AccessTokens
 /// let stores = FileTokenStores<String>(directory: "/var/lib/reports/tokens")
 /// ```
 ///
-/// Each key has a directory of its own in there. Its name is the SHA-256 of the key's name, so it shows neither a name nor a secret,
-/// and no name leads out of the directory. The key's name and its token are in files of that directory, `key` and `token`; each is
-/// written as by ``FileTokenStore``.
+/// Each key has a directory of its own in there. The directory's name is the SHA-256 of the key's name, so it shows neither a
+/// name nor a secret, and no name leads out of the directory. Its files `key` and `token` hold the key's name and its token; both
+/// are written as ``FileTokenStore`` writes.
 ///
-/// **Other processes.** A save and a removal lock the key's directory while they run, so that they come one after the other, also in
-/// two processes, and leave nothing that a sign-out of all keys can't find. A read needs no lock. Two processes that refresh one
+/// **Other processes.** Saves and removals lock the key's directory, so that they run one after another, even in two processes,
+/// and leave nothing that a sign-out of all keys can't find. A read needs no lock. Two processes that refresh with the same
 /// rotating refresh token still both spend it. Keep the directory on a local disk.
 ///
-/// **A user is signed out only if there is nothing.** Whatever else keeps an operation from looking is an error: permissions, a
-/// directory of all keys that is not mounted, a symbolic link in the place of a key's directory. So is a key's directory with
-/// another key's name in it, which was moved.
+/// **A user counts as signed out only if nothing is there.** Anything else that prevents a read is an error: permissions, an
+/// unmounted directory, a symbolic link in place of a key's directory. A key's directory with another key's name in it, which was
+/// moved there, is an error, too.
 ///
-/// **Other users.** Each operation takes away their permissions on the key's directory, and the permission to write to that of all
-/// keys. A directory that belongs to another user is an error. Only the directory of all keys may be root's, if others can't remove
-/// what is in it.
+/// **Other users.** Each operation removes other users' permissions on the key's directory, and their permission to write to the
+/// directory of all keys. A directory that belongs to another user is an error. Only the directory of all keys may belong to
+/// root, if others can't remove what is in it.
 ///
 /// All methods may be called concurrently, from any thread.
 public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
@@ -28,12 +28,13 @@ public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
     private let name: @Sendable (Key) -> String
     private let key: @Sendable (String) -> Key?
 
-    /// Creates the stores and touches nothing yet.
+    /// Creates the stores without touching the disk.
     ///
     /// - Parameters:
-    ///   - directory: A directory for nothing else. A relative path starts at the working directory of this moment.
-    ///   - name: The text by which a key is known to the next run of the program. No other key has it, or one that Swift calls equal.
-    ///   - key: The key of such a text; `nil`: it has none any more, and its token is left alone.
+    ///   - directory: A directory that is used for nothing else. A relative path is resolved now, against the working directory.
+    ///   - name: The text that identifies a key in the next run of the program. No two keys may have texts that Swift calls
+    ///     equal.
+    ///   - key: The key for such a text; `nil` if there is none any more: then its token is left alone.
     public init(
         directory: String, name: @escaping @Sendable (Key) -> String, key: @escaping @Sendable (_ name: String) -> Key?
     ) {
@@ -42,7 +43,7 @@ public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
         self.key = key
     }
 
-    /// Returns the store of a key, and touches nothing yet.
+    /// Returns the store of a key without touching the disk.
     ///
     /// - Parameter key: The key.
     public func store(for key: Key) -> any TokenStore {
@@ -56,19 +57,20 @@ public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
         try await BlockingCalls.names(in: directory, having: KeyFileStore.file).compactMap(key)
     }
 
-    /// Tells the keys that have a token, each as soon as it is found.
+    /// Calls `body` with each key that has a token, as soon as the key is found.
     ///
-    /// - Parameter body: Called with each key, on a thread of this call's own.
-    /// - Throws: A ``TokenFileError`` if the directory can't be read; or at the end, if one of the keys' names can't be.
+    /// - Parameter body: Called with each key, on a thread of its own.
+    /// - Throws: A ``TokenFileError`` if the directory can't be read, or at the end if one of the keys' names can't be read.
     @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
         try await BlockingCalls.names(in: directory, having: KeyFileStore.file) { if let key = key($0) { body(key) } }
     }
 }
 
 extension FileTokenStores where Key: LosslessStringConvertible {
-    /// Creates the stores of keys that are texts, or can be written as one; touches nothing yet.
+    /// Creates the stores for keys that are strings or can be written as one, without touching the disk.
     ///
-    /// - Parameter directory: A directory for nothing else. A relative path starts at the working directory of this moment.
+    /// - Parameter directory: A directory that is used for nothing else. A relative path is resolved now, against the working
+    ///   directory.
     public init(directory: String) {
         self.init(directory: directory, name: { String($0) }, key: { Key($0) })
     }
@@ -97,7 +99,7 @@ struct KeyFileStore: TokenStore {
         try await calls.perform { [folder, token] in
             let directory = try folder.prepare()
             try token.save(stored, in: directory)
-            // Locked until here.
+            // The directory is locked until here.
             _ = consume directory
         }
     }

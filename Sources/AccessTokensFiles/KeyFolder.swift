@@ -9,12 +9,12 @@ import Musl
 import Glibc
 #endif
 
-/// The directory of one key, named by the SHA-256 of the key's name, which is written into it first; the calls block.
+/// The directory of one key, named by the SHA-256 of the key's name, which is the first thing written into it; the calls block.
 ///
-/// Texts that Swift calls equal are one key, whichever Unicode characters write them: a service, too, is found by either.
+/// Strings that Swift calls equal are one key, whatever their Unicode characters: a service is found by either one, too.
 ///
-/// Changes lock the directory itself, which is never renamed over, so that a save and a removal come one after the other, also of two
-/// processes. After a wait for the lock, a removal may have taken the directory away: then a save makes another.
+/// Changes lock the directory itself, which is never renamed over, so that saves and removals run one after another, even in two
+/// processes. After a wait for the lock, a removal may have removed the directory: then a save makes another one.
 package struct KeyFolder: Sendable {
     package let path: String
     private let parent: String
@@ -22,7 +22,7 @@ package struct KeyFolder: Sendable {
     private let text: String
     private let name: TokenFile
 
-    /// How long an operation tries to get the lock: less than the 5 s that a service waits, so that its callers learn why.
+    /// How long an operation tries to get the lock: less than the 5 s that a service waits, so that its callers learn the reason.
     package static let patience = Duration.seconds(4)
 
     package init(of text: String, in parent: String) {
@@ -44,9 +44,9 @@ package struct KeyFolder: Sendable {
     /// A file in the directory.
     package func file(_ name: String) -> TokenFile { TokenFile(path: path + "/" + name) }
 
-    /// Opens the directory; `nil`: the key has none.
+    /// Opens the directory; `nil` if the key has none.
     ///
-    /// Throws if that can't be said, or if the directory is another key's.
+    /// Throws if that can't be determined, or if the directory belongs to another key.
     package func open() throws(TokenFileError) -> OpenFile? {
         let all = try Self.open(parent)
         guard let directory = try Self.open(folder, path, in: all) else { return nil }
@@ -54,8 +54,9 @@ package struct KeyFolder: Sendable {
         return directory
     }
 
-    /// Opens and locks the directory for a save; makes it with the key's name in it, which a sign-out of many keys must find before
-    /// there is a token.
+    /// Opens and locks the directory for a save; creates it with the key's name in it.
+    ///
+    /// A sign-out of many keys must find the name before there is a token.
     package func prepare() throws(TokenFileError) -> OpenFile {
         let all = try Self.open(parent)
         while true {
@@ -79,16 +80,16 @@ package struct KeyFolder: Sendable {
         _ = try isNamed(directory)
         try file.remove(in: directory)
         try name.remove(in: directory)
-        // What else is in it stays, and the directory with it.
+        // Anything else in the directory stays, and the directory with it.
         try? all.removeDirectory(folder)
         _ = consume directory
     }
 
-    /// Whether the directory says whose it is; throws if it is another key's.
+    /// Whether the directory has its key's name; throws if it has another key's.
     private func isNamed(_ directory: borrowing OpenFile) throws(TokenFileError) -> Bool {
         let found: String?
         do { found = try name.load(in: directory)?.token.value } catch {
-            // The directory's own name says whose it is, until a save writes the key's name anew.
+            // The directory's own name identifies the key until a save writes the key's name again.
             guard error.code == .damaged else { throw error }
             return false
         }
@@ -112,9 +113,9 @@ package struct KeyFolder: Sendable {
 
     // MARK: All keys
 
-    /// Tells the names of the keys whose directories have a file, each as soon as it is found.
+    /// Calls `body` with the names of the keys whose directories have a file, each as soon as it is found.
     ///
-    /// What can't be read keeps no other from being found: then it throws at the end.
+    /// An unreadable name doesn't keep the others from being found: the function throws at the end.
     package static func names(
         in parent: String, having file: String, _ body: (String) -> Void
     ) throws(TokenFileError) {
@@ -140,13 +141,13 @@ package struct KeyFolder: Sendable {
         // A removal takes the file before the name.
         guard let name = stored?.token.value else {
             guard try has(file, in: directory, path) else { return nil }
-            throw TokenFileError(.damaged, path: path + "/key", detail: "it is missing, so nothing says whose token is beside it")
+            throw TokenFileError(.damaged, path: path + "/key", detail: "it is missing, so the token beside it has no key")
         }
         guard self.folder(of: name) == folder else { throw isOthers(path) }
         return name
     }
 
-    /// Whether a name is one of a key's directory: what else is there is not ours.
+    /// Whether a name is that of a key's directory; anything else was not written by this store.
     private static func isFolder(_ entry: String) -> Bool {
         entry.utf8.count == 64 && entry.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
@@ -176,7 +177,7 @@ package struct KeyFolder: Sendable {
     private static func open(_ folder: String, _ path: String, in all: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
         let directory: OpenFile
         do { directory = try OpenFile(directory: folder, in: all) } catch {
-            // Every other error says nothing about the key.
+            // Any other error says nothing about the key.
             if error.number == ENOENT { return nil }
             throw TokenFileError(.noDirectory, path: path, error)
         }
@@ -184,9 +185,9 @@ package struct KeyFolder: Sendable {
         return directory
     }
 
-    /// Takes permissions on a directory away from other users, who could exchange or remove what is in it; refuses another user's.
+    /// Removes other users' permissions to exchange or remove what is in a directory; refuses another user's directory.
     ///
-    /// The directory of all keys may be root's if others can't remove what is in it: nothing there is taken for ours unless it is.
+    /// The directory of all keys may belong to root if others can't remove what is in it: each entry is used only if it is ours.
     private static func close(
         _ directory: borrowing OpenFile, _ path: String, to others: mode_t, isKey: Bool
     ) throws(TokenFileError) {

@@ -10,16 +10,16 @@ import Glibc
 package struct SystemFailure: Error {
     package let number: Int32
 
-    /// The system's own words.
+    /// The system's message for the error.
     var text: String { unsafe String(cString: strerror(number)) }
 }
 
-/// An open file or directory, closed when its value ends; calls that a signal interrupted are made again.
+/// An open file or directory, closed when its value ends; interrupted calls are repeated.
 package struct OpenFile: ~Copyable {
     package let descriptor: Int32
 
     deinit {
-        // Nothing to learn from it: what matters was synchronised before.
+        // An error here doesn't matter: the data was synchronised before.
         _ = close(descriptor)
     }
 
@@ -28,13 +28,13 @@ package struct OpenFile: ~Copyable {
         descriptor = try systemCall { unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     }
 
-    /// Opens a directory of a directory: never through a symbolic link.
+    /// Opens a directory inside a directory, but not through a symbolic link.
     init(directory name: String, in directory: borrowing OpenFile) throws(SystemFailure) {
         let parent = directory.descriptor
         descriptor = try systemCall { unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
     }
 
-    /// Opens a file of a directory: never through a symbolic link, and without waiting for the other end of a pipe.
+    /// Opens a file in a directory, but not through a symbolic link, and without waiting for the other end of a pipe.
     package init(_ name: String, in directory: borrowing OpenFile, _ flags: Int32 = O_RDONLY) throws(SystemFailure) {
         let parent = directory.descriptor
         descriptor = try systemCall {
@@ -49,7 +49,7 @@ package struct OpenFile: ~Copyable {
         return status
     }
 
-    /// Lets the owner read and write, and permits nothing else, whatever the umask.
+    /// Restricts the file to its owner, who may read and write, whatever the umask.
     package func protect() throws(SystemFailure) { try setMode(0o600) }
 
     func setMode(_ mode: mode_t) throws(SystemFailure) {
@@ -67,7 +67,7 @@ package struct OpenFile: ~Copyable {
         }
     }
 
-    /// Whether another value has the file locked, here or in another process; several may ask at once and don't disturb each other.
+    /// Whether another value has the file locked, here or in another process; concurrent calls don't disturb each other.
     package func isLockedElsewhere() throws(SystemFailure) -> Bool {
         do {
             _ = try systemCall { flock(descriptor, LOCK_SH | LOCK_NB) }
@@ -78,7 +78,7 @@ package struct OpenFile: ~Copyable {
         }
     }
 
-    /// Tries to lock the file for a while, with pauses; `false`: another value had it locked all the time.
+    /// Tries to lock the file for a while, with pauses; returns `false` if another value had it locked all the time.
     func lock(trying limit: Duration) throws(SystemFailure) -> Bool {
         let start = ContinuousClock.now
         while try !lock() {
@@ -95,9 +95,9 @@ package struct OpenFile: ~Copyable {
         return own.st_ino == other.st_ino && own.st_dev == other.st_dev
     }
 
-    /// What is at a name of this directory, itself and not where it leads; `nil`: nothing.
+    /// The status of a name in this directory, without following a symbolic link; `nil` if there is nothing.
     ///
-    /// Whatever keeps it from looking is an error.
+    /// Any other reason that prevents the look is an error.
     func status(of name: String) throws(SystemFailure) -> stat? {
         var status = stat()
         do {
@@ -109,7 +109,7 @@ package struct OpenFile: ~Copyable {
         }
     }
 
-    /// Makes a directory in this one that is its owner's alone; not an error if something has the name.
+    /// Makes a directory in this one that only its owner may use; not an error if the name is taken.
     func makeDirectory(_ name: String) throws(SystemFailure) {
         do { _ = try systemCall { unsafe mkdirat(descriptor, name, 0o700) } } catch {
             if error.number != EEXIST { throw error }
@@ -121,7 +121,7 @@ package struct OpenFile: ~Copyable {
         _ = try systemCall { unsafe unlinkat(descriptor, name, AT_REMOVEDIR) }
     }
 
-    /// The names of everything in this directory but itself and its parent.
+    /// The names of everything in this directory except itself and its parent.
     package func names() throws(SystemFailure) -> [String] {
         let copy = try systemCall { unsafe openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard let stream = unsafe fdopendir(copy) else {
@@ -132,7 +132,7 @@ package struct OpenFile: ~Copyable {
         defer { unsafe _ = closedir(stream) }
         var names: [String] = []
         while true {
-            // The end and a failure differ in this only.
+            // Only `errno` distinguishes the end from a failure.
             errno = 0
             guard let entry = unsafe readdir(stream) else {
                 guard errno == 0 else { throw SystemFailure(number: errno) }
@@ -158,7 +158,7 @@ package struct OpenFile: ~Copyable {
         return bytes
     }
 
-    /// Writes all of it.
+    /// Writes all bytes.
     package func write(_ bytes: [UInt8]) throws(SystemFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -172,19 +172,19 @@ package struct OpenFile: ~Copyable {
     /// Waits until the disk has everything.
     package func synchronize() throws(SystemFailure) {
         #if canImport(Darwin)
-        // There `fsync` leaves the data in the drive's own memory; not every volume knows the stronger call.
+        // `fsync` leaves the data in the drive's own memory there; not every volume knows the stronger call.
         if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
         #endif
         do {
             _ = try systemCall { fsync(descriptor) }
         } catch {
-            // Some network volumes cannot synchronise a directory, and have nothing to.
+            // Some network volumes can't synchronise a directory, and needn't.
             guard error.number == EINVAL || error.number == ENOTSUP else { throw error }
         }
     }
 }
 
-/// Makes a system call until no signal interrupts it.
+/// Repeats a system call until no signal interrupts it.
 package func systemCall<Number: SignedInteger>(_ call: () -> Number) throws(SystemFailure) -> Number {
     while true {
         let result = call()

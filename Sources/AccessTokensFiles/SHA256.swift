@@ -1,4 +1,4 @@
-/// A hash of a text that shows nothing of it, and that no other text has as far as is known.
+/// A hash of a text: it doesn't reveal the text, and no two texts with the same hash are known.
 ///
 /// Source: FIPS 180-4, §4.2.2 (constants), §5.1.1 (padding), §6.2 (the hash).
 enum SHA256 {
@@ -54,7 +54,7 @@ enum SHA256 {
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
     ]
 
-    /// The same of the cube roots of the first 64 primes.
+    /// The first 32 bits of the fractions of the cube roots of the first 64 primes.
     private static let constants: [UInt32] = [
         0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
         0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,

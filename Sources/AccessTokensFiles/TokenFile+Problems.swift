@@ -1,6 +1,6 @@
 import AccessTokens
 
-/// The format's and the system's problems, told as those of this file.
+/// Reports the format's and the system's problems as errors of this file.
 extension TokenFile {
     func encode(_ stored: StoredToken) throws(TokenFileError) -> [UInt8] {
         do { return try StoredTokenFormat.encode(stored) } catch { throw problem(error) }

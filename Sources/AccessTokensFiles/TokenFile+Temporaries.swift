@@ -8,23 +8,23 @@ import Glibc
 
 /// The temporary files: `.NAME.0123456789abcdef.tmp` beside `NAME`.
 ///
-/// The process that writes one has it locked, and the system unlocks it when the process dies, however it dies. So one that can
-/// be locked is a left-over, and one that cannot belongs to a running save, in this process or another.
+/// The process that writes a temporary file has it locked, and the system unlocks it when the process ends, for whatever reason.
+/// So a file that can be locked is a leftover, and one that can't belongs to a running save, in this process or another.
 extension TokenFile {
     /// Writes the bytes to a temporary file and puts it in the token file's place.
     func replace(with bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
         try rename(try write(bytes, in: directory), to: name, in: directory)
     }
 
-    /// Keeps bytes that can't be read beside the file that comes in their place; of several, the last.
+    /// Keeps unreadable bytes beside the file that replaces them; if there are several, the last ones.
     package func setAside(_ bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
         if !bytes.isEmpty { try rename(try write(bytes, in: directory), to: aside, in: directory) }
     }
 
-    /// The name for bytes that can't be read: `.NAME.damaged`.
+    /// The name for unreadable bytes: `.NAME.damaged`.
     package var aside: String { prefix + "damaged" }
 
-    /// Writes the bytes to a temporary file, which the disk has when this returns.
+    /// Writes the bytes to a temporary file and waits until the disk has them.
     package func write(_ bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) -> Temporary {
         let temporary = try createTemporary(in: directory)
         do {
@@ -37,7 +37,7 @@ extension TokenFile {
         return temporary
     }
 
-    /// Gives a temporary file another name, in place of the file that has it, and waits for the directory.
+    /// Gives a temporary file another name, replacing the file of that name, and waits for the directory.
     package func rename(
         _ temporary: consuming Temporary, to name: String, in directory: borrowing OpenFile
     ) throws(SystemFailure) {
@@ -49,7 +49,7 @@ extension TokenFile {
         try directory.synchronize()
     }
 
-    /// Gives a temporary file the token file's name, if no file has it, and waits for the directory; `false`: one has it.
+    /// Gives a temporary file the token file's name and waits for the directory; `false` if a file of that name exists.
     package func create(from temporary: consuming Temporary, in directory: borrowing OpenFile) throws(SystemFailure) -> Bool {
         let parent = directory.descriptor, old = temporary.name
         do { _ = try systemCall { unsafe linkat(parent, old, parent, name, 0) } } catch {
@@ -75,8 +75,8 @@ extension TokenFile {
             }
             do {
                 try file.protect()
-                // Another process's clean-up can come between the creation and the lock and take the file for a left-over:
-                // then it has the lock, or the name is gone. A volume without locks has no clean-up either.
+                // Another process's clean-up can come between the creation and the lock, and take the file for a leftover. Then
+                // that process has the lock, or the name is gone. A volume without locks has no clean-up either.
                 guard (try? file.lock()) ?? true else { continue }
                 _ = try OpenFile(temporary, in: directory)
             } catch {
@@ -88,9 +88,9 @@ extension TokenFile {
         }
     }
 
-    /// Removes the temporary files of killed processes, as far as it can.
+    /// Removes the temporary files of killed processes, as far as possible.
     ///
-    /// A failure must not lose a new token, or report a removed one as kept: the next operation tries again.
+    /// A failure must neither lose a new token nor report a removed one as kept: the next operation tries again.
     package func removeLeftovers(in directory: borrowing OpenFile) {
         for entry in (try? directory.names()) ?? [] where isTemporary(entry) {
             guard let file = try? OpenFile(entry, in: directory), (try? file.lock()) ?? false else { continue }
@@ -98,7 +98,7 @@ extension TokenFile {
         }
     }
 
-    /// Whether a name is one that a save of this token file gives; compared byte by byte, as the system does.
+    /// Whether a save of this token file uses such a name; compared byte by byte, as the system does.
     func isTemporary(_ entry: String) -> Bool {
         let bytes = Array(entry.utf8)
         guard bytes.count == prefix.utf8.count + 16 + Self.suffix.utf8.count, bytes.starts(with: prefix.utf8) else {

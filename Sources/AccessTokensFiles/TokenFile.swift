@@ -8,18 +8,18 @@ import Musl
 import Glibc
 #endif
 
-/// The file at a path, and what can be done with it; the calls block.
+/// The file at a path, and its operations; the calls block.
 ///
-/// Each operation opens the directory once and works inside it, so that a directory that is moved meanwhile makes no difference.
+/// Each operation opens the directory once and works inside it, so a directory that is moved meanwhile does no harm.
 package struct TokenFile: Sendable {
     package let path: String
     package let directory: String
     package let name: String
 
-    /// Systems have names of 255 bytes; `.NAME.0123456789abcdef.alive` is the longest that is made of one.
+    /// Systems allow names of 255 bytes; the longest name derived from the file's is `.NAME.0123456789abcdef.alive`.
     private static let longestName = 255 - 24
 
-    /// - Parameter path: A complete path to a file; any other is an error of each operation.
+    /// - Parameter path: An absolute path to a file; with any other, each operation throws.
     package init(path: String) {
         self.path = path
         let bytes = path.utf8
@@ -50,7 +50,7 @@ package struct TokenFile: Sendable {
         } catch { throw failure(.writeFailed, error) }
     }
 
-    /// What is in the file if that can't be read; throws if it can't be replaced either, since another program may read it.
+    /// The file's bytes if they can't be read; throws if the file can't be replaced either, since another program may read it.
     private func damagedBytes(in directory: borrowing OpenFile) throws(TokenFileError) -> [UInt8]? {
         guard let file = try open(in: directory) else { return nil }
         let bytes = try bytes(of: file)
@@ -72,21 +72,21 @@ package struct TokenFile: Sendable {
         removeLeftovers(in: directory)
         do {
             if isThere { try unlink(name, in: directory) }
-            // Asked first: a volume that can't be written must not make a sign-out fail that has nothing to remove.
+            // Checked first: a sign-out with nothing to remove must not fail on a read-only volume.
             if try directory.status(of: aside) != nil { try unlink(aside, in: directory) }
             try directory.synchronize()
         } catch { throw failure(.removeFailed, error) }
     }
 
     package func openDirectory() throws(TokenFileError) -> OpenFile {
-        // The system would take such a path for what stands before the NUL.
+        // The system would use only the part of the path before the NUL.
         guard !path.utf8.contains(0) else {
-            throw TokenFileError(.invalidPath, path: path, detail: "it contains a NUL, where the system ends a path")
+            throw TokenFileError(.invalidPath, path: path, detail: "it contains a NUL character, where the system ends a path")
         }
         guard !["", ".", ".."].contains(name) else {
             throw TokenFileError(.invalidPath, path: path, detail: "it does not end in the name of a file")
         }
-        // Else a token would be found missing, and loaded anew, at each start.
+        // Otherwise each start would find no token, and load a new one.
         guard name.utf8.count <= Self.longestName else {
             let detail = "its name has \(name.utf8.count) bytes, and only \(Self.longestName) leave room for temporary names"
             throw TokenFileError(.invalidPath, path: path, detail: detail)
@@ -97,7 +97,7 @@ package struct TokenFile: Sendable {
         do { return try OpenFile(directory: directory) } catch { throw failure(.noDirectory, error) }
     }
 
-    /// Opens the file if it is there, whatever it is.
+    /// Opens whatever is at the path, if anything is.
     package func open(in directory: borrowing OpenFile) throws(TokenFileError) -> OpenFile? {
         do {
             return try OpenFile(name, in: directory)
@@ -116,7 +116,7 @@ package struct TokenFile: Sendable {
             guard status.st_mode & S_IFMT == S_IFREG else {
                 throw TokenFileError(.notATokenFile, path: path, detail: "it is a directory or a device")
             }
-            // Before a byte of it is read: another user may have put it there.
+            // Checked before a byte is read: another user may have put the file there.
             guard status.st_uid == geteuid() else { throw TokenFileError(ownedBy: status.st_uid, path: path) }
             let bytes = try file.read(upTo: StoredTokenFormat.largest + 1)
             guard bytes.count <= StoredTokenFormat.largest else {

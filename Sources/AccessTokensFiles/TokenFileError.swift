@@ -12,37 +12,37 @@ import Musl
 import Glibc
 #endif
 
-/// Why a store in a file, of one process or shared, could not do what it was asked for.
+/// Why a file store, shared or of one process, could not do what it was asked for.
 ///
-/// It names the file and what the system said, and shows nothing of the file's contents.
+/// It names the file and the system's message, and shows nothing of the file's contents.
 public struct TokenFileError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The path cannot be that of a file: empty, with a NUL, ending in a slash, in dots or in too long a name, or relative to a
-        /// deleted directory.
+        /// The path can't be a file's: it is empty, has a NUL, ends in a slash, in dots or in too long a name, or is relative to
+        /// a deleted directory.
         public static let invalidPath = Code(description: "invalidPath")
-        /// The directory is not there, or cannot be opened.
+        /// The directory doesn't exist, or can't be opened.
         public static let noDirectory = Code(description: "noDirectory")
-        /// The system does not let the file be read.
+        /// The system doesn't allow the file to be read.
         public static let unreadable = Code(description: "unreadable")
         /// Something else is at the path: another program's file, a directory, a symbolic link.
         public static let notATokenFile = Code(description: "notATokenFile")
-        /// The file or directory is another user's, who may have put it there; the process's effective user is what counts.
+        /// The file or directory belongs to another user, who may have put it there; the process's effective user counts.
         public static let foreignOwner = Code(description: "foreignOwner")
-        /// The file begins like a token file and is not a whole one: cut off, empty or altered.
+        /// The file begins like a token file but isn't a whole one: it is truncated, empty or altered.
         public static let damaged = Code(description: "damaged")
-        /// The directory of a key has another key's name in it: it was moved or copied there.
+        /// A key's directory has another key's name in it: it was moved or copied there.
         public static let otherKey = Code(description: "otherKey")
         /// The file was written by a later version of this package.
         public static let unsupportedVersion = Code(description: "unsupportedVersion")
-        /// Others have permissions on the file or directory, and they cannot be taken away.
+        /// Others have permissions on the file or directory, and these can't be removed.
         public static let unprotected = Code(description: "unprotected")
-        /// The token could not be written: no permission, no space, a failing disk, a token that no file can hold.
+        /// The token could not be written: no permission, no space, a failing disk, or a token that no file can hold.
         public static let writeFailed = Code(description: "writeFailed")
         /// The file could not be removed, or the disk did not confirm it.
         public static let removeFailed = Code(description: "removeFailed")
-        /// Another process kept a shared file or a key's directory locked for 4 s: it was stopped in the middle of a change, or the disk
-        /// is very slow.
+        /// Another process kept a shared file or a key's directory locked for 4 s: it was stopped in the middle of a change, or
+        /// the disk is very slow.
         public static let locked = Code(description: "locked")
 
         /// The code's name, for logs and metrics.
@@ -58,7 +58,7 @@ public struct TokenFileError: Error, Sendable {
     /// The system's error number, such as `ENOSPC`; `nil` if no system call failed.
     public let systemError: Int32?
 
-    /// What exactly is wrong, in our own words or the system's.
+    /// The exact problem, in our own words or the system's.
     let detail: String
 
     package init(_ code: Code, path: String, detail: String) {
@@ -93,7 +93,7 @@ extension TokenFileError: LocalizedError {
 extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible {
     /// What is wrong and what to do about it; never anything that the file holds.
     public var description: String {
-        // Quoted and escaped: a path may hold line breaks.
+        // Quoted and escaped, because a path may contain line breaks.
         let name = String(reflecting: path)
         return switch code {
         case .invalidPath:
@@ -106,19 +106,19 @@ extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible 
         case .notATokenFile:
             "The file at \(name) is not a token file: \(detail). It was left as it is; move it away or give another path."
         case .foreignOwner:
-            "What is at \(name) belongs to another user: \(detail). It was left as it is; remove it, change its owner, or use a "
+            "The file or directory \(name) belongs to another user: \(detail). It was left as it is; remove it, change its owner, or use a "
                 + "directory of your own."
         case .otherKey:
-            "The directory \(name) is another key's: \(detail). It was left as it is; move it back to its own place, or remove it and "
+            "The directory \(name) belongs to another key: \(detail). It was left as it is; move it back to its own place, or remove it and "
                 + "sign in again."
         case .damaged:
-            "The token file \(name) is damaged: \(detail). Reading leaves it as it is. Bring it back from a backup, or sign in again, "
+            "The token file \(name) is damaged: \(detail). Reading leaves it as it is. Restore it from a backup, or sign in again, "
                 + "which keeps its bytes in \(String(reflecting: aside))."
         case .unsupportedVersion:
-            "The token file \(name) is of a version that this program does not know: \(detail). Reading it and saving leave it as "
+            "The token file \(name) has a version that this program does not know: \(detail). Reading it and saving leave it as "
                 + "it is. Update the program, or sign out, which removes it, and sign in again."
         case .unprotected:
-            "The token file \(name) is open to other users and cannot be closed to them: \(detail). Make it its user's own, mode "
+            "The token file \(name) is open to other users, and chmod failed: \(detail). Set your user as its owner, and its mode to "
                 + "0600 (a directory: 0700)."
         case .locked:
             "The token file \(name) could not be changed: \(detail). Look for a process that was stopped, and try again."

@@ -8,20 +8,20 @@ import Musl
 import Glibc
 #endif
 
-/// A moment, measured from the machine's start: all processes agree on it, even if the time of day is changed.
+/// A moment, measured from the machine's start; all processes agree on it, even if the time of day is changed.
 struct BootTime: Equatable {
-    /// Names the time from one start of the machine to the next.
+    /// Identifies the current start of the machine.
     let boot: String
-    /// The time since that start in milliseconds, without the machine's sleep, in which no process gets on with its load.
+    /// Milliseconds since that start, without the machine's sleep, because no process gets on with its load during sleep.
     let uptime: Int64
-    /// The time of day in milliseconds since 1970, to judge a moment before the last start.
+    /// The time of day in milliseconds since 1970, for comparison with a moment before the last start.
     let wall: Int64
 
     init(boot: String, uptime: Int64, wall: Int64) {
         (self.boot, self.uptime, self.wall) = (boot, uptime, wall)
     }
 
-    /// `nil`: the system doesn't tell.
+    /// The current moment; `nil` if the system doesn't tell.
     static var now: BootTime? {
         guard let boot = currentBoot else { return nil }
         #if canImport(Darwin)
@@ -36,7 +36,7 @@ struct BootTime: Equatable {
         return BootTime(boot: boot, uptime: uptime, wall: Int64(exactly: wall) ?? 0)
     }
 
-    /// Asked once: it stays the same while the machine runs.
+    /// Read once: it stays the same while the machine runs.
     private static let currentBoot: String? = {
         #if canImport(Darwin)
         var bytes = [CChar](repeating: 0, count: 64), count = 64
@@ -44,7 +44,7 @@ struct BootTime: Equatable {
         let text = String(decoding: bytes.prefix(while: { $0 != 0 }).map { UInt8(bitPattern: $0) }, as: UTF8.self)
         #else
         guard let boot = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8) else { return nil }
-        // In a time namespace, the clock may count from another moment.
+        // In a time namespace, the clock may start at another moment.
         let namespace = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/time")
         let text = boot + (namespace ?? "")
         #endif
@@ -52,7 +52,7 @@ struct BootTime: Equatable {
         return word.isEmpty ? nil : word
     }()
 
-    /// Reads what ``text`` has written.
+    /// Reads what ``text`` wrote.
     init?(_ words: some Collection<Substring>) {
         let words = Array(words)
         guard words.count == 3, let uptime = Int64(words[1]), let wall = Int64(words[2]) else { return nil }
@@ -65,8 +65,8 @@ struct BootTime: Equatable {
 
     /// How long before another moment this one was, at least.
     ///
-    /// If the machine has been started since, both the time since then and the clocks must say so: the file may also come from
-    /// another machine.
+    /// If the machine was restarted in between, the age is the smaller of the time of day's difference and the time since the
+    /// start: the file may also come from another machine.
     func age(at now: BootTime) -> Duration {
         let age = now.boot == boot ? now.uptime.clamped(minus: uptime) : min(now.uptime, now.wall.clamped(minus: wall))
         return .milliseconds(age)
@@ -74,6 +74,6 @@ struct BootTime: Equatable {
 }
 
 extension Int64 {
-    /// The difference of two times that aren't negative; zero instead of less.
+    /// The difference of two times that aren't negative; never less than zero.
     fileprivate func clamped(minus other: Int64) -> Int64 { Swift.max(self - other, 0) }
 }

@@ -10,16 +10,16 @@ import Musl
 import Glibc
 #endif
 
-/// A file that is locked as long as its process lives: `.NAME.HOLDER.alive` beside `NAME`.
+/// A file that stays locked as long as its process lives: `.NAME.HOLDER.alive` beside `NAME`.
 final class HolderFile: Sendable {
-    /// What others know the process by: 16 hexadecimal digits.
+    /// The process's name for others: 16 hexadecimal digits.
     let name: String
     private let file: TokenFile
     private let entry: String
     /// Closed, and so unlocked, with this object or by the system.
     private let lock: OpenFile
 
-    /// How many files of ended processes a new holder looks at, so that it begins soon.
+    /// How many files of ended processes a new holder checks, so that it begins soon.
     private static let swept = 100
 
     init(beside file: TokenFile) throws {
@@ -37,7 +37,7 @@ final class HolderFile: Sendable {
         }
     }
 
-    /// Creates and locks a file; `nil`: another holder's sweep came between the two, and has it locked or has removed it.
+    /// Creates and locks a file; `nil` if another holder's sweep came in between, and has locked or removed the file.
     private static func create(
         _ entry: String, in directory: borrowing OpenFile, beside file: TokenFile
     ) throws(SystemFailure) -> OpenFile? {
@@ -57,10 +57,10 @@ final class HolderFile: Sendable {
         if let directory = try? file.openDirectory() { try? file.unlink(entry, in: directory) }
     }
 
-    /// Whether the file has its name, by which others find it; a cleaner may have removed it.
+    /// Whether the file still has the name by which others find it; a cleaner may have removed it.
     func isStillThere() throws -> Bool { try lock.isStillThere(as: entry, in: try file.openDirectory()) }
 
-    /// Whether a holder's file is there and locked; removes it if its process has ended.
+    /// Whether a holder's file exists and is locked; removes the file if its process has ended.
     static func isLocked(_ holder: String, beside file: TokenFile) throws -> Bool {
         guard isName(holder.utf8) else { return true }
         let directory = try file.openDirectory()
@@ -68,7 +68,7 @@ final class HolderFile: Sendable {
         return try !removeIfEnded(name, in: directory, beside: file)
     }
 
-    /// Removes the files of processes that ended without removing theirs, as far as it can.
+    /// Removes the files of processes that ended without removing theirs, as far as possible.
     ///
     /// A failure must not keep a holder from beginning.
     private static func sweep(_ directory: borrowing OpenFile, beside file: TokenFile) {
@@ -85,9 +85,10 @@ final class HolderFile: Sendable {
         do {
             let other = try OpenFile(entry, in: directory, O_RDWR)
             if try other.isLockedElsewhere() { return false }
-            // Between opening and locking the name may have come to another file.
+            // Between opening and locking, another file may have got the name.
             if try other.isStillThere(as: entry, in: directory) { try? file.unlink(entry, in: directory) }
-            // Locked until the name is gone: a holder that has just created the file must not believe that it has it.
+            // The lock is held until the name is gone: a holder that has just created the file must not believe that the file is
+            // its own.
             _ = consume other
             return true
         } catch {
@@ -96,7 +97,7 @@ final class HolderFile: Sendable {
         }
     }
 
-    /// Whether a name is one that a holder beside this file gives itself; compared byte by byte, as the system does.
+    /// Whether a holder beside this file would use such a name; compared byte by byte, as the system does.
     private static func isEntry(_ entry: String, beside file: TokenFile) -> Bool {
         let name = entry.utf8.dropFirst(file.name.utf8.count + 2).prefix(16)
         return isName(name) && entry.utf8.elementsEqual(Self.entry(String(decoding: name, as: UTF8.self), beside: file).utf8)

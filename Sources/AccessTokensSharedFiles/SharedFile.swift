@@ -11,15 +11,15 @@ import Musl
 import Glibc
 #endif
 
-/// The file of a shared record, and what can be done with it; the calls block.
+/// The file of a shared record, and its operations; the calls block.
 ///
-/// Its first line says what it is, which revision, and when that was written: `tokenservice.shared 1 REVISION BOOT UPTIME WALL sum=SUM`.
-/// The record follows, and the sum is of its bytes.
+/// Its first line names the format, the revision, and when that was written: `tokenservice.shared 1 REVISION BOOT UPTIME WALL
+/// sum=SUM`. The record follows; the sum is over its bytes.
 ///
-/// A swap locks the record's own file, checks that it still has its name, and renames another file over it. So process A waits for the
-/// lock while process B swaps; then A finds that its file has lost the name, and begins again with B's. A file beside the record that
-/// carries the lock could be removed by a cleaner, and two processes would have it. The first record comes by a link, which fails if
-/// there is a record.
+/// A swap locks the record's own file, checks that the file still has its name, and renames another file over it. So process A
+/// waits for the lock while process B swaps; then A finds that its file has lost the name, and begins again with B's. A separate
+/// lock file beside the record could be removed by a cleaner, and two processes would hold the lock. The first record is put in
+/// place with a link, which fails if there is a record.
 struct SharedFile: Sendable {
     let file: TokenFile
 
@@ -75,7 +75,7 @@ struct SharedFile: Sendable {
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")), end >= Self.marker.count else { return damaged(bytes) }
         var words = String(decoding: bytes[Self.marker.count..<end], as: UTF8.self).split(separator: " ")
         let record = bytes[(end + 1)...]
-        // A record of an earlier version of this package has none.
+        // A record of an earlier version of this package has no sum.
         if let sum = words.last, sum.hasPrefix("sum=") {
             guard words.removeLast() == Self.sum(record) else { return damaged(bytes) }
         }
@@ -85,7 +85,7 @@ struct SharedFile: Sendable {
             age: time.flatMap { time in BootTime.now.map { time.age(at: $0) } })
     }
 
-    /// What is left of a record: a sign-in may replace just that.
+    /// A record for damaged bytes, whose revision lets a sign-in replace exactly these bytes.
     private func damaged(_ bytes: [UInt8]) -> SharedRecord {
         let detail = bytes.isEmpty ? "it is empty" : "it is cut off or altered"
         return SharedRecord(
@@ -105,13 +105,13 @@ struct SharedFile: Sendable {
         return (contents, next)
     }
 
-    /// Counts, with something random: a file that was removed by hand begins anew, and no revision may come twice.
+    /// Counts up and adds something random: a file that was removed by hand begins anew, and no revision may come twice.
     private static func revision(after record: SharedRecord?) -> SharedRecord.Revision {
         let count = record?.revision.text.split(separator: ".").first.flatMap { Int($0) } ?? 0
         return .init("\(count + 1).\(String(UInt64.random(in: .min ... .max), radix: 36))")
     }
 
-    /// Tells a whole record from one that was cut off or altered by accident: FNV-1a, 64 bits.
+    /// A checksum against truncated or accidentally altered records: FNV-1a, 64 bits.
     ///
     /// Source: draft-eastlake-fnv-21, §2.
     private static func sum(_ bytes: some Sequence<UInt8>) -> String {
@@ -121,9 +121,9 @@ struct SharedFile: Sendable {
 
     // MARK: The file
 
-    /// Puts another record in the place of one that was read, unless a swap of that is under way or has ended.
+    /// Replaces a record that was read, unless another swap of it is under way or has ended.
     ///
-    /// - Parameter damaged: The bytes of the one that was read, to be kept beside the new one.
+    /// - Parameter damaged: The bytes of the damaged record, to be kept beside the new one.
     private func replace(
         _ open: borrowing OpenFile, holding damaged: [UInt8]?, with contents: [UInt8], in directory: borrowing OpenFile
     ) throws(TokenFileError) -> Bool {
@@ -132,7 +132,7 @@ struct SharedFile: Sendable {
             file.removeLeftovers(in: directory)
             if let damaged { try file.setAside(damaged, in: directory) }
             let temporary = try file.write(contents, in: directory)
-            // Another swap may have ended before this one had the lock, or a person has removed the record meanwhile.
+            // Another swap may have ended before this one got the lock, or a person may have removed the record meanwhile.
             guard try open.isStillThere(as: file.name, in: directory) else {
                 try? file.unlink(temporary.name, in: directory)
                 return false
@@ -142,7 +142,7 @@ struct SharedFile: Sendable {
         } catch { throw file.failure(.writeFailed, error) }
     }
 
-    /// Puts the first record in its place, unless there is one already.
+    /// Puts the first record in place, unless there is one already.
     private func create(_ contents: [UInt8], in directory: borrowing OpenFile) throws(TokenFileError) -> Bool {
         do {
             file.removeLeftovers(in: directory)

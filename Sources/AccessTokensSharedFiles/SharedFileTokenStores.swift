@@ -10,23 +10,23 @@ import Foundation
 /// let stores = SharedFileTokenStores<String>(directory: "/var/lib/reports/grants")
 /// ```
 ///
-/// Each key has a directory of its own in there, named, protected and looked into as by `FileTokenStores`, and its record, the file
-/// `grant`, is written as by ``SharedFileTokenStore``. A record stays after a sign-out, so that no late save brings a token back. One more file says that this
-/// process is running: however many keys there are, they keep one file open.
+/// Each key has a directory of its own in there, named, protected and checked as by `FileTokenStores`; its record, the file
+/// `grant`, is written as by ``SharedFileTokenStore``. A record stays after a sign-out, so that no late save brings a token back.
+/// One more file shows that this process is running: however many keys there are, the process keeps only that one open.
 ///
-/// All methods may be called concurrently, from any thread. The directory must exist, and stand on a local disk.
+/// All methods may be called concurrently, from any thread. The directory must exist, on a local disk.
 public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores {
     let directory: String
     private let process: SharedFileTokenStore
     private let name: @Sendable (Key) -> String
     private let key: @Sendable (String) -> Key?
 
-    /// Creates the stores and touches nothing yet; all copies of one value count as one process.
+    /// Creates the stores without touching the disk; all copies of one value count as one process.
     ///
     /// - Parameters:
-    ///   - directory: A directory for nothing else. A relative path starts at the working directory of this moment.
-    ///   - name: The text by which all processes know a key. No other key has it, or one that Swift calls equal.
-    ///   - key: The key of such a text; `nil`: it has none any more, and its record is left alone.
+    ///   - directory: A directory that is used for nothing else. A relative path is resolved now, against the working directory.
+    ///   - name: The text that identifies a key in all processes. No two keys may have texts that Swift calls equal.
+    ///   - key: The key for such a text; `nil` if there is none any more: then its record is left alone.
     public init(
         directory: String, name: @escaping @Sendable (Key) -> String, key: @escaping @Sendable (_ name: String) -> Key?
     ) {
@@ -36,39 +36,40 @@ public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores
         self.key = key
     }
 
-    /// Returns the store of a key, and touches nothing yet.
+    /// Returns the store of a key without touching the disk.
     ///
     /// - Parameter key: The key.
     public func store(for key: Key) -> any SharedTokenStore {
         KeySharedFileStore(KeyFolder(of: name(key), in: directory), process: process)
     }
 
-    /// Returns the keys that have a record; also a sign-out leaves one.
+    /// Returns the keys that have a record, including those that are signed out.
     ///
     /// - Throws: A `TokenFileError` if the directory, or one of the keys' names, can't be read.
     @concurrent public func storedKeys() async throws -> [Key] {
         try await BlockingCalls.names(in: directory, having: KeySharedFileStore.file).compactMap(key)
     }
 
-    /// Tells the keys that have a record, each as soon as it is found.
+    /// Calls `body` with each key that has a record, as soon as the key is found.
     ///
-    /// - Parameter body: Called with each key, on a thread of this call's own.
-    /// - Throws: A `TokenFileError` if the directory can't be read; or at the end, if one of the keys' names can't be.
+    /// - Parameter body: Called with each key, on a thread of its own.
+    /// - Throws: A `TokenFileError` if the directory can't be read, or at the end if one of the keys' names can't be read.
     @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
         try await BlockingCalls.names(in: directory, having: KeySharedFileStore.file) { if let key = key($0) { body(key) } }
     }
 }
 
 extension SharedFileTokenStores where Key: LosslessStringConvertible {
-    /// Creates the stores of keys that are texts, or can be written as one; touches nothing yet.
+    /// Creates the stores for keys that are strings or can be written as one, without touching the disk.
     ///
-    /// - Parameter directory: A directory for nothing else. A relative path starts at the working directory of this moment.
+    /// - Parameter directory: A directory that is used for nothing else. A relative path is resolved now, against the working
+    ///   directory.
     public init(directory: String) {
         self.init(directory: directory, name: { String($0) }, key: { Key($0) })
     }
 }
 
-/// The record of one key, in its directory; the holder is the process's.
+/// The record of one key, in its directory; all keys of a process share one holder.
 struct KeySharedFileStore: SharedTokenStore {
     static let file = "grant"
     private let folder: KeyFolder
@@ -94,7 +95,7 @@ struct KeySharedFileStore: SharedTokenStore {
         try await calls.perform { [folder, record] in
             let directory = try folder.prepare()
             let outcome = try record.swap(Array(bytes), ifAt: revision, in: directory)
-            // Locked until here.
+            // The directory is locked until here.
             _ = consume directory
             return outcome
         }
