@@ -4,11 +4,11 @@ import TokenServiceConcurrency
 extension AccessTokenService {
     /// Drops a token that a resource server refused, if it is still the current one; see `TokenService.invalidate(_:)`.
     ///
-    /// Calls of this object that follow see it done.
+    /// Later calls of this object see its effect.
     ///
     /// - Parameters:
     ///   - token: The token that the refused request carried.
-    ///   - handler: Called once, on the queue, in the order of the calls, when it has taken effect.
+    ///   - handler: Called once, on the queue, in the order of the calls, when the call has taken effect.
     public func invalidate(_ token: AccessToken, then handler: @escaping @Sendable () -> Void = {}) {
         line.perform { service, finish in
             service.refuse(token)
@@ -16,9 +16,9 @@ extension AccessTokenService {
         }
     }
 
-    /// Hands `handler` a token to send a refused request again with, of the same session; else the error `reset`.
+    /// Passes `handler` a token of the same session with which to resend a refused request, or else the error `reset`.
     ///
-    /// See `TokenService.retrieveToken(insteadOf:within:)`. Calls of this object that follow see the refused token dropped.
+    /// See `TokenService.retrieveToken(insteadOf:within:)`. For later calls of this object, the refused token is gone.
     ///
     /// - Parameters:
     ///   - refused: The token that the refused request carried.
@@ -27,23 +27,23 @@ extension AccessTokenService {
         line.retrieve(insteadOf: refused, handler)
     }
 
-    /// Puts a new token for the same principal in place; see `TokenService.replace(with:)`.
+    /// Installs a new token for the same principal; see `TokenService.replace(with:)`.
     ///
-    /// Calls of this object that follow see it done.
+    /// Later calls of this object see its effect.
     ///
     /// - Parameters:
     ///   - token: The new token, whose lifetime counts from now.
-    ///   - handler: Called once, on the queue, in the order of the calls, when the store has saved the token; with what was
+    ///   - handler: Called once, on the queue, in the order of the calls, when the store has saved the token. It gets what was
     ///     given up, and whether the store has the new token.
     public func replace(with token: AccessToken, then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
         raise(then: handler) { $0.put(token) }
     }
 
-    /// Ends every pause after failures: the person tapped “try again”; see `TokenService.retryNow()`.
+    /// Ends every pause after failures, when the user taps “try again”; see `TokenService.retryNow()`.
     ///
-    /// Calls of this object that follow see it done.
+    /// Later calls of this object see its effect.
     ///
-    /// - Parameter handler: Called once, on the queue, in the order of the calls, when it has taken effect.
+    /// - Parameter handler: Called once, on the queue, in the order of the calls, when the call has taken effect.
     public func retryNow(then handler: @escaping @Sendable () -> Void = {}) {
         line.perform { service, finish in
             service.endPauses()
@@ -53,9 +53,9 @@ extension AccessTokenService {
 
     /// Signs out; see `TokenService.reset()`.
     ///
-    /// Calls of this object made before it are calls before the fence; those that follow see nothing from before.
+    /// Earlier calls of this object belong to the session before the fence; later ones see nothing from before.
     ///
-    /// - Parameter handler: Called once, on the queue, in the order of the calls, when the store has removed its copy; with
+    /// - Parameter handler: Called once, on the queue, in the order of the calls, when the store has removed its copy. It gets
     ///   what was given up, whose refresh tokens you may want to revoke, and whether the store has removed its token.
     public func reset(then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
         raise(then: handler) { $0.signOut() }
@@ -67,7 +67,7 @@ extension AccessTokenService {
     ) {
         line.perform { service, finish in
             let fence = fence(service)
-            // The fence is there; what is waited for is the store's part.
+            // The fence has taken effect; only the store's part is still awaited.
             Task.detached(on: service.executor) { [service] in
                 let change = await service.end(of: fence)
                 finish { handler(change) }

@@ -1,18 +1,18 @@
 public import AccessTokens
 public import Dispatch
 
-/// The articles' token service: completion handlers on a queue, over the state of a `TokenService`.
+/// The articles' token service: completion handlers on a queue, with the state of a `TokenService`.
 ///
-/// Every handler is called exactly once, on the queue, in the order of the calls, never on the caller's stack; also if this
-/// object is released meanwhile, if the loader never answers (time-out) or answers twice, or if the queue is concurrent.
-/// Methods may be called from any thread. A call made before a reset is a call before the fence. Only two things are told
+/// Every handler is called exactly once, on the queue, in the order of the calls, never on the caller's stack. This holds even if
+/// this object is released meanwhile, if the loader never answers (time-out) or answers twice, or if the queue is concurrent.
+/// Methods may be called from any thread. A call made before a reset is a call before the fence. Only two results are delivered
 /// ahead of their turn: that a call's own limit has passed, and that a loader would wait for itself.
 ///
-/// `queue.sync {}` waits for the handlers of calls made before it that found a valid token; a miss takes as long as its load.
-/// Handlers that are ready together share a dispatch; hits called while they run join it, 64 at most, so that handlers that ask
-/// again leave the queue to others.
+/// `queue.sync {}` waits for the handlers of earlier calls that found a valid token; a miss takes as long as its load. Handlers
+/// that are ready together share a dispatch. Hits called while they run join it, 64 at most, so that handlers that call again
+/// leave the queue to others.
 public final class AccessTokenService: Sendable {
-    /// What a call ends with.
+    /// Called with the result of a call.
     public typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
     /// The service that async callers share with this one.
@@ -22,13 +22,13 @@ public final class AccessTokenService: Sendable {
     /// Creates a service of its own for a loader with a completion handler.
     ///
     /// - Parameters:
-    ///   - loader: What gets a new token.
+    ///   - loader: Gets new tokens.
     ///   - queue: Where handlers are called.
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
-    ///   - store: Where the token outlives the program; `nil`: nowhere. Asked at the first miss.
+    ///   - store: Keeps the token between runs of the program; `nil` to keep it nowhere. Asked at the first miss.
     ///   - environment: Clocks, jitter and executors; tests replace them.
-    ///   - onDiscard: Called with each token that is given up although its grant may still be good at the server, so that you
-    ///     can revoke it; see `TokenService.init`. In a task of its own, not on the queue.
+    ///   - onDiscard: Called with each token that is given up although its grant may still be good at the server, so that you can
+    ///     revoke it; see `TokenService.init`. Called in a task of its own, not on the queue.
     public convenience init(
         loader: some AccessTokenLoader,
         queue: DispatchQueue = .init(label: "AccessToken"),
@@ -37,13 +37,13 @@ public final class AccessTokenService: Sendable {
         environment: consuming TokenService.Environment = TokenService.Environment(),
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)? = nil
     ) {
-        // Said to be consumed, they are handed on without a copy.
+        // `consuming` avoids a copy here.
         let service = TokenService(
             policy: policy, store: store, environment: environment, onDiscard: onDiscard, loader: CallbackTokenLoader(loader))
         self.init(service: service, queue: queue)
     }
 
-    /// Creates a second door to a service, so that old and new code share one token and one load.
+    /// Creates a second interface to a service, so that old and new code share one token and one load.
     ///
     /// - Parameters:
     ///   - service: The service that async callers use.
@@ -57,7 +57,7 @@ public final class AccessTokenService: Sendable {
         line = CallbackLine(service: service, enqueue: enqueue)
     }
 
-    /// Hands a valid access token to `handler`: the cached one, else that of the load which all callers share.
+    /// Passes a valid access token to `handler`: the cached one, or else the one from the load that all callers share.
     ///
     /// - Parameter handler: Called once, on the queue, after the handlers of earlier calls. An error is a
     ///   `TokenServiceError`.
@@ -65,14 +65,14 @@ public final class AccessTokenService: Sendable {
         line.retrieve(handler)
     }
 
-    /// Hands a valid access token to `handler`, or the error `deadlineExceeded` when its own limit has passed first.
+    /// Passes a valid access token to `handler`, or the error `deadlineExceeded` if the call's own limit passes first.
     ///
-    /// A call whose limit passes before its turn has come is answered at once, ahead of those in front of it: with its answer,
-    /// if that is there already, else with the error. Everything else keeps its order, and the load goes on for the others.
+    /// A call whose limit passes before its turn is answered at once, ahead of the calls before it: with its answer, if there is
+    /// one already, or else with the error. Everything else keeps its order, and the load goes on for the others.
     ///
     /// - Parameters:
-    ///   - limit: How long this call waits at most, in the service's clock; `nil`: as long as the load may take. With zero or
-    ///     less, a call that finds no valid token, or an operation in front of it that is still to take effect, starts nothing.
+    ///   - limit: How long this call waits at most, on the service's clock; `nil`: as long as the load may take. With zero or
+    ///     less, a call starts nothing if it finds no valid token, or if an earlier operation has yet to take effect.
     ///   - handler: Called once, on the queue. An error is a `TokenServiceError`.
     public func retrieveToken(within limit: Duration?, then handler: @escaping Handler) {
         line.retrieve(within: limit, handler)

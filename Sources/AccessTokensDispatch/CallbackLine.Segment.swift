@@ -2,33 +2,33 @@ import AccessTokens
 import TokenServiceConcurrency
 
 extension CallbackLine {
-    /// A call, with its handler as it was given: an array of bare closures would allocate a wrapper for each.
+    /// A call with its handler, in a struct: an array of bare closures would allocate a wrapper for each.
     struct Call: Sendable {
         let handler: Handler
 
-        /// What stands for a call that has left.
+        /// Stands for a call that has left.
         static let gone = Call { _ in }
     }
 
     /// Handlers that are called one after the other, with one answer.
     struct Segment: Sendable {
-        /// The first call stands apart, since most are alone: they need no array.
+        /// The first call is stored separately: most are alone, and need no array.
         private var first: Call?
         var others: [Call] = []
         /// How many calls were answered out of turn.
         private var gone = 0
         var stage: Stage
 
-        /// How far it has come.
+        /// How far the segment has come.
         enum Stage: Sendable {
-            /// What its calls wait for is to be taken to the actor.
+            /// The request that its calls wait for has yet to reach the actor.
             case toCarry(Errand)
-            /// They wait; or the segment is done with, and empty.
+            /// The calls wait; or the segment is finished, and empty.
             case carried
             case answered(Result<AccessToken, any Error>)
             /// - Parameter publication: The token's number.
             case hit(AccessToken, publication: Int)
-            /// What an operation left to call on the queue.
+            /// The callback of an operation, to be called on the queue.
             case done(@Sendable () -> Void)
         }
 
@@ -43,7 +43,7 @@ extension CallbackLine {
             }
         }
 
-        /// What there is for its calls.
+        /// The answer for its calls.
         var answer: Result<AccessToken, any Error>? {
             switch stage {
             case .toCarry, .carried, .done: nil
@@ -52,23 +52,23 @@ extension CallbackLine {
             }
         }
 
-        /// Of hits: the number of their token.
+        /// The number of a hit's token.
         var publication: Int? {
             if case .hit(_, let publication) = stage { publication } else { nil }
         }
 
         var count: Int { first == nil ? 0 : 1 + others.count }
-        /// How many still wait.
+        /// How many calls still wait.
         var waiting: Int { count - gone }
 
-        /// - Parameter memory: Taken if an array is needed.
+        /// - Parameter memory: Used if an array is needed.
         mutating func append(_ call: consuming Call, using memory: inout [Call]) {
             guard first != nil else { return first = call }
             if others.isEmpty { swap(&others, &memory) }
             others.append(call)
         }
 
-        /// A call leaves, whose place stays.
+        /// Removes a call; its place stays.
         mutating func takeCall(at index: Int) -> Call {
             gone += 1
             var leaving = Call.gone
@@ -88,16 +88,17 @@ extension CallbackLine {
         }
     }
 
-    /// Arrays to be filled again, so that hits in a row need no memory of their own.
+    /// Arrays to be refilled, so that hits in a row need no memory of their own.
     struct ReusableBuffers: Sendable {
         var segments: [Segment] = []
         var calls: [Call] = []
 
         init() {}
 
-        /// Those of a delivery that is done; not under the lock, since a handler may be the last owner of anything.
+        /// Reuses the arrays of a finished delivery; not under the lock, since a handler may be the last owner of anything.
         ///
-        /// A crowd's memory is given back. One by one, since mostly there is one, and `removeAll(keepingCapacity:)` takes more for it.
+        /// The memory of a large batch is freed. Elements are removed one by one: usually there is one, and
+        /// `removeAll(keepingCapacity:)` takes longer for it.
         init(emptying delivered: inout [Segment]) {
             if !delivered.isEmpty, delivered[0].others.capacity <= 2 * State.room {
                 swap(&calls, &delivered[0].others)
@@ -111,7 +112,7 @@ extension CallbackLine {
         }
     }
 
-    /// Something to take to the actor.
+    /// A request or an operation to take to the actor.
     enum Errand: Sendable {
         case retrieve(generation: Int, urgency: Urgency)
         case perform(Operation)

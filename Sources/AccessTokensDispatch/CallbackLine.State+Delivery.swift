@@ -7,13 +7,13 @@ extension CallbackLine.State {
     mutating func beginDispatch() -> Bool {
         let isDue = delivered < segments.count && segments[delivered].isReady
         guard isDue || !outOfTurn.isEmpty else { return false }
-        // Who delivers is settled at the call, so that `queue.sync {}` behind it waits for either.
+        // Decide at the call which delivery calls its handler, so that `queue.sync {}` after it waits for either.
         if isDelivering, room > 0 {
             room -= 1
             deliversAgain = true
             return false
         }
-        // One that another thread is about to dispatch doesn't count: it may come behind that `queue.sync {}`.
+        // A delivery that another thread is about to dispatch doesn't count: it may come after that `queue.sync {}`.
         return dispatches <= 0
     }
 
@@ -34,7 +34,7 @@ extension CallbackLine.State {
 
     mutating func continueDelivery(_ buffers: ReusableBuffers) -> [Segment]? {
         self.buffers.segments = buffers.segments
-        // A call that was alone has used none.
+        // A call that was alone has used no array.
         if buffers.calls.capacity > 0 { self.buffers.calls = buffers.calls }
         guard deliversAgain else {
             isDelivering = false
@@ -51,7 +51,7 @@ extension CallbackLine.State {
     }
 
     private mutating func takeTurns() -> [Segment] {
-        // Mostly all of them: then nothing is copied.
+        // Usually all of them are ready: then nothing is copied.
         if delivered == 0, isReady {
             var ready: [Segment] = []
             swap(&ready, &buffers.segments)
@@ -60,12 +60,12 @@ extension CallbackLine.State {
             if limits.count > 0 { limits = LimitHeap() }
             return ready
         }
-        // A copy, and the originals emptied: the array stays unshared, and no handler outlives its delivery.
+        // Copy them and empty the originals: the array stays unshared, and no handler outlives its delivery.
         let ready = Array(segments[delivered...].prefix(while: \.isReady))
         for index in delivered..<(delivered + ready.count) { segments[index] = Segment(.carried) }
         first += ready.count
         delivered += ready.count
-        // Compacted when half of it is done with: a constant cost for each segment.
+        // Compact when half of the array is finished: a constant cost for each segment.
         if delivered * 2 >= segments.count {
             segments.removeFirst(delivered)
             delivered = 0

@@ -14,7 +14,7 @@ extension CallbackLine {
         var hasPassed: Bool { end <= start }
     }
 
-    /// What is to be done with the alarm.
+    /// What to do with the alarm.
     enum Alarm: Sendable {
         case ring(at: Duration)
         case never
@@ -28,7 +28,7 @@ extension CallbackLine {
 }
 
 extension CallbackLine.State {
-    /// The call lined up last has a limit: it is kept, if anything in the line is waited for.
+    /// Keeps the limit of the last call in the line, if anything in the line has to be waited for.
     mutating func keep(_ limit: CallbackLine.Limit) {
         if !isReady {
             if limits.count >= limitsUntilPurge {
@@ -38,11 +38,11 @@ extension CallbackLine.State {
             let last = segments.count - 1
             limits.insert(.init(segment: first + last - delivered, call: segments[last].count - 1), at: limit.end)
         }
-        // Time is never trusted to an alarm: every event compares the limits.
+        // The line doesn't rely on alarms: every event compares the limits.
         expire(at: limit.start)
     }
 
-    /// Answers the calls whose limit has passed, out of turn: with what is there for them, else with the limit's error.
+    /// Answers the calls whose limit has passed, out of turn: with their answer if there is one, or else with the limit's error.
     mutating func expire(at now: Duration) {
         var due: [CallbackLine.Position] = []
         while let position = limits.removeEarliest(until: now) {
@@ -62,7 +62,7 @@ extension CallbackLine.State {
         if late.count > 0 { outOfTurn.append(late) }
     }
 
-    /// What a change means for the alarm; `nil`: nothing.
+    /// What a change means for the alarm; `nil`: nothing changes.
     mutating func nextAlarm() -> CallbackLine.Alarm? {
         let next = limits.earliest
         guard next != nil || isAlarmSet else { return nil }

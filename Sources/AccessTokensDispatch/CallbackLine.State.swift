@@ -2,43 +2,44 @@ import AccessTokens
 import TokenServiceConcurrency
 
 extension CallbackLine {
-    /// A pure value: the line and who works on it.
+    /// A pure value: the line, and the state of its carriers and deliveries.
     struct State: Sendable {
         var segments: [Segment] = []
-        /// The number of the first segment of the line, and how many before it in the array are done with.
+        /// The number of the first segment in the line, and how many finished segments precede it in the array.
         var first = 0
         var delivered = 0
         /// How many segments are not ready.
         private var pending = 0
-        /// Answers that don't wait for those in front of them.
+        /// Answers that don't wait for the calls before them.
         var outOfTurn: [Segment] = []
-        /// The calls with a limit that may have to wait; also some that have been delivered.
+        /// The limits of calls that may have to wait; includes some of calls that have been delivered.
         var limits = LimitHeap<Position>()
         var limitsUntilPurge = fewLimits
         var isAlarmSet = false
-        /// The number of the first segment whose errand has not left; those before it have been taken to the actor.
+        /// The number of the first segment whose errand has not left; earlier ones have been taken to the actor.
         private var carried = 0
         /// The highest priority of the errands that have not left; `nil`: there are none.
         private var urgency: Urgency?
-        /// The highest priority of the tasks that are on their way to the actor, and those of the others, the highest one last.
+        /// The highest priority of the carriers that are on their way to the actor, and the priorities of the others, the highest
+        /// one last.
         private var carrier: Urgency?
         private var slowerCarriers: [Urgency] = []
         /// Operations that have not yet taken effect, and how many have.
         private var operations = 0
         private(set) var epoch = 0
-        /// The generation that this line's last fence began: calls behind it are not from before it.
+        /// The generation that this line's last fence began; calls after it belong to that generation or a later one.
         private var lastFence = 0
-        /// How many deliveries stand in the queue: those whose dispatch has returned, less those that have begun.
+        /// How many deliveries are in the queue: those whose dispatch has returned, minus those that have begun.
         var dispatches = 0
         var isDelivering = false
         var deliversAgain = false
-        /// How many more calls the delivery that runs takes along.
+        /// How many more calls the running delivery may take along.
         var room = 0
         var buffers = ReusableBuffers()
 
-        /// What a delivery takes along at most, so that handlers that ask again leave the queue to others.
+        /// How many calls a delivery takes along at most, so that handlers that call again leave the queue to others.
         static let room = 64
-        /// From how many limits on it is worth looking for delivered calls.
+        /// The number of limits from which on it is worth looking for delivered calls.
         static let fewLimits = 64
 
         private var end: Int { first + segments.count - delivered }
@@ -46,24 +47,24 @@ extension CallbackLine {
 
         // MARK: Calls
 
-        /// Hits in a row share one segment, and so one dispatch; `false`: the last one isn't of this token.
+        /// Adds a hit to the last segment, so that hits in a row share one dispatch; `false` if that segment has another token.
         ///
-        /// The number was read before; may an operation of this line have ended that token since? Then the operation was
-        /// lined up behind the segment with that number, which so is not the last one; and no call that looked at the token
-        /// before the operation took effect is lined up as a hit behind it.
+        /// The number was read before. May an operation of this line have ended that token since? Then the operation was lined up
+        /// after the segment with that number, so this segment isn't the last one. And no call that looked at the token before
+        /// the operation took effect is lined up as a hit after it.
         mutating func append(_ call: Call, publication: Int, limit: Limit? = nil) -> Bool {
             guard segments.last?.publication == publication else { return false }
             appendToLast(call, limit)
             return true
         }
 
-        /// A hit; `false` if it is none: an operation of this line is in front of it, and took effect after the call's look
-        /// at the token, or has not yet.
+        /// Adds a hit; `false` if it is none: an operation of this line is before it, and took effect after the call looked at
+        /// the token, or hasn't yet.
         ///
-        /// Call and token are consumed: the line keeps the references that were counted to hand them over.
+        /// Call and token are consumed: the line takes over the references that were counted for the call.
         ///
         /// - Parameter look: The epoch in which the call looked. Thread A looks at the token and is interrupted; meanwhile an
-        ///   invalidation in front of its call takes effect, and is told. A's call must not get that token any more.
+        ///   invalidation before its call takes effect, and is reported. A's call must not get that token any more.
         mutating func append(
             _ call: consuming Call, token: consuming AccessToken, publication: Int, limit: Limit? = nil, since look: Int
         ) -> Bool {
@@ -73,9 +74,9 @@ extension CallbackLine {
             return true
         }
 
-        /// A miss, or what may be one.
+        /// Adds a miss, or a call that may be one.
         mutating func append(_ call: Call, generation: Int, as urgency: Urgency, limit: Limit? = nil) {
-            // The last segment grows as long as its errand has not left.
+            // The last segment grows until its errand leaves.
             if carried < end, case .toCarry(.retrieve(generation, let highest))? = segments.last?.stage {
                 segments[segments.count - 1].stage = .toCarry(.retrieve(generation: generation, urgency: max(highest, urgency)))
             } else {
@@ -104,10 +105,10 @@ extension CallbackLine {
 
         // MARK: Errands
 
-        /// The priority of a carrier that is to start now, if one is to.
+        /// Returns the priority of a carrier that must start now, if there is one.
         ///
-        /// A call that is more urgent than those who are on their way sends one of its own, and the first to arrive takes
-        /// along what is there. So no urgent call waits until the pool has time for a background task.
+        /// A call that is more urgent than the carriers on their way sends one of its own; the first to arrive takes all waiting
+        /// errands along. So no urgent call waits until the pool has time for a background task.
         mutating func beginCarrying() -> Urgency? {
             guard let urgency else { return nil }
             if let carrier {
@@ -118,7 +119,7 @@ extension CallbackLine {
             return urgency
         }
 
-        /// A carrier has arrived: it takes along the errands of these segments.
+        /// A carrier has arrived: returns the segments whose errands it takes along.
         mutating func takeErrands(by carrier: Urgency) -> Range<Int> {
             if carrier == self.carrier {
                 self.carrier = slowerCarriers.popLast()
@@ -130,7 +131,7 @@ extension CallbackLine {
             return max(carried, first)..<end
         }
 
-        /// A segment's errand; `nil`: it is one of hits, which may have been delivered by now.
+        /// Returns a segment's errand; `nil`: the segment has hits, which may have been delivered by now.
         mutating func takeErrand(of segment: Int) -> Errand? {
             guard segment >= first, case .toCarry(let errand) = segments[segment - first + delivered].stage else { return nil }
             segments[segment - first + delivered].stage = .carried
@@ -158,10 +159,11 @@ extension CallbackLine {
             if let fence { lastFence = fence }
         }
 
-        /// The generation of calls that saw an older one only because a fence before them was on its way in.
+        /// The generation of a call that saw an older one only because a fence before it had yet to take effect.
         ///
-        /// A call sees generation 4; its line's reset, called before it, then takes effect and begins 5: the call stands
-        /// behind 5. But if an async caller's reset begins 6 meanwhile, the call stands before that, and gets its error.
+        /// A call sees generation 4; its line's reset, called before it, then takes effect and begins generation 5: the call
+        /// comes after that fence. But if an async caller's reset begins generation 6 meanwhile, the call comes before that one,
+        /// and gets its error.
         func seen(_ generation: Int) -> Int { max(generation, lastFence) }
     }
 }

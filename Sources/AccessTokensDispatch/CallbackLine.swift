@@ -2,14 +2,14 @@ import AccessTokens
 import Synchronization
 import TokenServiceConcurrency
 
-/// Handlers in the order of their calls, and the two ways they take: in to the actor, out to the queue.
+/// Handlers in the order of their calls, and their two ways: in to the actor, and out to the queue.
 ///
-/// Calls in a row that find no token are one *segment*: one waiter of the actor stands for all its handlers. Segments are
+/// Consecutive calls that find no token form one *segment*: one waiter of the actor stands for all its handlers. Segments are
 /// delivered from the front as they become ready, so that no handler overtakes another; many may share one dispatch.
 final class CallbackLine: Sendable {
     typealias Handler = AccessTokenService.Handler
     typealias Enqueue = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
-    /// Something done on the actor, at once; `finish` is told, then or later, what is to be called on the queue.
+    /// Work that runs on the actor, at once; `finish` gets, then or later, what must be called on the queue.
     typealias Operation =
         @Sendable (
             _ service: isolated TokenService, _ finish: @escaping @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
@@ -21,7 +21,7 @@ final class CallbackLine: Sendable {
     private let state = Lock(State())
     /// The state's ``State/epoch``, or an earlier one, to be read without the lock.
     private let epoch = Atomic(0)
-    /// Whether anybody waited in the line lately, which only tells what is worth trying.
+    /// Whether any call waited in the line lately; only a hint about what is worth trying.
     private let isLineWaiting = Atomic(false)
 
     init(service: TokenService, enqueue: @escaping Enqueue) {
@@ -31,13 +31,13 @@ final class CallbackLine: Sendable {
 
     func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) {
         let limit = limit.map { Limit($0, from: service.now) }
-        // Behind others the token is mostly the one that the last of them got: then it need not be copied.
+        // After other calls the token is usually the one that the last of them got; then it need not be copied.
         if isLineWaiting.load(ordering: .relaxed), let publication = service.publicationIfNothingDue(),
             advance({ $0.append(Call(handler: handler), publication: publication, limit: limit) })
         {
             return
         }
-        // The epoch first: a token that an operation of this line ends from now on isn't a hit.
+        // Read the epoch first: a token that an operation of this line ends from now on isn't a hit.
         let look = epoch.load(ordering: .acquiring)
         let (token, generation, publication) = service.lookUpWithNumber()
         if let token, let publication,
@@ -48,7 +48,7 @@ final class CallbackLine: Sendable {
         lineUp(handler, limit, seen: generation)
     }
 
-    /// The refusal is an operation, and what its call waits for belongs to it.
+    /// Retrieves a token instead of a refused one; the refusal is an operation, which answers its call itself.
     func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) {
         do {
             let endWait = try service.beginWaitingForCallback()
@@ -63,9 +63,9 @@ final class CallbackLine: Sendable {
         }
     }
 
-    /// The way of a call that isn't a hit.
+    /// The path of a call that isn't a hit.
     private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int) {
-        // A call without time starts nothing.
+        // A call without time left starts nothing.
         if let limit, limit.hasPassed { return answerOutOfTurn(handler, TokenServiceError(.deadlineExceeded)) }
         var call = Call(handler: handler)
         do {
@@ -76,7 +76,7 @@ final class CallbackLine: Sendable {
                 }
             }
         } catch {
-            // Those in front wait for this very load.
+            // The calls before this one wait for this very load.
             return answerOutOfTurn(handler, error)
         }
         let urgency = Urgency.current
@@ -118,9 +118,9 @@ final class CallbackLine: Sendable {
         }
     }
 
-    /// Takes everything called so far to the actor, in one visit and in order.
+    /// Takes all calls so far to the actor, in one visit and in order.
     private func carry(to service: isolated TokenService, as carrier: Urgency) {
-        // Who comes with a limit after this look has time left.
+        // A call that comes with a limit after this look has time left.
         let now = state.withLock { $0.limits.count > 0 } ? service.now : nil
         let segments = advance { state in
             if let now { state.expire(at: now) }
@@ -144,7 +144,7 @@ final class CallbackLine: Sendable {
     private func join(
         _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, urgency: Urgency
     ) {
-        // All of them ran out of time on the way: they start nothing.
+        // All of them ran out of time on the way, so they start nothing.
         guard callers > 0 else { return advance { $0.answer(segment, with: .failure(TokenServiceError(.deadlineExceeded))) } }
         service.join(callers: callers, seen: seen, urgency: urgency) { result in
             self.advance { $0.answer(segment, with: result) }
@@ -165,7 +165,7 @@ final class CallbackLine: Sendable {
 
     // MARK: Out to the queue
 
-    /// Calls what is ready; on a concurrent queue a second delivery leaves its work to the one that runs.
+    /// Calls the handlers that are ready; on a concurrent queue, a second delivery leaves its work to the running one.
     private func deliver() {
         var (ready, alarm) = state.withLock { state in
             let ready = state.beginDelivery()
@@ -174,7 +174,7 @@ final class CallbackLine: Sendable {
         }
         if let alarm { set(alarm) }
         while var segments = ready.take() {
-            // By their indices none of them is copied.
+            // Indices avoid a copy of each segment.
             for index in segments.indices { segments[index].call() }
             let buffers = ReusableBuffers(emptying: &segments)
             ready = state.withLock { $0.continueDelivery(buffers) }

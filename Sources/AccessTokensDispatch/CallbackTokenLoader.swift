@@ -3,8 +3,8 @@ import TokenServiceConcurrency
 
 /// Makes a `TokenLoader` of a loader with a completion handler.
 ///
-/// The first call of the handler counts, from whichever thread it comes; later ones are ignored. A loader with a handler
-/// cannot be cancelled: a load lasts until the handler is called or released, even if all its callers have left.
+/// The first call of the handler counts, whichever thread it comes from; later ones are ignored. A loader with a handler can't be
+/// cancelled: a load lasts until the handler is called or released, even if all its callers have left.
 public struct CallbackTokenLoader: TokenLoader {
     private let loader: any AccessTokenLoader
 
@@ -13,13 +13,13 @@ public struct CallbackTokenLoader: TokenLoader {
         self.loader = loader
     }
 
-    /// The wrapped loader's own word.
+    /// Whether the wrapped loader says that a load may be repeated.
     public var isRepeatable: Bool { loader.isRepeatable }
 
     /// Calls the loader and waits for its handler.
     ///
-    /// - Parameter previous: Not used: the articles' loader knows of no earlier token.
-    /// - Throws: The loader's error; a clear one if it lets its handler go without calling it.
+    /// - Parameter previous: Ignored: the articles' loader takes no earlier token.
+    /// - Throws: The loader's error, or an error that says so if the loader releases its handler without calling it.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         switch call() {
         case .kept(let result): try result.get()
@@ -27,7 +27,7 @@ public struct CallbackTokenLoader: TokenLoader {
         }
     }
 
-    /// Only the handler keeps the promise afterwards.
+    /// From here on, only the handler retains the promise.
     private func call() -> Promise.Outcome {
         let promise = Promise()
         loader.load { promise.keep(with: $0) }
@@ -35,7 +35,7 @@ public struct CallbackTokenLoader: TokenLoader {
     }
 }
 
-/// What the handler holds: if it goes before it was called, no answer will ever come.
+/// The object that a handler holds: if it is released before the handler was called, no answer will ever come.
 private final class Promise: Sendable {
     enum Outcome {
         /// The handler was called before the loader returned, so nothing has to wait.
@@ -44,7 +44,7 @@ private final class Promise: Sendable {
     }
 
     private struct State {
-        /// `nil`: nothing has happened.
+        /// `nil` until the first event.
         var outcome: Outcome?
     }
 
@@ -54,7 +54,7 @@ private final class Promise: Sendable {
         keep(with: .failure(HandlerDropped()))
     }
 
-    /// Its result, or what will have it.
+    /// The result, or the object that will get it.
     var outcome: Outcome {
         state.withLock { state in
             let outcome = state.outcome ?? .awaited(SingleResult())
@@ -76,7 +76,7 @@ private final class Promise: Sendable {
     }
 }
 
-/// A loader let its completion handler go without calling it.
+/// A loader released its completion handler without calling it.
 struct HandlerDropped: Error, CustomStringConvertible {
     let description = "The loader released its completion handler without calling it: call it on every path, also on failure."
 }

@@ -1,11 +1,11 @@
 import TokenServiceConcurrency
 import TokenServiceHTTP
 
-/// Limits how many connections of their own the messages to one origin have at a time; the others wait in line.
+/// Limits the number of messages to one origin that have connections of their own at a time; the others wait in line.
 ///
-/// Each of these connections is in a session of its own, so no session can keep to the limit.
+/// Each of these connections is in a session of its own, so no session can enforce the limit.
 final class ConnectionLine: Sendable {
-    /// One of the connections that an origin may have; its release gives it back.
+    /// One of the connections that an origin may have; releasing it returns the connection.
     final class Place: Sendable {
         private let line: ConnectionLine
         private let origin: Origin
@@ -20,7 +20,7 @@ final class ConnectionLine: Sendable {
         }
     }
 
-    /// What a message does when it gets a place.
+    /// Called when a message gets a place.
     typealias Start = @Sendable (Place) -> Void
 
     private struct Line {
@@ -36,12 +36,12 @@ final class ConnectionLine: Sendable {
     private let limit: Int
     private let state = Lock(State())
 
-    /// Creates a line for that many connections to each origin, at least one.
+    /// Creates a line with a limit of connections to each origin, at least one.
     init(limit: Int) {
         self.limit = max(limit, 1)
     }
 
-    /// Calls `start` with a place, now or when its turn comes; returns the number to leave the line with.
+    /// Calls `start` with a place, now or when its turn comes; returns the number with which to leave the line.
     func enter(for origin: Origin, _ start: @escaping Start) -> Int {
         let (number, isFree) = state.withLock { state in
             state.lastNumber += 1
@@ -58,9 +58,9 @@ final class ConnectionLine: Sendable {
         return number
     }
 
-    /// Leaves the line, if it has not got a place yet.
+    /// Leaves the line, if the message has not got a place yet.
     func leave(_ number: Int, for origin: Origin) {
-        // Destroyed after the lock: the closure may be the last owner of foreign objects.
+        // Released after the lock: the closure may be the last owner of foreign objects.
         _ = state.withLock { state -> Start? in
             guard let index = state.lines[origin]?.waiting.firstIndex(where: { $0.number == number }) else { return nil }
             return state.lines[origin]?.waiting.remove(at: index).start

@@ -7,36 +7,36 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why a request brought nothing that its caller can use.
+/// Why a request had no result that its caller can use.
 ///
-/// A request may end with two other errors: the `TokenServiceError` if there is no token, or if its user has signed out since it was
-/// sent, and `CancellationError`.
+/// A request may also end with two other errors: a `TokenServiceError` if there is no token, or if its user has signed out since
+/// it was sent, and `CancellationError`.
 public struct DataLoadingError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// Tokens can't be bound to this URL: it has no origin, uses neither TLS nor loopback, or a proxy would read them.
+        /// Tokens can't be bound to this URL: it has no origin, it uses neither TLS nor loopback, or a proxy would read them.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
         /// The request is invalid; nothing was sent.
         public static let invalidRequest = Code(description: "invalidRequest")
-        /// The token is of a type, or has characters, that the `Authorization` header cannot carry; nothing was sent.
+        /// The token's type or its characters don't fit an `Authorization` header; nothing was sent.
         public static let unusableToken = Code(description: "unusableToken")
-        /// The server could not be reached, or the connection ended before its answer did.
+        /// The server could not be reached, or the connection ended before the response did.
         public static let connectionFailed = Code(description: "connectionFailed")
         /// The session's time limit passed first.
         public static let timedOut = Code(description: "timedOut")
-        /// The answer's body is longer than ``Request/responseLimit``.
+        /// The response's body is longer than ``Request/responseLimit``.
         public static let responseTooLong = Code(description: "responseTooLong")
-        /// The server redirected to where the request must not go, or too often.
+        /// The server redirected to a place that the request must not go to, or too often.
         public static let redirectRefused = Code(description: "redirectRefused")
         /// The server answered 401: there was no token, or it refused a new one as well (RFC 9110 §15.5.2).
         public static let unauthorized = Code(description: "unauthorized")
-        /// The server refused the token, and the body cannot be sent again with a new one; the next request has that.
+        /// The server refused the token, and the body can't be sent again with a new one; the next request carries the new token.
         public static let bodyNotReplayable = Code(description: "bodyNotReplayable")
         /// The token is valid but allows too little; ``DataLoadingError/scope`` says what is missing (RFC 6750 §3.1).
         public static let insufficientScope = Code(description: "insufficientScope")
         /// The server answered with any other status that is not a success.
         public static let unacceptableStatus = Code(description: "unacceptableStatus")
-        /// The answer arrived, and is not of the requested type.
+        /// The response arrived, but can't be decoded as the requested type.
         public static let undecodable = Code(description: "undecodable")
 
         /// The code's name, for logs and metrics.
@@ -46,7 +46,7 @@ public struct DataLoadingError: Error, Sendable {
     /// What went wrong.
     public let code: Code
 
-    /// The server's answer, if there was one, whose body may say more.
+    /// The server's response, if there was one; its body may say more.
     public let response: Response?
 
     /// The session's or the decoder's own error, if it was one.
@@ -58,7 +58,7 @@ public struct DataLoadingError: Error, Sendable {
     /// The scope that the resource needs, made safe to print; `nil` if the server did not say (RFC 6750 §3).
     public let scope: String?
 
-    /// What exactly is wrong, in our own words.
+    /// The exact problem, in our own words.
     private let detail: String?
 
     /// Whether a new token was refused as well.

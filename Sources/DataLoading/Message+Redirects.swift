@@ -2,15 +2,15 @@ import Foundation
 import TokenServiceHTTP
 
 extension Message {
-    /// As many redirects as browsers and `URLSession` follow.
+    /// The limit on redirects, as in browsers and in `URLSession`.
     static let maximumRedirects = 20
 
-    /// The message that a redirect asks for; `nil` if the answer is none.
+    /// Returns the message that a redirect asks for; `nil` if the response isn't a redirect.
     ///
-    /// We follow redirects ourselves: the session of Linux would take the token along to any server, and would send a
-    /// redirected `POST` without its body.
+    /// We follow redirects ourselves: on Linux, `URLSession` would send the token to any server, and would send a redirected
+    /// `POST` without its body.
     ///
-    /// Another origin gets neither the body nor a header that may be a secret: where a redirect leads is the server's wish.
+    /// Another origin gets neither the body nor a header that may be a secret: the server chooses where a redirect leads.
     ///
     /// - Throws: ``DataLoadingError`` with the code `redirectRefused`.
     ///
@@ -36,8 +36,8 @@ extension Message {
         guard next.body?.isReplayable != false else { throw refuse("the body can't be sent again") }
         if origin != self.origin {
             guard next.body == nil else {
-                // Not which: the server may write a secret into the host's name. The answer has it.
-                throw refuse("the body would go to another origin: send it there yourself if that may have it (see the Location)")
+                // Don't say which origin: the server may put a secret into the host's name. The response has it.
+                throw refuse("the body would go to another origin: if it may have it, send it there yourself (see the Location)")
             }
             next.hasLeftOrigin = true
             next.removeHeaders { !Self.harmlessHeaders.contains($0) }
@@ -45,7 +45,8 @@ extension Message {
         return next
     }
 
-    /// The headers that follow to another origin, in lower case: any other one may be a secret of the first, such as `X-Api-Key`.
+    /// The headers that may go to another origin, in lower case; any other may be a secret of the first origin, such as
+    /// `X-Api-Key`.
     private static let harmlessHeaders: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "range", "user-agent",
     ]

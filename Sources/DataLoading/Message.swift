@@ -6,24 +6,24 @@ import TokenServiceHTTP
 import FoundationNetworking
 #endif
 
-/// One HTTP request on its way: the caller's own, or what a redirect made of it.
+/// One HTTP request on its way: the caller's own, or one that a redirect made of it.
 struct Message: Sendable {
     var url: URL
     var origin: Origin
     var method: Request.Method
     var headers: [String: String]
     var body: Request.Body?
-    /// Whether a redirect led away from the first origin: from then on it carries no secret of that origin.
+    /// Whether a redirect led away from the first origin; from then on the message carries no secret of that origin.
     var hasLeftOrigin = false
 
-    /// Whether the caller has authenticated it.
+    /// Whether the caller has set its authentication.
     var hasAuthorization: Bool { headers.keys.contains { $0.lowercased() == "authorization" } }
 
-    /// Whether it must not be sent on a connection that was used before.
+    /// Whether it must not be sent on a reused connection.
     ///
-    /// On Linux, if the server closes such a connection after reading a request of whatever method, libcurl sends the request
-    /// again, up to five times, and hangs until the time limit if it has a body. On Apple platforms that is left to reads and
-    /// other idempotent requests (RFC 9110 §9.2.2).
+    /// On Linux, if the server closes such a connection after reading a request, whatever its method, libcurl sends the request
+    /// again, up to five times. If the request has a body, libcurl hangs until the time limit. On Apple platforms this only
+    /// happens to reads and other idempotent requests (RFC 9110 §9.2.2).
     var needsOwnConnection: Bool {
         #if canImport(FoundationNetworking)
         ![.get, .head].contains(method)
@@ -45,7 +45,7 @@ struct Message: Sendable {
         try require(request.body == nil || ![.get, .head].contains(request.method), "a GET or HEAD request can't have a body")
         for (name, value) in request.headers {
             try require(HTTPToken.isValid(name), "the name of a header is not a valid token")
-            // A line break would begin another header.
+            // A line break would start another header.
             try require(
                 value.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) },
                 "the header '\(name)' contains control characters")
@@ -68,13 +68,13 @@ struct Message: Sendable {
         return components?.url
     }
 
-    /// Everything but RFC 3986's unreserved characters: a plus too, which servers take for a space.
+    /// Encodes everything except RFC 3986's unreserved characters, including the plus, which servers take for a space.
     private static func encode(_ text: String) -> String {
         let unreserved = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
         return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
 
-    /// The message as the session sends it, with the token if there is one.
+    /// Returns the message as the session sends it, with the token if there is one.
     func urlRequest(with token: AccessToken?) throws(DataLoadingError) -> URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = method.rawValue
@@ -85,7 +85,7 @@ struct Message: Sendable {
         case .data(let data): request.httpBody = data
         case .stream(let opening):
             guard let stream = opening() else {
-                throw DataLoadingError(.invalidRequest, detail: "the body's stream can't be opened, or not once more")
+                throw DataLoadingError(.invalidRequest, detail: "the body's stream can't be opened, or can't be opened again")
             }
             request.httpBodyStream = stream
         }

@@ -2,26 +2,26 @@ public import AccessTokens
 public import Foundation
 import TokenServiceHTTP
 
-/// Tokens, bound to the servers that they are for.
+/// Tokens bound to the servers that they are for.
 ///
 /// ```swift
 /// let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [apiURL]))
 /// ```
 ///
-/// A request to one of these origins carries the current token of its service; a request to any other carries none. A redirect that
-/// leaves the request's own origin takes no token along, wherever it leads. On Linux a request to a loopback origin without TLS is
-/// refused where the environment names a proxy for it, which would read the token (`http_proxy`, `all_proxy`), and `no_proxy` does
-/// not name the host.
+/// A request to one of these origins carries the current token of its service; a request to any other origin carries none. A
+/// redirect that leaves the request's own origin doesn't carry the token, wherever it leads. On Linux a request to a loopback
+/// origin without TLS is refused if the environment names a proxy for it (`http_proxy`, `all_proxy`), which would read the token,
+/// and `no_proxy` does not name the host.
 ///
 /// Source: RFC 9700 §4.9.1; RFC 6750 §5.3.
 public struct OriginTokens: Sendable {
-    /// What finds each origin's service, which is asked for at each request: nothing is kept here that could be let go.
+    /// Finds each origin's service anew for each request, so that no service is kept here that could be released.
     let services: [Origin: @Sendable () -> TokenService]
 
     /// Binds the tokens of a service to origins.
     ///
     /// - Parameters:
-    ///   - service: The service whose tokens they are.
+    ///   - service: The service that the tokens come from.
     ///   - origins: URLs whose scheme, host and port count: `https`, or `http` to a loopback address.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
     public init(_ service: TokenService, for origins: [URL]) throws(DataLoadingError) {
@@ -33,7 +33,7 @@ public struct OriginTokens: Sendable {
         self.services = services
     }
 
-    /// Binds the tokens of several keys to origins: a request carries the token of the key that its origin belongs to.
+    /// Binds the tokens of several keys to origins: a request carries the token of its origin's key.
     ///
     /// ```swift
     /// let tokens = try OriginTokens(keys: [reportsURL: "reports", mailURL: "mail"]) { services[$0] }
@@ -41,10 +41,10 @@ public struct OriginTokens: Sendable {
     ///
     /// - Parameters:
     ///   - keys: The key of each URL, whose scheme, host and port count: `https`, or `http` to a loopback address.
-    ///   - service: Finds a key's service, in `TokenServices` for example. Called at each request, on any thread: nothing is
-    ///     kept here that could be let go.
-    /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct: also if one origin is
-    ///   given two keys.
+    ///   - service: Finds a key's service, in `TokenServices` for example. Called for each request, on any thread, so that no
+    ///     service is kept here that could be released.
+    /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct. One origin with two keys
+    ///   is an error, too.
     public init<Key: Hashable & Sendable>(
         keys: [URL: Key], service: @escaping @Sendable (Key) -> TokenService
     ) throws(DataLoadingError) {
@@ -70,7 +70,7 @@ public struct OriginTokens: Sendable {
         return origin
     }
 
-    /// The token that a message carries, and whose it is; `nil` if it goes elsewhere, or is authenticated otherwise.
+    /// Returns the token for a message, with its service; `nil` if the message goes elsewhere or has other authentication.
     func token(for message: Message) async throws -> (token: AccessToken, service: TokenService)? {
         guard !message.hasLeftOrigin, !message.hasAuthorization, let service = services[message.origin]?() else { return nil }
         if message.origin.scheme != "https",
@@ -81,12 +81,12 @@ public struct OriginTokens: Sendable {
         return (try Self.sendable(await service.retrieveToken()), service)
     }
 
-    /// The token, if a header can carry it.
+    /// Returns the token if a header can carry it.
     static func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {
         guard token.tokenType.lowercased() == "bearer" else {
             throw DataLoadingError(.unusableToken, detail: "it is not a Bearer token")
         }
-        // RFC 6750 §2.1; above all no line break, which would begin another header.
+        // RFC 6750 §2.1; in particular no line break, which would start another header.
         let isSendable = !token.value.isEmpty && token.value.utf8.allSatisfy { 0x21...0x7E ~= $0 }
         guard isSendable else {
             throw DataLoadingError(.unusableToken, detail: "it contains characters that a header can't carry")

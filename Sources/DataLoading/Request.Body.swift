@@ -1,12 +1,12 @@
 public import Foundation
 
 extension Request {
-    /// What a request sends, and whether it can be sent twice.
+    /// The body of a request, and whether it can be sent twice.
     ///
-    /// A request that was refused because its token had expired is sent again with a new one, and a redirect may ask for
-    /// the body again: both need a body that can be read again.
+    /// A request that was refused because its token had expired is sent again with a new one, and a redirect may ask for the body
+    /// again. Both need a body that can be read again.
     public struct Body: Sendable {
-        /// Opens the stream that is read for one sending.
+        /// Opens a stream for sending the body once.
         public typealias Opening = @Sendable () -> InputStream?
 
         enum Source: Sendable {

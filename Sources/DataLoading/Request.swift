@@ -1,13 +1,13 @@
 public import Foundation
 
-/// What to ask a server for: a value that knows nothing of what becomes of it.
+/// A request to a server: a value that doesn't track its progress.
 ///
 /// ```swift
 /// let request = Request(url: moviesURL, query: [URLQueryItem(name: "page", value: "2")])
 /// ```
 ///
-/// One request may be performed any number of times, also at once: each time it gets a ``StatefulRequest`` of its own.
-/// It needs no token: a ``DataLoader`` attaches the current one.
+/// One request may be performed any number of times, even at once: each time it gets a ``StatefulRequest`` of its own. It needs
+/// no token: a ``DataLoader`` attaches the current one.
 public struct Request: Sendable {
     /// What to do with the resource.
     ///
@@ -17,7 +17,7 @@ public struct Request: Sendable {
         public static let get = Method(rawValue: "GET")
         /// Reads the response's headers alone; such a request has no body.
         public static let head = Method(rawValue: "HEAD")
-        /// Has the resource deal with the body.
+        /// Has the resource process the body.
         public static let post = Method(rawValue: "POST")
         /// Puts the body in the resource's place.
         public static let put = Method(rawValue: "PUT")
@@ -29,14 +29,14 @@ public struct Request: Sendable {
         /// The method's name, as it is sent.
         public let rawValue: String
 
-        /// Creates a method from its name, which has case.
+        /// Creates a method from its name, which is case-sensitive.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The method's name.
         public var description: String { rawValue }
     }
 
-    /// The longest response body that is read unless a request says otherwise: 64 MiB.
+    /// The longest response body that is read by default: 64 MiB.
     public static let defaultResponseLimit = 64 << 20
 
     /// The resource's address: `http` or `https`, with a host, without user and password.
@@ -45,19 +45,20 @@ public struct Request: Sendable {
     /// What to do with the resource.
     public var method: Method
 
-    /// The headers by name; a request that brings its own `Authorization` gets no token.
+    /// The headers by name; a request with its own `Authorization` gets no token.
     public var headers: [String: String]
 
     /// Parameters that are added to the URL's query, in this order, each encoded.
     public var query: [URLQueryItem]
 
-    /// What is sent; its type belongs into the header `Content-Type`.
+    /// The body; set its type in the header `Content-Type`.
     public var body: Body?
 
-    /// The longest response body that is read, in bytes after decompression: a longer one ends with `responseTooLong`.
+    /// The longest response body that is read, in bytes after decompression; a longer one ends with `responseTooLong`.
     ///
-    /// It is given up before it fills the memory. On Linux what arrives until `URLSession` stops takes some tens of MiB more. There the body
-    /// of a redirect has no limit: the request ends at the session's time limit, the transfer when the server stops sending.
+    /// The transfer is given up before the body fills the memory. On Linux, some tens of MiB more arrive until `URLSession`
+    /// stops. There the body of a redirect has no limit: the request ends at the session's time limit, the transfer when the
+    /// server stops sending.
     public var responseLimit: Int
 
     /// Creates a request from its parts.

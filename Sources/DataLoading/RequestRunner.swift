@@ -2,18 +2,18 @@ import AccessTokens
 
 /// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token.
 ///
-/// A value without state: what changes during a run is in the local variables of ``response(to:reporting:)``.
+/// A value without state: what changes during a run is in local variables of ``response(to:reporting:)``.
 struct RequestRunner: Sendable {
     let session: SharedSession
     let tokens: OriginTokens?
 
-    /// Sends a request until there is an answer that its caller can use, and returns that.
+    /// Sends a request until there is a response that its caller can use, and returns that response.
     func response(
         to request: Request, reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response {
         var message = try Message(request)
         var redirects = 0
-        // Asked for once: a request keeps its user on redirects, too.
+        // Found once: a request keeps its user on redirects, too.
         var found = try await tokens?.token(for: message)
         var isSecondAttempt = false
         while true {

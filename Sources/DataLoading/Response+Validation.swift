@@ -9,10 +9,10 @@ extension Response {
         return bearer.first { $0["error"] != nil } ?? bearer.first
     }
 
-    /// Whether the answer says that the token of its request is no longer valid.
+    /// Whether the response says that its request's token is no longer valid.
     ///
-    /// It does with `invalid_token`, and with no reason at all: some servers send an empty 401, or a bare `Bearer` challenge,
-    /// to expired tokens too. Any other reason, or a challenge for other schemes only, says nothing against the token.
+    /// It does with `invalid_token`, or without any reason: some servers answer expired tokens with an empty 401, or with a bare
+    /// `Bearer` challenge. Any other reason, or a challenge for other schemes only, says nothing against the token.
     ///
     /// Source: RFC 6750 §3.1.
     var refusesToken: Bool {
@@ -27,9 +27,9 @@ extension Response {
         throw failure(hiding: token)
     }
 
-    /// The error to throw for the answer.
+    /// Returns the error to throw for the response.
     ///
-    /// - Parameter isSecondRefusal: Whether the token that it refuses replaced one that was refused, too.
+    /// - Parameter isSecondRefusal: Whether the refused token replaced another refused one.
     func failure(
         _ code: DataLoadingError.Code? = nil, isSecondRefusal: Bool = false, hiding token: AccessToken?
     ) -> DataLoadingError {

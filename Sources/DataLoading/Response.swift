@@ -1,21 +1,21 @@
 public import Foundation
 import TokenServiceHTTP
 
-/// A server's complete answer.
+/// A server's complete response.
 public struct Response: Sendable {
-    /// Where it came from: the request's own URL, or the last one that the request was redirected to.
+    /// The URL of the response: the request's own, or the last one that the request was redirected to.
     public let url: URL
 
     /// The HTTP status code.
     public let status: Int
 
-    /// The headers by name; ``header(_:)`` finds one in whatever case the server wrote it.
+    /// The headers by name; ``header(_:)`` finds a header whatever its case.
     public let headers: [String: String]
 
     /// The body, empty if there was none.
     public let body: Data
 
-    /// Creates an answer from its parts.
+    /// Creates a response from its parts.
     public init(url: URL, status: Int, headers: [String: String] = [:], body: Data = Data()) {
         self.url = url
         self.status = status
@@ -28,12 +28,12 @@ public struct Response: Sendable {
         headers.header(name)
     }
 
-    /// Returns the value that the body holds.
+    /// Returns the value decoded from the body.
     ///
     /// - Parameters:
     ///   - type: The type of the value.
-    ///   - decoder: What reads the body.
-    /// - Throws: ``DataLoadingError`` with the code `undecodable`, which has this response and the decoder's error.
+    ///   - decoder: Decodes the body.
+    /// - Throws: ``DataLoadingError`` with the code `undecodable`, this response and the decoder's error.
     public func decoded<Value: Decodable>(
         as type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
     ) throws(DataLoadingError) -> Value {

@@ -11,7 +11,7 @@ final class RunningRequests: Sendable {
 
     var count: Int { requests.withLock { $0.running.count } }
 
-    /// Adds a request, and returns the number to remove it by.
+    /// Adds a request, and returns the number with which to remove it.
     func add(_ request: StatefulRequest) -> Int {
         requests.withLock { requests in
             requests.lastNumber += 1
@@ -21,11 +21,11 @@ final class RunningRequests: Sendable {
     }
 
     func remove(_ number: Int) {
-        // The request may die with its entry: after the lock, since its destruction runs foreign code.
+        // The request may be released with its entry: after the lock, since releasing it runs foreign code.
         _ = requests.withLock { $0.running.removeValue(forKey: number) }
     }
 
-    /// Cancels all that are running, in the order in which they began.
+    /// Cancels all running requests, in the order in which they began.
     func cancelAll() {
         let running = requests.withLock { $0.running }
         for (_, request) in running.sorted(by: { $0.key < $1.key }) { request.cancel() }

@@ -13,9 +13,9 @@ final class SharedSession: Sendable {
     private let limits: TimeLimits
     private let line: ConnectionLine
 
-    /// Makes a session like the given one, with a delegate of our own.
+    /// Creates a session like the given one, with a delegate of our own.
     ///
-    /// The delegate has to be the session's: on Linux one that is given to a task is not called.
+    /// The delegate must be the session's own: on Linux a delegate of a task is not called.
     init(like template: URLSession, cache: URLCache?, cookies: HTTPCookieStorage?) {
         let configuration = template.configuration.forOrigins(cache: cache, cookies: cookies)
         limits = TimeLimits(takingOver: configuration)
@@ -24,7 +24,7 @@ final class SharedSession: Sendable {
         line = ConnectionLine(limit: configuration.httpMaximumConnectionsPerHost)
     }
 
-    /// Sends a message, once, and returns the answer, whatever its status, also a redirect.
+    /// Sends a message once, and returns the response whatever its status, including a redirect.
     ///
     /// - Throws: ``DataLoadingError``, or `CancellationError` promptly when its task is cancelled.
     func send(
@@ -65,14 +65,14 @@ extension StatefulRequest.Progress {
 }
 
 extension DataLoadingError {
-    /// The session's error: its own text names hosts and causes, no secret.
+    /// Wraps a session's error, whose own text names hosts and causes but no secret.
     ///
-    /// - Parameter isElsewhere: Whether a redirect has chosen the host: then its name may be a secret, and only the code is kept.
+    /// - Parameter isElsewhere: Whether a redirect has chosen the host; then its name may be a secret, and only the code is kept.
     fileprivate init(_ failure: ExchangeFailure, isElsewhere: Bool) {
         switch failure {
         case .connection(_, let underlying) where isElsewhere:
             self.init(
-                .connectionFailed, detail: "it is another one, to which a redirect led",
+                .connectionFailed, detail: "a redirect led to another one",
                 underlying: (underlying as? URLError).map { URLError($0.code) })
         case .timedOut(let underlying): self.init(.timedOut, underlying: underlying)
         case .tooLong: self.init(.responseTooLong)

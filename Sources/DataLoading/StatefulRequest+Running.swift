@@ -1,13 +1,13 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// What the loader does with a state of its own.
+/// The loader's side of a started request.
 extension StatefulRequest {
-    /// Starts the work, whose end completes the state; to be called once.
+    /// Starts the work, whose end completes the state; call it once.
     ///
     /// - Parameters:
     ///   - queue: Where the handler is called.
-    ///   - work: Reports progress, and ends with the answer.
+    ///   - work: Reports progress, and ends with the response.
     ///   - end: Called last.
     func start(
         on queue: DispatchQueue,

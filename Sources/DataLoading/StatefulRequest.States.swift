@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 extension StatefulRequest {
-    /// The states of one request, from the present one to the last.
+    /// The states of one request, from the current one to the last.
     public struct States: AsyncSequence, Sendable {
         let request: StatefulRequest
 
@@ -9,10 +9,10 @@ extension StatefulRequest {
             self.request = request
         }
 
-        /// Begins with the present state.
+        /// Begins with the current state.
         public func makeAsyncIterator() -> Iterator { Iterator(of: request) }
 
-        /// Hands out states until the last one.
+        /// Returns states until the last one.
         public struct Iterator: AsyncIteratorProtocol {
             let request: StatefulRequest
             private var seen = 0
@@ -24,7 +24,7 @@ extension StatefulRequest {
                 changes = request.changes().makeAsyncIterator()
             }
 
-            /// Returns the next state; `nil` after the last one, and when the task that waits is cancelled.
+            /// Returns the next state; `nil` after the last one, or when the waiting task is cancelled.
             public mutating func next() async -> State? {
                 while !hasEnded {
                     let (state, version) = request.inside.withLock { ($0.state, $0.version) }
@@ -40,7 +40,7 @@ extension StatefulRequest {
         }
     }
 
-    /// An element for one or more changes: a reader is woken, and then looks for itself.
+    /// A stream with one element for one or more changes; a reader is woken, and then looks at the state itself.
     private func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let id = inside.withLock { inside in

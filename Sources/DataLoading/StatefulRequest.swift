@@ -1,34 +1,34 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// A request that a loader has started, with a state of its own.
+/// A request that a loader has started, with its own state.
 ///
-/// A ``DataLoader`` makes one each time it performs a ``Request``, so that no two runs of the same request share a state. It does
-/// not keep its loader alive: when that is released, the request is cancelled. All methods may be called
-/// concurrently, from any thread.
+/// A ``DataLoader`` makes one each time it performs a ``Request``, so no two runs of the same request share a state. It does not
+/// keep its loader alive: when the loader is released, the request is cancelled. All methods may be called concurrently, from any
+/// thread.
 public final class StatefulRequest: Sendable {
-    /// What a callback ends with.
+    /// Called with the result of a request.
     public typealias Handler = @Sendable (Result<Response, any Error>) -> Void
 
-    /// How far the request is.
+    /// How far the request has come.
     public enum State: Sendable {
-        /// Nothing was sent yet: it waits for a token.
+        /// Nothing has been sent yet: the request waits for a token.
         case pending
-        /// The request is on its way, or its answer is.
+        /// The request or its response is being transferred.
         case ongoing(Progress)
-        /// It has ended, with an answer, an error, or a `CancellationError`; no other state follows.
+        /// The request has ended, with a response, an error, or a `CancellationError`; no other state follows.
         case completed(Result<Response, any Error>)
     }
 
-    /// How much of a request was sent, and of its answer received, in bytes; a second attempt or a redirect begins again.
+    /// How much of a request was sent and of its response received, in bytes; a second attempt or a redirect starts again.
     public struct Progress: Sendable, Hashable {
         /// How much of the request's body was sent.
         public internal(set) var bytesSent: Int64 = 0
         /// The length of the request's body; `nil` if it is unknown, or there is none.
         public internal(set) var bytesToSend: Int64?
-        /// How much of the answer's body was received.
+        /// How much of the response's body was received.
         public internal(set) var bytesReceived: Int64 = 0
-        /// The length of the answer's body, as the server announced it; `nil` if it didn't, or sends none.
+        /// The length of the response's body, as the server announced it; `nil` if it didn't, or sends none.
         public internal(set) var bytesToReceive: Int64?
     }
 
@@ -43,7 +43,7 @@ public final class StatefulRequest: Sendable {
 
         var isCompleted: Bool { if case .completed = state { true } else { false } }
 
-        /// Changes the state, unless it is the last one; returns whom to tell, after the lock.
+        /// Changes the state, unless it is the last one; returns whom to notify after the lock.
         mutating func change(to next: State) -> [AsyncStream<Void>.Continuation]? {
             guard !isCompleted else { return nil }
             state = next
@@ -52,7 +52,7 @@ public final class StatefulRequest: Sendable {
         }
     }
 
-    /// What is asked for.
+    /// The request that was started.
     public let request: Request
 
     let inside: Lock<Inside>
@@ -62,18 +62,18 @@ public final class StatefulRequest: Sendable {
         inside = Lock(Inside(handler: handler))
     }
 
-    /// The state at this moment.
+    /// The current state.
     public var state: State { inside.withLock { $0.state } }
 
-    /// The state at this moment and each later one until it is completed, for any number of readers.
+    /// The current state and each later one until the request is completed, for any number of readers.
     ///
     /// States are never out of order, and the last one is never missed; a slow reader misses some in between.
     public var states: States { States(of: self) }
 
-    /// Returns the answer, as soon as there is one.
+    /// Returns the response as soon as there is one.
     ///
-    /// - Throws: ``DataLoadingError``, `TokenServiceError`, or `CancellationError` if the request was cancelled, or the
-    ///   task that waits here, which ends the wait and not the request.
+    /// - Throws: ``DataLoadingError``, `TokenServiceError`, or `CancellationError` if the request was cancelled. If the waiting
+    ///   task is cancelled, `CancellationError` ends the wait but not the request.
     public func response() async throws -> Response {
         for await state in states {
             if case .completed(let result) = state { return try result.get() }
@@ -81,16 +81,16 @@ public final class StatefulRequest: Sendable {
         throw CancellationError()
     }
 
-    /// Ends the request: its connection is closed, its state is completed with `CancellationError`.
+    /// Ends the request: closes its connection and completes its state with `CancellationError`.
     ///
-    /// After this no handler is called, unless it is being called already on another thread. Calling it on the loader's
-    /// queue leaves no such gap. A request that has its answer keeps it; a handler that waits for its turn is released.
+    /// After this no handler is called, unless another thread is already calling it. A call on the loader's queue leaves no such
+    /// gap. A request that has its response keeps it; a handler that waits for its turn is released.
     public func cancel() {
         let (observers, task, handler) = inside.withLock { inside in
             defer { inside.handler = nil }
             return (inside.change(to: .completed(.failure(CancellationError()))), inside.task, inside.handler)
         }
-        // What a handler holds dies here at the latest, outside the lock.
+        // The handler's captures are released here at the latest, outside the lock.
         _ = handler
         task?.cancel()
         observers?.forEach { $0.yield() }
@@ -98,7 +98,7 @@ public final class StatefulRequest: Sendable {
 }
 
 extension Request {
-    /// Makes the state for one run: the request itself has none, so that there is nothing to share.
+    /// Creates the state for one run; the request itself has none, so there is nothing to share.
     func makeStateful(then handler: StatefulRequest.Handler? = nil) -> StatefulRequest {
         StatefulRequest(self, then: handler)
     }

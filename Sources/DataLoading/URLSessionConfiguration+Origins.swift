@@ -5,13 +5,13 @@ import FoundationNetworking
 #endif
 
 extension URLSessionConfiguration {
-    /// Returns a copy without what would go to every server, or outlive a sign-out.
+    /// Returns a copy without anything that would go to every server, or outlive a sign-out.
     ///
-    /// A copy: on Linux a session hands out the very configuration that it reads its headers and its cache from.
+    /// It must be a copy: on Linux a session returns the very configuration that it reads its headers and its cache from.
     ///
     /// - Parameters:
-    ///   - cache: The cache to use; `nil`: the configuration's own.
-    ///   - cookies: Where cookies are kept, by the configuration's own policy; `nil`: there are none.
+    ///   - cache: The cache to use; `nil` for the configuration's own.
+    ///   - cookies: Keeps cookies, by the configuration's own policy; `nil` for none.
     func forOrigins(cache: URLCache?, cookies: HTTPCookieStorage?) -> URLSessionConfiguration {
         // A copy is of the same type; the cast can't fail.
         let configuration = copy() as? URLSessionConfiguration ?? .ephemeral
@@ -24,7 +24,7 @@ extension URLSessionConfiguration {
             configuration.httpShouldSetCookies = false
         }
         #if canImport(FoundationNetworking)
-        // It would be asked in vain, and not at once: see `Transfer.end()`.
+        // The cache would be asked without result, and not at once: see `Transfer.end()`.
         configuration.urlCache = nil
         #else
         if let cache { configuration.urlCache = cache }
