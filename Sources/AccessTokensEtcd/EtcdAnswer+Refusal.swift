@@ -7,25 +7,25 @@ import Foundation
 #endif
 
 extension EtcdResponse {
-    /// The codes of gRPC that matter here.
+    /// The gRPC codes that matter here.
     private enum GRPC {
         static let invalidArgument = 3, permissionDenied = 7, failedPrecondition = 9, unauthenticated = 16
         /// Cancelled, unknown, deadline exceeded, aborted, internal, unavailable, data loss.
         static let transient: Set = [1, 2, 4, 10, 13, 14, 15]
-        /// With these nothing was written.
+        /// The codes with which nothing was written.
         ///
-        /// Code 8, “database space exceeded”, is not among them: the write that uses up the space is executed and refused (etcd,
-        /// `apply.go`, `quotaApplierV3`).
+        /// Code 8, “database space exceeded”, is not among them: etcd executes the write that uses up the space, and then refuses
+        /// it (`apply.go`, `quotaApplierV3`).
         static let definite: Set = [3, 5, 7, 9, 12, 16]
     }
 
-    /// What etcd says when it wants a newer token, beside code 16: none came, as after authentication was enabled, or users
-    /// and roles have changed since.
+    /// etcd's texts, besides code 16, when it wants a newer token: it got none, as after authentication was enabled, or users and
+    /// roles have changed since.
     private static let staleTokenWords = ["invalid auth token", "user name is empty", "revision of auth store is old"]
 
-    /// Returns why the answer is none.
+    /// Returns why the response is not a result.
     ///
-    /// - Parameter secrets: What the request carried and no text may show.
+    /// - Parameter secrets: The secrets in the request, which no text may show.
     /// - Returns: The error, and whether a new authentication token may help.
     func refusal(hiding secrets: [String]) -> (error: EtcdError, needsToken: Bool) {
         let refusal = try? JSONDecoder().decode(EtcdAnswer.Refusal.self, from: body)

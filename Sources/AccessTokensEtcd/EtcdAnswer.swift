@@ -7,9 +7,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What the gateway answers, read strictly: what can't be the answer to the question is an error, never “there is no record”.
+/// The gateway's answers, read strictly: a response that can't answer the question is an error, never “there is no record”.
 enum EtcdAnswer {
-    /// Stands in every answer; an answer without it comes from something else.
+    /// Part of every answer; an answer without it comes from something else.
     struct Header: Decodable {
         let revision: String
     }
@@ -49,7 +49,7 @@ enum EtcdAnswer {
         let succeeded: Bool?
         let responses: [Response]?
 
-        /// What came of a swap; `expected` is 0 if there was to be no record.
+        /// Returns the outcome of a swap; `expected` is 0 if there must be no record.
         func swap(ifAt expected: Int64, of key: Data) throws(EtcdError) -> SharedRecord.Swap {
             let response = responses?.first
             try require(responses?.count == 1, "it doesn't answer the transaction's one operation")
@@ -71,7 +71,7 @@ enum EtcdAnswer {
     struct Authentication: Decodable {
         let token: String
 
-        /// The token, which must fit a header.
+        /// Returns the token, which must fit a header.
         func validToken() throws(EtcdError) -> String {
             try require(!token.isEmpty && token.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "the token can't be a header")
             return token
@@ -81,11 +81,11 @@ enum EtcdAnswer {
     struct Refusal: Decodable {
         let error: String?
         let message: String?
-        /// The code of gRPC (https://grpc.io/docs/guides/status-codes).
+        /// The gRPC code (https://grpc.io/docs/guides/status-codes).
         let code: Int?
     }
 
-    /// Decodes an answer, whose contents no error quotes.
+    /// Decodes an answer; no error quotes its contents.
     static func decode<Answer: Decodable>(_ type: Answer.Type, from body: Data) throws(EtcdError) -> Answer {
         try require(body.count <= EtcdResponse.maximumBodySize, "it is longer than \(EtcdResponse.maximumBodySize) bytes")
         let decoder = JSONDecoder()

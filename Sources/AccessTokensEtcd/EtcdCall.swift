@@ -9,13 +9,13 @@ import Foundation
 
 /// One operation of etcd's HTTP gateway: what to send, and how to read the answer.
 ///
-/// The gateway writes bytes in Base64 and 64-bit integers as strings, and leaves out what is zero, `false` or empty.
+/// The gateway writes bytes in Base64 and 64-bit integers as strings, and omits values that are zero, `false` or empty.
 ///
 /// Source: etcd's API reference, `etcdserverpb/rpc.proto`; protobuf's JSON mapping; measured with etcd 3.4.23.
 struct EtcdCall<Value: Sendable>: Sendable {
     let path: String
     let body: Data
-    /// Whether the record may have been replaced when the answer is lost.
+    /// Whether the record may have been replaced if the answer is lost.
     let mayWrite: Bool
     let read: @Sendable (Data) throws(EtcdError) -> Value
 }
@@ -23,8 +23,8 @@ struct EtcdCall<Value: Sendable>: Sendable {
 extension EtcdCall where Value == SharedRecord? {
     /// Reads the key.
     ///
-    /// The read is linearizable because `serializable` isn't asked for: that would let a member answer from
-    /// what it has, however old.
+    /// The read is linearizable because it doesn't set `serializable`, which would let a member answer from its own data, however
+    /// old.
     static func load(_ key: Data) -> EtcdCall {
         let body = #"{"key":"\#(key.base64EncodedString())"}"#
         return EtcdCall(path: "v3/kv/range", body: Data(body.utf8), mayWrite: false) { answer throws(EtcdError) in
@@ -34,10 +34,11 @@ extension EtcdCall where Value == SharedRecord? {
 }
 
 extension EtcdCall where Value == SharedRecord.Swap {
-    /// Replaces the value of the key in one transaction if its revision is still the given one; 0: if it has none.
+    /// Replaces the value of the key in one transaction if its revision is still the given one, or if it has none and the
+    /// revision is 0.
     ///
-    /// If not, the same transaction reads it, so that a conflict costs no second request. A key that was never written, or was
-    /// deleted, has the modification revision 0.
+    /// Otherwise the same transaction reads the key, so that a conflict needs no second request. A key that was never written, or
+    /// was deleted, has the modification revision 0.
     static func swap(_ bytes: Data, ifAt revision: Int64, of key: Data) -> EtcdCall {
         let name = key.base64EncodedString()
         let body = """

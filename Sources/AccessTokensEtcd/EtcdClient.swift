@@ -7,10 +7,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes calls to the members of one cluster: chooses the endpoint, authenticates, and decides what may be sent again.
+/// Calls the members of one cluster: chooses the endpoint, authenticates, and decides what may be sent again.
 final class EtcdClient: Sendable {
     private struct State {
-        /// The endpoint to begin with: the one that answered last.
+        /// The endpoint to begin with: the last one that answered.
         var first = 0
         /// The authentication token.
         var token: String?
@@ -27,14 +27,14 @@ final class EtcdClient: Sendable {
         self.transport = transport
     }
 
-    /// Makes a call at one endpoint after the other until one has answered.
+    /// Makes a call at one endpoint after another until one answers.
     ///
-    /// The next one is asked only if nothing can have been written: after any failure of a read, and for a write if it was not
-    /// sent. A failed endpoint is the last one for the calls that follow, also when this one ends with the failure.
+    /// The next endpoint is asked only if nothing can have been written: after any failure of a read, and for a write if it was
+    /// not sent. Later calls ask a failed endpoint last, even if this call ends with the failure.
     ///
     /// - Parameters:
     ///   - limit: How long each request may take.
-    ///   - attempts: How many endpoints to ask at most; all of them unless said otherwise.
+    ///   - attempts: How many endpoints to ask at most; all of them by default.
     func perform<Value>(_ call: EtcdCall<Value>, within limit: Duration, attempts: Int = .max) async throws -> Value {
         let first = state.withLock { $0.first }
         var failure = EtcdError(.invalidConfiguration, "it has no endpoints")
@@ -52,7 +52,7 @@ final class EtcdClient: Sendable {
         throw failure
     }
 
-    /// Makes a call at one endpoint, a second time if the first was refused because of its token.
+    /// Makes a call at one endpoint, and once more if the first attempt was refused because of its token.
     private func perform<Value>(_ call: EtcdCall<Value>, at endpoint: URL, within limit: Duration) async throws -> Value {
         let token = try await currentToken(at: endpoint, within: limit)
         switch try await exchange(call, token: token, at: endpoint, within: limit) {
@@ -69,7 +69,7 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// Returns the token that is kept, else fetches one; `nil` without a user.
+    /// Returns the cached token, or else fetches one; `nil` without a user.
     private func currentToken(at endpoint: URL, within limit: Duration) async throws -> String? {
         guard let user else { return nil }
         if let token = state.withLock({ $0.token }) { return token }
@@ -92,7 +92,7 @@ final class EtcdClient: Sendable {
         case needsToken(EtcdError)
     }
 
-    /// Sends a call, once.
+    /// Sends a call once.
     private func exchange<Value>(
         _ call: EtcdCall<Value>, token: String?, at endpoint: URL, within limit: Duration
     ) async throws -> Outcome<Value> {

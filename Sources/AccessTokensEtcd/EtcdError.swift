@@ -6,11 +6,11 @@ public import Foundation
 
 /// Why an ``EtcdTokenStore`` could not do what it was asked for.
 ///
-/// What the server wrote is kept short, in one line, and without the secrets that it may have echoed.
+/// The server's text is cut to one short line, without the secrets that it may have echoed.
 public struct EtcdError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The store's key, endpoints or the given revision can't be right; nothing was sent.
+        /// The store's key, endpoints or the given revision are invalid; nothing was sent.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
         /// No connection could be made; nothing was sent.
         public static let unreachable = Code(description: "unreachable")
@@ -22,11 +22,12 @@ public struct EtcdError: Error, Sendable {
         public static let unavailable = Code(description: "unavailable")
         /// etcd did not accept the user: the name or password is wrong, or one is needed, or none is expected.
         public static let authenticationFailed = Code(description: "authenticationFailed")
-        /// The user may not read or write the key.
+        /// The user is not allowed to read or write the key.
         public static let permissionDenied = Code(description: "permissionDenied")
         /// etcd, or something in front of it, refused the request for another reason.
         public static let refused = Code(description: "refused")
-        /// The answer makes no sense: not JSON, cut off, too long, members missing or of wrong types, another key.
+        /// The answer makes no sense: it is not JSON, is truncated or too long, has missing members or wrong types, or is about
+        /// another key.
         public static let unreadableAnswer = Code(description: "unreadableAnswer")
 
         /// The code's name, for logs and metrics.
@@ -36,21 +37,21 @@ public struct EtcdError: Error, Sendable {
     /// What went wrong.
     public let code: Code
 
-    /// The endpoint that it went wrong at, such as `https://etcd-1.example:2379`; `nil` if none was asked.
+    /// The endpoint where it went wrong, such as `https://etcd-1.example:2379`; `nil` if none was asked.
     public internal(set) var endpoint: String?
 
     /// The HTTP status code; `nil` if there was no answer.
     public internal(set) var status: Int?
 
-    /// Whether the swap that threw this may have been done all the same; always `false` for a load.
+    /// Whether the swap that threw this may have succeeded; always `false` for a load.
     ///
-    /// A service then reads the record again, and recognises its own.
+    /// The service then reads the record again, and recognises its own.
     public internal(set) var isOutcomeUnknown = false
 
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
-    /// What exactly is wrong, in our own words or made safe.
+    /// The exact problem, in our own words or in the server's, made safe.
     var detail: String
 
     init(_ code: Code, _ detail: String, status: Int? = nil, underlying: (any Error)? = nil) {
@@ -60,16 +61,16 @@ public struct EtcdError: Error, Sendable {
         self.underlying = underlying
     }
 
-    /// An error for a transport that knows that no byte of the request has reached the server.
+    /// Creates an error for a transport that knows that no byte of the request has reached the server.
     ///
     /// - Parameters:
-    ///   - reason: Why, in a few words without a secret.
-    ///   - underlying: The error that it was.
+    ///   - reason: The reason, in a few words without a secret.
+    ///   - underlying: The transport's own error.
     public static func notSent(_ reason: String, underlying: (any Error)? = nil) -> EtcdError {
         EtcdError(.unreachable, reason, underlying: underlying)
     }
 
-    /// Whether another endpoint may do better.
+    /// Whether another endpoint may succeed.
     var isOfOneEndpoint: Bool {
         [.unreachable, .connectionLost, .timedOut, .unavailable, .unreadableAnswer].contains(code)
     }

@@ -17,17 +17,18 @@ public import Foundation
 /// let tokens = TokenService(sharedStore: store, loader: loader)
 /// ```
 ///
-/// A swap is one transaction that compares the key's modification revision, and a load is one linearizable read: etcd answers
-/// both only with a majority of its members. There is no lease, no lock and no watch; what expires in etcd depends on its clocks.
+/// A swap is one transaction that compares the key's modification revision, and a load is one linearizable read; etcd answers
+/// both only with a majority of its members. There is no lease, no lock and no watch: leases and locks expire by etcd's
+/// clocks.
 ///
 /// **Concurrent calls.** Operations run independently of each other, in any number, from any number of stores with the same key.
 /// Each is one request, or two or three when an authentication token is fetched.
 ///
-/// **Several endpoints.** The store begins with the endpoint that answered last. It asks the next one only if nothing can have
-/// been written twice: after each failure of a load, and after a swap that was not sent. A swap whose outcome is unknown throws.
+/// **Several endpoints.** The store begins with the endpoint that answered last. It asks the next one only if nothing can be
+/// written twice: after each failure of a load, and after a swap that was not sent. A swap whose outcome is unknown throws.
 ///
-/// **Time limits.** A request ends after 3 s unless you say otherwise. Without a majority etcd itself answers after 7 s, which is
-/// later than the 5 s that a service gives an operation; 3 s leave room for a second endpoint.
+/// **Time limits.** By default a request ends after 3 s. Without a majority etcd itself answers after 7 s, later than the 5 s
+/// that a service gives an operation; 3 s leave room for a second endpoint.
 ///
 /// It needs etcd 3.4 or newer, whose HTTP gateway is at `/v3/`. Every error is an ``EtcdError`` or a `CancellationError`.
 public final class EtcdTokenStore: SharedTokenStore {
@@ -40,17 +41,17 @@ public final class EtcdTokenStore: SharedTokenStore {
     private let generator: Lock<SplitMix64>
     private let client: EtcdClient
 
-    /// Creates a store after checking what can be checked without etcd; sends nothing yet.
+    /// Creates a store after checking everything that can be checked without etcd; sends nothing yet.
     ///
     /// - Parameters:
     ///   - key: The record's key, used by nothing else.
     ///   - endpoints: The URLs of the cluster's members, such as `https://etcd-1.example:2379`, all of one cluster: at least one,
     ///     `https`, or `http` to a loopback address.
-    ///   - user: Who the store is for etcd; `nil` if its authentication is not enabled.
-    ///   - timeLimit: How long one request may take, 3 s unless said otherwise; kept between 0.1 s and one hour.
-    ///   - allowsPlainHTTP: Whether `http` is accepted for other hosts too. Anyone who can read that network then reads
-    ///     the password, and the record unless it is sealed.
-    ///   - transport: What carries the requests.
+    ///   - user: The store's user in etcd; `nil` if etcd's authentication is not enabled.
+    ///   - timeLimit: How long one request may take, 3 s by default; clamped to 0.1 s through one hour.
+    ///   - allowsPlainHTTP: Whether `http` is accepted for other hosts, too. Anyone who can read that network can then read the
+    ///     password, and the record unless it is sealed.
+    ///   - transport: Carries the requests.
     ///   - environment: The clock and the seed for the pauses of ``waitForChange(from:atMost:)``.
     /// - Throws: ``EtcdError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
@@ -86,14 +87,14 @@ public final class EtcdTokenStore: SharedTokenStore {
         client = EtcdClient(endpoints: endpoints, user: user, transport: transport)
     }
 
-    /// Returns the record as it is now, by one linearizable read.
+    /// Returns the current record, with one linearizable read.
     @concurrent public func load() async throws -> SharedRecord? {
         try await client.perform(.load(name), within: timeLimit)
     }
 
-    /// Replaces the record in one transaction if its revision is still the given one; a conflict brings the current record.
+    /// Replaces the record in one transaction if its revision is still the given one; a conflict returns the current record.
     ///
-    /// - Throws: ``EtcdError``; its ``EtcdError/isOutcomeUnknown`` says whether the record may have been replaced all the same.
+    /// - Throws: ``EtcdError``; its ``EtcdError/isOutcomeUnknown`` says whether the record may have been replaced.
     @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
         guard let expected = revision.map({ Int64($0.text) }) ?? 0, expected > 0 || revision == nil else {
             throw EtcdError(.invalidConfiguration, "the revision is not one of etcd's, a positive number")
@@ -103,7 +104,7 @@ public final class EtcdTokenStore: SharedTokenStore {
 
     /// Reads the record after pauses that grow to a second, until it has another revision or the limit has passed.
     ///
-    /// A failure that time may cure only makes it ask again later; any other ends the wait. Cancellation ends it at once.
+    /// After a transient failure it only reads again later; any other failure ends the wait. Cancellation ends it at once.
     @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
         try await poll(from: revision, atMost: limit, on: clock)
     }
@@ -113,7 +114,7 @@ public final class EtcdTokenStore: SharedTokenStore {
         let start = clock.now
         var pause = Self.firstPause
         while true {
-            // Between half of it and all: stores that began to wait at the same moment don't ask at the same moment.
+            // Half to all of the pause, so that stores that begin to wait together don't read together.
             let share = generator.withLock { Double.random(in: 0.5...1, using: &$0) }
             let rest = limit - start.duration(to: clock.now)
             guard rest > .zero else { return }
@@ -121,17 +122,17 @@ public final class EtcdTokenStore: SharedTokenStore {
             let left = limit - start.duration(to: clock.now)
             guard left > .zero else { return }
             do {
-                // One endpoint, so that the limit holds; a failure makes the next pause end at another one.
+                // One endpoint, so that the limit holds; after a failure the next pause ends at another endpoint.
                 let current = try await client.perform(.load(name), within: min(timeLimit, left), attempts: 1)
                 if current?.revision != revision { return }
             } catch let error as EtcdError where error.isOfOneEndpoint {
-                // Asked again after the next pause: a leader is elected within seconds.
+                // Read again after the next pause: a leader is elected within seconds.
             }
             pause = min(pause * 2, Self.longestPause)
         }
     }
 
-    /// A load takes a few milliseconds, and the mark that is waited for stands as long as the request of another service.
+    /// A load takes a few milliseconds; the mark that a store waits for stays as long as another service's request.
     private static let firstPause = Duration.milliseconds(50)
     private static let longestPause = Duration.seconds(1)
 }

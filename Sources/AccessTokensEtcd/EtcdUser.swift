@@ -1,6 +1,6 @@
-/// A user of etcd, with the password that the store fetches authentication tokens with.
+/// A user of etcd, with the password with which the store fetches authentication tokens.
 ///
-/// The password goes into the request that fetches a token, and nowhere else: no description, dump, mirror or error shows it.
+/// Only the request that fetches a token contains the password: no description, dump, mirror or error shows it.
 public struct EtcdUser: Sendable, Hashable {
     /// The user's name.
     public let name: String

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// What happened, in order.
+/// A log of events, in order.
 package final class Log<Entry: Sendable>: Sendable {
     private let lock = Lock<[Entry]>([])
 

@@ -9,10 +9,10 @@ extension ManualClock {
             self.offset = offset
         }
 
-        /// The moment that lies `duration` after this one, or before it if negative.
+        /// The moment `duration` after this one, or before it if negative.
         public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
 
-        /// The time from this moment to another, negative if that is earlier.
+        /// The time from this moment to another, negative if the other is earlier.
         public func duration(to other: Instant) -> Duration { other.offset - offset }
 
         /// Whether the first moment is earlier than the second.

@@ -1,8 +1,8 @@
 public import AccessTokens
 
-/// A failed load as the test wants it: what can end it, and how long the server asked to wait.
+/// A failed load with a remedy of the test's choice, and the time that the server asked to wait.
 public struct ScriptedFailure: TokenLoadFailure, Hashable {
-    /// A failure that time ends: the network, a busy server.
+    /// A failure that passes with time: the network, a busy server.
     public static let transient = ScriptedFailure(.retry, message: "temporarily unavailable")
 
     /// A refused grant (`invalid_grant`): only a new sign-in helps.
@@ -11,13 +11,13 @@ public struct ScriptedFailure: TokenLoadFailure, Hashable {
     /// Refused client credentials (`invalid_client`): only a change of the client's registration helps.
     public static let clientRefused = ScriptedFailure(.clientRegistration, message: "invalid_client")
 
-    /// What can end the failure.
+    /// How to recover from the failure.
     public var remedy: TokenServiceError.Remedy
 
     /// How long the server asked to wait before the next attempt; `nil` if it didn't.
     public var retryAfter: Duration?
 
-    /// A text by which the test knows its failure again.
+    /// A text by which the test recognises its failure.
     public var message: String
 
     /// The message, as a log shows it.

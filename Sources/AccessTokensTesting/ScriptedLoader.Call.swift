@@ -5,15 +5,15 @@ import TokenServiceConcurrency
 extension ScriptedLoader {
     /// One load, seen from the server's side.
     ///
-    /// All methods may be called concurrently, from any thread, and return before their effects on the service are seen.
+    /// All methods may be called concurrently, from any thread. They return before the service shows their effects.
     public final class Call: Sendable {
-        /// Where the answers go.
+        /// The recipient of the answers.
         enum Reply: Sendable {
-            /// The load has not begun to wait, has its answer, or was let go.
+            /// There is none: the load has not begun to wait, has its answer, or was released.
             case never
-            /// An async load: the first answer, then `never`.
+            /// An async load: it gets the first answer, then the reply becomes `never`.
             case once(SingleResult<AccessToken>)
-            /// A callback load: every answer, until the call or the handler is let go.
+            /// A callback load: it gets every answer, until the call or the handler is released.
             case always(Handler)
         }
 
@@ -27,7 +27,7 @@ extension ScriptedLoader {
         private let state = Lock(State())
         private weak let loader: ScriptedLoader?
 
-        /// The token to replace, whose refresh token is the grant; always `nil` for a callback load, which is told none.
+        /// The token to replace, whose refresh token is the grant; always `nil` for a callback load, which isn't given one.
         public let previous: AccessToken?
 
         init(replacing previous: AccessToken?, of loader: ScriptedLoader) {
@@ -37,17 +37,17 @@ extension ScriptedLoader {
 
         /// Answers with a token.
         ///
-        /// An async load ends with its first answer and ignores the others. A handler is called, on the calling thread,
-        /// with each: answering twice is what a badly behaved callback loader does.
+        /// An async load ends with its first answer and ignores the others. A handler is called with each answer, on the calling
+        /// thread: answering twice is what a badly behaved callback loader does.
         public func succeed(with token: AccessToken) { answer(.success(token)) }
 
-        /// Answers with an error, for example a ``ScriptedFailure``; else like ``succeed(with:)``.
+        /// Answers with an error, for example a ``ScriptedFailure``; otherwise like ``succeed(with:)``.
         public func fail(with error: any Error) { answer(.failure(error)) }
 
-        /// Lets the handler of a callback load go, called or not, so that it can be destroyed.
+        /// Releases the handler of a callback load, called or not, so that it can be destroyed.
         ///
-        /// Until then a handler lives as long as its call: while unanswered that is as long as the loader, afterwards as
-        /// long as the test keeps the call, to answer again. An async load has no handler; nothing happens to it.
+        /// Until then a handler lives as long as its call: an unanswered call lives as long as the loader, an answered one as
+        /// long as the test keeps it, to answer again. An async load has no handler; this call does nothing to it.
         public func dropHandler() {
             let dropped = state.withLock { state -> Reply in
                 guard case .always = state.reply else { return .never }
@@ -57,19 +57,20 @@ extension ScriptedLoader {
             if case .always = dropped { loader?.close(self) }
         }
 
-        /// Whether the load's task was cancelled, before or after the answer's arrival; never true for a callback load.
+        /// Whether the load's task was cancelled, before or after the answer arrived; never true for a callback load.
         public var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-        /// Waits until the load's task is cancelled; returns at once if it was.
+        /// Waits until the load's task is cancelled; returns at once if it is already.
         ///
         /// - Throws: `CancellationError`, at once, when the *waiting* task is or was cancelled.
         public func cancelled() async throws {
             try await state.wait(in: \.cancellationWaiters, as: ()) { $0.isCancelled ? .pass(()) : .wait() }
         }
 
-        /// The priority of the load's task: when it began, or what it was raised to since.
+        /// The priority of the load's task: its first one, or a higher one that it was raised to.
         ///
-        /// Raising is seen on systems that tell of it (macOS 26, iOS 26 and their kin, Linux), and only for an async load.
+        /// A raise is visible on systems that report it (macOS 26, iOS 26 and their relatives, Linux), and only for an async
+        /// load.
         public var priority: TaskPriority { state.withLock { $0.priority } }
 
         func watchingPriority(of load: () async throws -> AccessToken) async throws -> AccessToken {
@@ -95,7 +96,7 @@ extension ScriptedLoader {
                 if case .once = reply { state.reply = .never }
                 return reply
             }
-            // Counted as answered before anybody can see the answer.
+            // Counted as answered before anything can see the answer.
             if case .never = reply {} else { loader?.close(self) }
             switch reply {
             case .never: break

@@ -2,7 +2,7 @@ public import AccessTokens
 public import AccessTokensDispatch
 import TokenServiceConcurrency
 
-/// A loader whose other end the test holds: each load becomes a call that the test answers when and how it likes.
+/// A loader that the test controls: each load becomes a call that the test answers when and how it likes.
 ///
 /// ```swift
 /// let loader = ScriptedLoader()
@@ -12,17 +12,17 @@ import TokenServiceConcurrency
 /// call.succeed(with: AccessToken("first"))
 /// ```
 ///
-/// It serves async and callback services alike. All methods may be called concurrently, from any thread; no answer is given
-/// under a lock. A call that the test never answers stays open as long as the loader lives, as with a server that never
-/// answers, whether or not the test keeps the call.
+/// It serves async and callback services alike. All methods may be called concurrently, from any thread; no answer is given under
+/// a lock. A call that the test never answers stays open as long as the loader lives, as with a server that never answers, even
+/// if the test doesn't keep the call.
 public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
     private struct State: Sendable {
         var loadCount = 0
         /// Calls that the test has not asked for yet, oldest first.
         var calls: [Call] = []
-        /// Tests that wait for a call.
+        /// Tasks of the test that wait for a call.
         var waiters = WaitingLine<Void, Call>()
-        /// Calls without an answer: this is what keeps their handlers alive.
+        /// Unanswered calls; this keeps their handlers alive.
         var unanswered: [ObjectIdentifier: Call] = [:]
     }
 
@@ -35,25 +35,25 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
     /// Creates a loader.
     ///
     /// - Parameters:
-    ///   - isRepeatable: What the loader says about its exchange; see `TokenLoader.isRepeatable`.
-    ///   - endsWhenCancelled: Whether an async load whose task is cancelled throws `CancellationError` at once, as
-    ///     `URLSession` does. Otherwise the test alone decides when it ends.
+    ///   - isRepeatable: Whether the loader says that a load may be repeated; see `TokenLoader.isRepeatable`.
+    ///   - endsWhenCancelled: Whether an async load whose task is cancelled throws `CancellationError` at once, as `URLSession`
+    ///     does. Otherwise only the test decides when the load ends.
     public init(isRepeatable: Bool = false, endsWhenCancelled: Bool = false) {
         self.isRepeatable = isRepeatable
         self.endsWhenCancelled = endsWhenCancelled
     }
 
-    /// The number of loads begun so far.
+    /// The number of loads that have begun.
     public var loadCount: Int { state.withLock { $0.loadCount } }
 
-    /// The number of loads begun and neither answered nor let go.
+    /// The number of loads that have begun and have neither been answered nor released.
     public var unansweredCount: Int { state.withLock { $0.unanswered.count } }
 
     /// Returns the next load's call, in the order in which the loads began; waits until there is one.
     ///
-    /// Of several tasks that wait the first gets the next call. A call is returned once.
+    /// If several tasks wait, the first one gets the next call. Each call is returned once.
     ///
-    /// - Throws: `CancellationError`, at once, when the waiting task is or was cancelled; no call is lost by that.
+    /// - Throws: `CancellationError`, at once, when the waiting task is or was cancelled; this loses no call.
     public func nextCall() async throws -> Call {
         try await state.wait(in: \.waiters, as: ()) { $0.calls.isEmpty ? .wait() : .pass($0.calls.removeFirst()) }
     }
@@ -64,7 +64,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
         return try await withTaskCancellationHandler {
             try await call.watchingPriority {
                 begin(call, answering: .once(answer))
-                // Cancelled before there was anybody to answer: `onCancel` had nothing to end.
+                // The task was cancelled before it could be answered, so `onCancel` had nothing to end.
                 if endsWhenCancelled, Task.isCancelled { call.fail(with: CancellationError()) }
                 return try await answer.value()
             }
@@ -80,7 +80,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
     }
 
     private func begin(_ call: Call, answering reply: Call.Reply) {
-        // Counted first: a cancellation may answer the call as soon as it is open.
+        // Count first: a cancellation may answer the call as soon as it is open.
         state.withLock { state in
             state.loadCount += 1
             state.unanswered[ObjectIdentifier(call)] = call
@@ -96,7 +96,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
 
     /// Forgets a call that has its answer.
     func close(_ call: Call) {
-        // The handler may die with the call: after the lock, since its destruction runs foreign code.
+        // The handler may be released with the call: after the lock, since releasing it runs foreign code.
         _ = state.withLock { $0.unanswered.removeValue(forKey: ObjectIdentifier(call)) }
     }
 }

@@ -14,9 +14,9 @@ import TokenServiceConcurrency
 ///
 /// All methods may be called concurrently, from any thread.
 public final class ScriptedStore: TokenStore {
-    /// What a store is asked to do.
+    /// The operations of a store.
     public enum Operation: Sendable {
-        /// A service reads the token, as a rule at its first miss.
+        /// A service reads the token, usually at its first miss.
         case load
         /// A service writes a new token in place of the old one.
         case save
@@ -24,7 +24,7 @@ public final class ScriptedStore: TokenStore {
         case remove
     }
 
-    /// What a failing operation throws.
+    /// The error that a failing operation throws.
     public struct Failure: Error, Hashable, CustomStringConvertible {
         /// A fixed text.
         public var description: String { "the scripted store failed" }
@@ -42,7 +42,7 @@ public final class ScriptedStore: TokenStore {
 
     /// Creates a store.
     ///
-    /// - Parameter contents: What the store has from the beginning; `nil`: nothing.
+    /// - Parameter contents: The initial contents; `nil` for none.
     public init(_ contents: StoredToken? = nil) {
         state = Lock(State(contents: contents))
     }
@@ -55,13 +55,13 @@ public final class ScriptedStore: TokenStore {
 
     /// Makes the named operations throw a ``Failure`` from now on, and all others succeed.
     ///
-    /// An operation fails when it ends: it may have begun, and be held, before this call.
+    /// An operation fails when it ends, so it may have begun before this call and be held.
     public func fail(_ operations: Operation...) { state.withLock { $0.failing = Set(operations) } }
 
     /// Makes operations that begin from now on wait for ``release()``.
     public func hold() { state.withLock { $0.isHeld = true } }
 
-    /// Lets the operations that are held, and all later ones, go on.
+    /// Lets the held operations, and all later ones, continue.
     public func release() {
         let held = state.withLock { state in
             defer { (state.isHeld, state.held) = (false, []) }
@@ -70,7 +70,7 @@ public final class ScriptedStore: TokenStore {
         for gate in held { gate.complete(with: .success(())) }
     }
 
-    /// Returns what the store has.
+    /// Returns the contents of the store.
     ///
     /// - Throws: A ``Failure`` if ``fail(_:)`` says so.
     @concurrent public func load() async throws -> StoredToken? {
@@ -78,7 +78,7 @@ public final class ScriptedStore: TokenStore {
         return state.withLock { $0.contents }
     }
 
-    /// Keeps a token in place of the old one.
+    /// Saves a token in place of the old one.
     ///
     /// - Throws: A ``Failure`` if ``fail(_:)`` says so; the old token stays.
     @concurrent public func save(_ token: StoredToken) async throws {

@@ -1,8 +1,8 @@
 import Interleavings
 
-/// What a shared store may answer: a register whose content is replaced only by one who knows it.
+/// The allowed answers of a shared store: a register whose content is replaced only by a caller that knows it.
 ///
-/// Contents stand for revisions. The trial writes none twice, and compares the two itself.
+/// Contents stand for revisions: the trial writes no content twice, and compares contents and revisions itself.
 struct SharedRegister: SequentialSpecification {
     enum Operation: Sendable {
         case load

@@ -32,7 +32,7 @@ package final class SharedStoreTrial: Sendable {
         guard !stores.isEmpty else { throw SharedStoreViolation(description: "There is no store to check.") }
     }
 
-    /// Puts back what stood in the record, as far as the store lets it; services take an empty one for none.
+    /// Restores the record's previous content, as far as the store allows; services treat an empty record as none.
     @concurrent package func putBack(_ record: SharedRecord?) async {
         var current = try? await stores[0].load()
         for _ in 0..<10 {
@@ -46,29 +46,29 @@ package final class SharedStoreTrial: Sendable {
     @concurrent package func runOneAtATime() async throws {
         let before = try await stores[0].load()
         var current = before
-        // More than fits one packet, every byte, and at last a short text, which the history begins with.
+        // More than one packet holds; every byte; and last a short text, with which the history begins.
         for content in [Data(repeating: 7, count: 100_000) + text(0), Data((0...255).map { UInt8($0) }) + text(1), text(2)] {
             guard case .done(let revision) = try await stores[0].swap(content, ifAt: current?.revision) else {
-                throw SharedStoreViolation(description: "A swap at the current revision is not done.")
+                throw SharedStoreViolation(description: "A swap at the current revision didn't replace the record.")
             }
-            try require(revision != current?.revision && revision != before?.revision, "A new record has an old one's revision.")
+            try require(revision != current?.revision && revision != before?.revision, "A new record has an earlier revision.")
             let stale = current?.revision
             current = SharedRecord(content, revision: revision)
             for store in stores {
-                try require(try await store.load() == current, "A load after a swap does not return what was swapped.")
+                try require(try await store.load() == current, "A load after a swap didn't return the new record.")
                 for revision in [stale, nil] where revision != current?.revision {
                     let outcome = try await store.swap(text(3), ifAt: revision)
-                    try require(outcome == .conflict(current), "A swap at another revision brings no conflict with the record.")
+                    try require(outcome == .conflict(current), "A swap at a stale revision must report a conflict, but didn't.")
                 }
-                // From a revision that is not the current one: returns at once or after a poll.
+                // The revision is not the current one: this returns at once or after a poll.
                 try await store.waitForChange(from: stale, atMost: .seconds(5))
                 await endWait(at: revision, in: store)
             }
         }
-        try require(try await stores[0].load() == current, "A swap that brought a conflict has changed the record.")
+        try require(try await stores[0].load() == current, "A swap that reported a conflict changed the record.")
     }
 
-    /// Waits for a change that doesn't come; as a service does, cancels the wait at its limit.
+    /// Waits for a change that doesn't come; cancels the wait at its limit, as a service does.
     private func endWait(at revision: SharedRecord.Revision, in store: any SharedTokenStore) async {
         let limit = Duration.milliseconds(10)
         let wait = Task { _ = try? await store.waitForChange(from: revision, atMost: limit) }
@@ -83,8 +83,8 @@ package final class SharedStoreTrial: Sendable {
     /// Lets callers load and swap until each has done enough rounds, then checks the history.
     ///
     /// - Parameters:
-    ///   - callers: How many there are.
-    ///   - goesOn: Asked before each round, with the number of rounds that the caller has done.
+    ///   - callers: The number of callers.
+    ///   - goesOn: Called before each round, with the number of rounds that the caller has done.
     @concurrent package func run(
         callers: Int, while goesOn: @escaping @Sendable (Int) -> Bool
     ) async throws -> SharedStoreReport {
@@ -101,7 +101,7 @@ package final class SharedStoreTrial: Sendable {
             }
             try await group.waitForAll()
         }
-        // The last word: what was acknowledged is there.
+        // The last load: every acknowledged swap must be visible.
         _ = try await load("last", stores[0], history)
         if case .notLinearizable(let problem) = history.check() {
             throw SharedStoreViolation(description: "The history is not that of one record:\n\(problem)")
@@ -113,7 +113,7 @@ package final class SharedStoreTrial: Sendable {
     private func play(_ caller: Int, _ round: Int, _ history: History<SharedRegister>) async throws {
         let store = stores[caller % stores.count]
         var outcome = try await load("\(caller)", store, history)
-        // After a conflict the record that it brought is enough to try again.
+        // After a conflict, the returned record is enough to try again.
         for attempt in 1...2 {
             guard case .record(let record) = outcome else { return }
             let content = "\(name)-\(caller)-\(round)-\(attempt)"
@@ -121,7 +121,7 @@ package final class SharedStoreTrial: Sendable {
         }
     }
 
-    /// What an operation left its caller with.
+    /// What a caller knows after an operation.
     private enum Knowledge {
         case record(SharedRecord?)
         case nothing
@@ -161,7 +161,7 @@ package final class SharedStoreTrial: Sendable {
                 return .record(current)
             }
         } catch {
-            // The call stays open: it may take effect at any later moment, or never.
+            // The call stays open: the swap may take effect at any later moment, or never.
             try fail(error)
             return .nothing
         }
@@ -172,7 +172,7 @@ package final class SharedStoreTrial: Sendable {
         seen.withLock { $0.report.failures += 1 }
     }
 
-    /// Notes a record that a store showed, and returns its content.
+    /// Notes a record that a store returned, and returns its content.
     private func note(_ record: SharedRecord?) throws(SharedStoreViolation) -> String? {
         guard let record else { return nil }
         let content = String(decoding: record.bytes, as: UTF8.self)
@@ -182,7 +182,7 @@ package final class SharedStoreTrial: Sendable {
             seen.revisions[content] = record.revision
             return known == (content, record.revision)
         }
-        try require(isKnown, "Two records have one revision, or one record has two.")
+        try require(isKnown, "Two records have the same revision, or one record has two.")
         return content
     }
 

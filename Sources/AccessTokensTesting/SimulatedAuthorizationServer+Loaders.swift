@@ -3,13 +3,13 @@ public import AccessTokensDispatch
 import TokenServiceConcurrency
 
 extension SimulatedAuthorizationServer {
-    /// The client's end for a `TokenService`; repeatable unless the server rotates refresh tokens.
+    /// The client's side for a `TokenService`; repeatable unless the server rotates refresh tokens.
     public var loader: some TokenLoader { Loader(server: self) }
 
-    /// The client's end for a callback service; always client credentials, since a callback load presents no token.
+    /// The client's side for a callback service; always client credentials, since a callback load presents no token.
     ///
-    /// With no ``latency`` the handler is called before `load(then:)` returns. Otherwise a task of its own waits for the
-    /// answer and ends with it; nothing cancels it, and it doesn't keep the server alive.
+    /// Without ``latency`` the handler is called before `load(then:)` returns. Otherwise a separate task waits for the answer and
+    /// ends with it; nothing cancels the task, and it doesn't keep the server alive.
     public var callbackLoader: some AccessTokenLoader { CallbackLoader(server: self) }
 
     private struct Loader: TokenLoader {
@@ -46,13 +46,13 @@ extension SimulatedAuthorizationServer {
         }
     }
 
-    /// What becomes of a load that has reached the server.
+    /// The outcome of a load that has reached the server.
     private enum Exchange: Sendable {
         case answered(Result<AccessToken, any Error>, after: Duration)
         case lost
     }
 
-    /// Decides a load, now, and says how its answer travels.
+    /// Decides a load now, and returns its answer and how long that takes.
     private func exchange(_ previous: AccessToken?) -> Exchange {
         let now = uptime()
         return state.withLock { state in

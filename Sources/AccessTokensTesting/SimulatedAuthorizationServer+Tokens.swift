@@ -1,11 +1,11 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// The tokens: how a session begins, which are accepted, and how many there were.
+/// How a session begins, which tokens are accepted, and how many there were.
 extension SimulatedAuthorizationServer {
-    /// Begins a session, as a person who signs in does, and returns its first token, with a refresh token.
+    /// Begins a session, as a user's sign-in does, and returns its first token, with a refresh token.
     ///
-    /// Needs no load and no time, and revokes nothing: other sessions go on.
+    /// Needs no load and no time, and revokes nothing: other sessions continue.
     public func signIn() -> AccessToken {
         let now = uptime()
         return state.withLock { $0.ledger.signIn(at: now) }
@@ -29,10 +29,10 @@ extension SimulatedAuthorizationServer {
         state.withLock { $0.ledger.revokeAll() }
     }
 
-    /// The number of loads begun, whatever became of them.
+    /// The number of loads that have begun, whatever their outcome.
     public var loadsStarted: Int { state.withLock { $0.loadsStarted } }
 
-    /// The number of access tokens issued, those of ``signIn()`` and those whose answer was lost included.
+    /// The number of access tokens issued, including those of ``signIn()`` and those whose answer was lost.
     public var tokensIssued: Int { state.withLock { $0.ledger.tokensIssued } }
 
     /// The number of access tokens issued for a refresh token.
@@ -40,9 +40,9 @@ extension SimulatedAuthorizationServer {
 
     /// The number of tokens that a later one of the same session revoked before the end of their lifetime.
     ///
-    /// More than the refreshes made ahead of time means that a client loaded twice.
+    /// If it is higher than the number of refreshes ahead of time, a client has loaded twice.
     public var tokensRevokedWhileValid: Int { state.withLock { $0.ledger.tokensRevokedWhileValid } }
 
-    /// The number of sessions ended because a used refresh token was presented again.
+    /// The number of sessions that ended because a used refresh token was presented again.
     public var reuseDetected: Int { state.withLock { $0.ledger.reuseDetected } }
 }

@@ -1,14 +1,14 @@
 import TokenServiceConcurrency
 
-/// What the test can do to the server while it runs; each takes effect with the next load to begin.
+/// Troubles that the test can cause while the server runs; each takes effect with the next load to begin.
 extension SimulatedAuthorizationServer {
-    /// How long an answer takes, also a failure; loads under way keep theirs.
+    /// How long an answer takes, including a failure; loads under way keep theirs.
     public var latency: Duration {
         get { state.withLock { $0.latency } }
         set { state.withLock { $0.latency = newValue } }
     }
 
-    /// Whether requests arrive; if not, loads fail with a transient error and the server knows nothing of them.
+    /// Whether requests arrive; if not, loads fail with a transient error and never reach the server.
     public var isReachable: Bool {
         get { state.withLock { $0.isReachable } }
         set { state.withLock { $0.isReachable = newValue } }
@@ -16,7 +16,7 @@ extension SimulatedAuthorizationServer {
 
     /// Whether a session gets its latest token again instead of a new one, even if that was revoked.
     ///
-    /// So does a server behind a cache. A session that has none yet gets its first.
+    /// A server behind a cache does that, too. A session that has no token yet gets its first.
     public var answersRepeatedToken: Bool {
         get { state.withLock { $0.ledger.answersRepeatedToken } }
         set { state.withLock { $0.ledger.answersRepeatedToken = newValue } }
@@ -29,13 +29,13 @@ extension SimulatedAuthorizationServer {
 
     /// Makes the next loads never end, after those already planned to fail or to lose their answer.
     ///
-    /// The exchange takes place, only its answer is lost: a refresh token is used up, and the client cannot know. An async
+    /// The exchange takes place, and only its answer is lost: a refresh token is used up, and the client can't know. An async
     /// load ends with `CancellationError` when its task is cancelled; a handler is kept, uncalled, as long as the server.
     public func loseNextAnswers(_ count: Int = 1) {
         state.withLock { $0.troubles.append(Trouble(kind: .lostAnswer, remaining: count)) }
     }
 
-    /// What goes wrong, and with how many loads.
+    /// A trouble, and how many loads it affects.
     struct Trouble: Sendable {
         enum Kind: Sendable {
             case failure(any Error)
@@ -48,7 +48,7 @@ extension SimulatedAuthorizationServer {
 }
 
 extension SimulatedAuthorizationServer.State {
-    /// Takes what goes wrong with the load that begins now.
+    /// Takes the trouble of the load that begins now.
     mutating func nextTrouble() -> SimulatedAuthorizationServer.Trouble.Kind? {
         while let trouble = troubles.first {
             guard trouble.remaining > 0 else {

@@ -1,11 +1,11 @@
 import AccessTokens
 
 extension SimulatedAuthorizationServer {
-    /// What the server has issued and what became of it: a pure value, to which time is told.
+    /// The tokens that the server has issued, and their state: a pure value that is told the time.
     struct Ledger: Sendable {
         private struct Session: Sendable {
             var latest: AccessToken?
-            /// Ended for good: none of its tokens is worth anything.
+            /// Whether it has ended for good; then none of its tokens is valid.
             var isEnded = false
         }
 

@@ -1,29 +1,29 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// An authorization server in memory, with a resource server beside it: it issues, rotates, revokes, fails and is slow.
+/// An authorization server in memory, together with a resource server; it issues, rotates, revokes, fails and is slow.
 ///
-/// A load that presents a refresh token continues that token's session; any other is a client-credentials load, and all
-/// of those share one session, the client's own. Tokens are called `access-1`, `refresh-1` and so on, in order of issue.
+/// A load that presents a refresh token continues that token's session. Any other is a client-credentials load; all of those
+/// share one session, the client's own. Tokens are named `access-1`, `refresh-1` and so on, in order of issue.
 ///
-/// **An exchange is decided when its load begins**: from then on the new token is valid and the one it displaces is not.
-/// The answer arrives ``latency`` later. So an answer can be out of date when it arrives: revoked, displaced by a later
-/// load whose answer came sooner, or expired; these are the races that a client has to survive. A load that is cancelled
-/// meanwhile throws `CancellationError`, and the server has issued its token all the same.
+/// **An exchange is decided when its load begins**: from then on the new token is valid and the one that it replaces is not. The
+/// answer arrives ``latency`` later. So an answer can be out of date when it arrives: revoked, replaced by a later load whose
+/// answer came sooner, or expired. These are the races that a client has to survive. A load that is cancelled meanwhile throws
+/// `CancellationError`, although the server has issued its token.
 ///
-/// All methods may be called concurrently, from any thread; each decision is one step. Driven by a ``ManualClock``, the
-/// server does nothing by itself. It remembers every token that it issued, as long as it lives.
+/// All methods may be called concurrently, from any thread; each decision is one step. Driven by a ``ManualClock``, the server
+/// does nothing by itself. It remembers every token that it has issued, as long as it lives.
 public final class SimulatedAuthorizationServer: Sendable {
     struct State: Sendable {
         var ledger: Ledger
         var latency: Duration
         var isReachable = true
         var loadsStarted = 0
-        /// What goes wrong with the next loads, in order.
+        /// The troubles of the next loads, in order.
         var troubles: [Trouble] = []
         /// Async loads whose answer was lost.
         var forsaken = WaitingLine<Void, AccessToken>()
-        /// Handlers of callback loads whose answer was lost; kept, as by networking that waits for it.
+        /// Handlers of callback loads whose answer was lost; kept, as by networking code that waits for an answer.
         var forsakenHandlers: [@Sendable (Result<AccessToken, any Error>) -> Void] = []
     }
 
@@ -38,11 +38,11 @@ public final class SimulatedAuthorizationServer: Sendable {
     /// - Parameters:
     ///   - clock: The clock by which tokens expire and answers travel.
     ///   - tokenLifetime: How long a token is valid, from the beginning of its load; `nil`: until revoked.
-    ///   - latency: How long an answer takes, also a failure.
+    ///   - latency: How long an answer takes, including a failure.
     ///   - keepsOneTokenValid: Whether issuing a token revokes the earlier one of the same session.
     ///   - rotatesRefreshTokens: Whether a refresh token is good for one refresh; presented again, it ends its session.
     ///     Source: RFC 9700 §4.14.2.
-    ///   - executor: Where late answers of the ``callbackLoader`` arrive; `nil`: on the default one.
+    ///   - executor: Where late answers of the ``callbackLoader`` arrive; `nil`: on the default pool.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         tokenLifetime: Duration? = .seconds(3600),
@@ -61,7 +61,7 @@ public final class SimulatedAuthorizationServer: Sendable {
         self.rotatesRefreshTokens = rotatesRefreshTokens
     }
 
-    /// The time since now on a clock whose instants only this function knows.
+    /// Returns the time since now, on a clock whose instants only this function knows.
     private static func uptime<C: Clock<Duration>>(of clock: C) -> @Sendable () -> Duration {
         let start = clock.now
         return { start.duration(to: clock.now) }

@@ -2,9 +2,9 @@ import AccessTokens
 import AccessTokensSharing
 import TokenServiceConcurrency
 
-/// What the test can do to the store while it runs; each takes effect with the next operation to reach it.
+/// Troubles that the test can cause while the store runs; each takes effect with the next operation that reaches the store.
 extension SimulatedSharedStore {
-    /// How long an operation takes, also one that fails; operations under way keep theirs.
+    /// How long an operation takes, including a failure; operations under way keep theirs.
     public var latency: Duration {
         get { state.withLock { $0.latency } }
         set { state.withLock { $0.latency = newValue } }
@@ -25,7 +25,8 @@ extension SimulatedSharedStore {
         state.withLock { $0.plan(.failure, of: operation, count) }
     }
 
-    /// Makes the next swaps lose their answer: the record is replaced, if its revision is the given one, and the service can't know.
+    /// Makes the next swaps lose their answer: the record is replaced if its revision is the given one, but the service can't
+    /// know.
     ///
     /// - Parameter count: How many swaps.
     public func loseNextAnswers(_ count: Int = 1) {
@@ -43,7 +44,7 @@ extension SimulatedSharedStore {
 }
 
 extension SimulatedSharedStore.State {
-    /// What goes wrong with an operation.
+    /// The trouble of an operation.
     enum Trouble: Sendable {
         case failure
         case lostAnswer
@@ -54,7 +55,7 @@ extension SimulatedSharedStore.State {
         troubles[operation, default: []] += Array(repeating: trouble, count: max(count, 0))
     }
 
-    /// Takes what goes wrong with the operation that takes effect now.
+    /// Takes the trouble of the operation that takes effect now.
     mutating func nextTrouble(of operation: SimulatedSharedStore.Operation, hasRecord: Bool = true) -> Trouble? {
         guard isReachable else { return .failure }
         guard let next = troubles[operation]?.firstIndex(where: { hasRecord || $0 != .conflict }) else { return nil }

@@ -9,7 +9,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A shared store in memory that conflicts, loses answers, is down and is slow, when the test says so.
+/// A shared store in memory that conflicts, loses answers, fails and is slow when the test says so.
 ///
 /// ```swift
 /// let store = SimulatedSharedStore()
@@ -18,13 +18,14 @@ public import Foundation
 /// #expect(store.log == ["load", "swap 1, answer lost", "load"])  // it looks, and finds its own write
 /// ```
 ///
-/// **An operation takes effect in the middle of its ``latency``**: half of that the request travels, and half the answer. So with a
-/// latency of more than 5 s a service gives up, and its swap takes effect all the same.
+/// **An operation takes effect in the middle of its ``latency``**: for half of the latency the request travels, for the other
+/// half the answer. So with a latency of more than 5 s a service gives up, and its swap takes effect anyway.
 ///
-/// The store is slow by its clock and does nothing by itself, so that it runs with a ``ManualClock`` and in an exploration. There,
-/// each operation has a marked stop before it takes effect. All methods may be called concurrently, from any thread.
+/// The store measures its latency with its clock and does nothing by itself, so it works with a ``ManualClock`` and in an
+/// exploration. In an exploration, each operation has a marked stop before it takes effect. All methods may be called
+/// concurrently, from any thread.
 public final class SimulatedSharedStore: SharedTokenStore {
-    /// What a store is asked to do.
+    /// The operations of a store.
     public enum Operation: Sendable {
         /// A service reads the record.
         case load
@@ -32,7 +33,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
         case swap
     }
 
-    /// What an operation throws that fails or whose answer is lost: the service can't tell the two apart.
+    /// The error of an operation that fails or whose answer is lost: the service can't tell the two apart.
     public struct Failure: Error, Hashable, CustomStringConvertible {
         /// A fixed text.
         public var description: String { "the simulated store did not answer" }
@@ -42,11 +43,11 @@ public final class SimulatedSharedStore: SharedTokenStore {
         var log: [String] = []
         var isReachable = true
         var latency: Duration
-        /// What goes wrong with the next operations, in order.
+        /// The troubles of the next operations, in order.
         var troubles: [Operation: [Trouble]] = [:]
     }
 
-    /// The record, and who waits for it to change.
+    /// The record, and the tasks that wait for it to change.
     private let register = InMemorySharedTokenStore()
     let state: Lock<State>
     private let clock: any Clock<Duration>
@@ -54,21 +55,21 @@ public final class SimulatedSharedStore: SharedTokenStore {
     /// Creates a store without a record.
     ///
     /// - Parameters:
-    ///   - clock: The clock by which the store is slow.
-    ///   - latency: How long an operation takes, also one that fails.
+    ///   - clock: The clock that measures the latency.
+    ///   - latency: How long an operation takes, including a failure.
     public init(clock: any Clock<Duration> = ContinuousClock(), latency: Duration = .zero) {
         self.clock = clock
         state = Lock(State(latency: latency))
     }
 
-    /// The record as it is at this moment.
+    /// The current record.
     public var contents: SharedRecord? { register.contents }
 
     /// The operations that have taken effect or failed so far, in order, with the record's revision:
     /// `load`, `load fails`, `swap 1`, `swap 2, answer lost`, `swap fails`, `swap meets 3`.
     public var log: [String] { state.withLock { $0.log } }
 
-    /// Returns the record as it is now.
+    /// Returns the current record.
     ///
     /// - Throws: A ``Failure`` if the test says so, and `CancellationError` if the task is cancelled while the store is slow.
     @concurrent public func load() async throws -> SharedRecord? {
@@ -85,7 +86,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
     ///
     /// - Parameters:
     ///   - bytes: The new record.
-    ///   - revision: The revision of the record that it replaces; `nil`: there is none.
+    ///   - revision: The revision of the record that it replaces; `nil` if there is none.
     /// - Throws: A ``Failure`` if the test says so; whether the record was replaced depends on which. `CancellationError` if the task
     ///   is cancelled while the store is slow.
     @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
@@ -101,11 +102,12 @@ public final class SimulatedSharedStore: SharedTokenStore {
         return outcome
     }
 
-    /// Returns when the record has changed, or the task is cancelled; the limit is left to the caller, whose clock may be a test's.
+    /// Returns when the record has changed, or the task is cancelled; the caller watches the limit, since its clock may be a
+    /// test's.
     ///
     /// - Parameters:
-    ///   - revision: The revision of the record that the caller knows; `nil`: it knows that there is none.
-    ///   - limit: Not looked at.
+    ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
+    ///   - limit: Ignored.
     /// - Throws: A ``Failure`` if the store is down when the wait begins.
     @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
         guard isReachable else { throw Failure() }

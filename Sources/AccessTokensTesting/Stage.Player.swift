@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 extension Stage {
-    /// One task on a stage, and what became of it.
+    /// One task on a stage, and its outcome.
     ///
     /// All members may be used concurrently, from any thread.
     public struct Player<Value: Sendable>: Sendable {
@@ -21,13 +21,13 @@ extension Stage {
         /// Whether the task has ended, with a value or with an error.
         public var isDone: Bool { outcome.result != nil }
 
-        /// What the task returned; `nil` while it goes on, or if it threw.
+        /// The value that the task returned; `nil` while it runs, or if it threw.
         public var value: Value? { try? outcome.result?.get() }
 
-        /// What the task threw; `nil` while it goes on, or if it returned.
+        /// The error that the task threw; `nil` while it runs, or if it returned.
         public var error: (any Error)? { if case .failure(let error) = outcome.result { error } else { nil } }
 
-        /// Cancels the task; what it does then, it does at the stage's next ``Stage/run()``.
+        /// Cancels the task, which reacts at the stage's next ``Stage/run()``.
         public func cancel() { task.cancel() }
 
         /// Whether the task threw `CancellationError`.

@@ -2,8 +2,8 @@ import TokenServiceConcurrency
 
 /// A task executor without threads: its tasks run on the test's own thread, when the test says so.
 ///
-/// ``start(priority:_:)`` runs until every task has ended or is suspended. A task that isn't done then is waiting for
-/// something, so a test can say "it still waits" without a pause:
+/// ``start(priority:_:)`` runs until every task has ended or is suspended. A task that isn't done then is waiting for something,
+/// so a test can check that it still waits, without a pause:
 ///
 /// ```swift
 /// let stage = Stage()
@@ -15,16 +15,16 @@ import TokenServiceConcurrency
 /// #expect(nap.isDone)
 /// ```
 ///
-/// Give the stage to all the code under test; a `TokenService` takes it with `driven(by:clock:wallClock:seed:)`. What runs
-/// elsewhere, `@MainActor` code for example, a `Task {}` without the stage as its preference or a dispatch queue, isn't
-/// waited for.
+/// Give the stage to all the code under test; a `TokenService` takes it with `driven(by:clock:wallClock:seed:)`. The stage
+/// doesn't wait for code that runs elsewhere, such as `@MainActor` code, a `Task {}` that doesn't prefer the stage, or work on a
+/// dispatch queue.
 ///
 /// Work may be enqueued from any thread. ``run()`` runs it on the calling thread; call it, and ``start(priority:_:)``, from
 /// one thread at a time to keep the order.
 public final class Stage: TaskExecutor {
     private let jobs = Lock<[UnownedJob]>([])
 
-    /// Creates a stage on which nothing runs.
+    /// Creates a stage without tasks.
     public init() {}
 
     /// Takes in a job, which runs at the next ``run()``; the Swift runtime calls this.
@@ -35,8 +35,8 @@ public final class Stage: TaskExecutor {
 
     /// Runs tasks, in the order in which they became runnable, until each has ended or is suspended.
     ///
-    /// Call it after everything that lets a task go on: an answer, a step of the clock, a cancellation. It never returns if
-    /// a task waits by yielding in a loop.
+    /// Call it after everything that lets a task continue: an answer, a step of the clock, a cancellation. It never returns if a
+    /// task waits by yielding in a loop.
     public func run() {
         while let job = takeFirst() { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
@@ -44,9 +44,9 @@ public final class Stage: TaskExecutor {
     /// Starts a task and runs until every task has ended or is suspended.
     ///
     /// - Parameters:
-    ///   - priority: The task's priority; `nil`: that of the calling task.
-    ///   - body: What the task does, on this stage.
-    /// - Returns: The task, to be asked for its outcome or cancelled.
+    ///   - priority: The task's priority; `nil` for the calling task's.
+    ///   - body: The task's work, on this stage.
+    /// - Returns: The task, to check its outcome or to cancel it.
     @discardableResult
     public func start<Value: Sendable>(
         priority: TaskPriority? = nil, _ body: @escaping @Sendable () async throws -> Value
@@ -57,7 +57,7 @@ public final class Stage: TaskExecutor {
     }
 }
 
-/// Smaller steps, for tests of what happens between two of a task's own.
+/// Smaller steps, for tests of what happens between two steps of a task.
 extension Stage {
     /// How many jobs could run now.
     package var pending: Int { jobs.withLock { $0.count } }
@@ -65,7 +65,7 @@ extension Stage {
     /// The priorities of the jobs that could run now.
     package var priorities: [TaskPriority] { jobs.withLock { $0.map { TaskPriority(rawValue: $0.priority.rawValue) } } }
 
-    /// Runs the most urgent job, as a pool does that has no time for others.
+    /// Runs the most urgent job, as a pool does that has no time for other jobs.
     package func runMostUrgent() {
         let job = jobs.withLock { jobs in
             jobs.indices.max { jobs[$0].priority < jobs[$1].priority }.map { jobs.remove(at: $0) }
@@ -73,7 +73,7 @@ extension Stage {
         if let job { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
-    /// Runs the jobs that can run now, and not those that they make.
+    /// Runs the jobs that can run now, but not those that they add.
     package func runOnce() {
         for _ in 0..<pending {
             guard let job = takeFirst() else { return }
@@ -89,7 +89,7 @@ extension Stage {
         return player
     }
 
-    /// Starts a task and lets it take its first step only.
+    /// Starts a task and runs only its first step.
     package func startOnce<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Player<Value> {
         let player = Player(on: self, body)
         runOnce()

@@ -1,8 +1,8 @@
 import TokenServiceConcurrency
 
-/// Tasks that wait to be called, in the order of their arrival; a value inside a lock.
+/// Tasks that wait to be resumed, in the order of their arrival; a value inside a lock.
 ///
-/// Each leaves once: the code that takes a waiter out of the line, under the lock, resumes it, after the lock.
+/// Each task leaves once: the code that takes a waiter out of the line, under the lock, resumes it after the lock.
 struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
     struct Waiter: Sendable {
         let id: Int
@@ -15,14 +15,14 @@ struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
 
     var count: Int { waiters.count }
 
-    /// Takes out all waiters whose tag fits, first come first.
+    /// Takes out all waiters whose tag matches, first come, first served.
     mutating func take(where isMeant: (Tag) -> Bool) -> [Waiter] {
         let taken = waiters.values.filter { isMeant($0.tag) }.sorted { $0.id < $1.id }
         for waiter in taken { waiters[waiter.id] = nil }
         return taken
     }
 
-    /// Takes out the waiter who came first.
+    /// Takes out the first waiter.
     mutating func takeFirst() -> Waiter? {
         waiters.keys.min().flatMap { waiters.removeValue(forKey: $0) }
     }
@@ -37,22 +37,23 @@ struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
     fileprivate mutating func leave(_ id: Int) -> Waiter? { waiters.removeValue(forKey: id) }
 }
 
-/// What a task finds that wants to wait.
+/// What a task finds when it arrives to wait.
 enum Entry<Success: Sendable>: Sendable {
-    /// What it wants is there: it doesn't wait.
+    /// The task doesn't wait: what it needs is there.
     case pass(Success)
-    /// It waits; those who waited for it to wait are resumed.
+    /// The task waits; tasks that waited for it to do so are resumed.
     case wait(resuming: [SingleResult<Void>] = [])
 }
 
 extension Lock {
     /// Waits in a line until the task is taken out, unless `arrive` lets it pass.
     ///
-    /// `arrive` runs under the lock, in the same critical section in which the task enters the line. A cancelled task leaves
-    /// at once, with `CancellationError`.
+    /// `arrive` runs under the lock, in the same critical section in which the task enters the line. A cancelled task leaves at
+    /// once, with `CancellationError`.
     ///
-    /// Cancellation and arrival race. Cancelled first: the flag was set before `onCancel` found no waiter in the line, so that
-    /// the arrival, later under the same lock, sees the flag and doesn't enter. Arrived first: `onCancel` takes it out.
+    /// Cancellation and arrival race. If the cancellation comes first, the flag was set before `onCancel` found no waiter in the
+    /// line; the arrival, later under the same lock, sees the flag and doesn't enter. If the arrival comes first, `onCancel`
+    /// takes the waiter out.
     func wait<Tag: Sendable, Success: Sendable>(
         in line: any WritableKeyPath<Value, WaitingLine<Tag, Success>> & Sendable, as tag: Tag,
         arrive: (inout Value) -> Entry<Success>

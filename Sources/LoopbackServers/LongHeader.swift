@@ -3,9 +3,9 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// An answer that keeps Foundation busy for seconds on Linux, which copies all lines of a header for each of them.
+/// A response that keeps Foundation busy for seconds on Linux, because Foundation copies all header lines for each of them.
 package enum LongHeader {
-    /// 20,000 lines: 4 s, and with them all sessions of the process wait (swift-corelibs-foundation#5016).
+    /// 20,000 lines: they take 4 s, during which all sessions of the process wait (swift-corelibs-foundation#5016).
     package static let reply = LoopbackServer.Reply.bytes(
         "HTTP/1.1 200 OK\r\n" + String(repeating: "a:\r\n", count: 20_000) + "Content-Length: 0\r\n\r\n")
 
@@ -26,7 +26,7 @@ package enum LongHeader {
         }
     }
 
-    /// Returns how long Foundation is still busy with whatever it reads.
+    /// Returns how long Foundation will still be busy with reading.
     package static func remainingTime() async -> Duration {
         await ContinuousClock().measure {
             await withCheckedContinuation { continuation in

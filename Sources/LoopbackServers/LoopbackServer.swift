@@ -2,8 +2,8 @@ package import Foundation
 
 /// A raw TCP server on the loopback interface that sends exactly what a test tells it to, right or wrong.
 ///
-/// It has a thread for the listener and one for each connection; all end with the server, with the client, or after 10
-/// minutes, which no client's own limit comes near, however busy the machine.
+/// It has one thread for the listener and one for each connection. All end with the server, with the client, or after 10 minutes,
+/// far beyond any client's own limit, even on a busy machine.
 package final class LoopbackServer: Sendable {
     /// What to do after a request has arrived.
     package enum Reply: Sendable {
@@ -64,7 +64,7 @@ package final class LoopbackServer: Sendable {
         try self.init { _ in .bytes(text) }
     }
 
-    /// Does what the reply says; returns whether the connection is kept.
+    /// Performs a reply; returns whether the connection is kept.
     private static func perform(_ reply: Reply, on connection: Int32) -> Bool {
         switch reply {
         case .kept(let text):
@@ -92,7 +92,7 @@ package final class LoopbackServer: Sendable {
     }
 
     deinit {
-        // Wakes the thread that accepts, which closes the socket.
+        // Wakes the accepting thread, which closes the socket.
         _ = shutdown(listener, Int32(SHUT_RDWR))
     }
 }

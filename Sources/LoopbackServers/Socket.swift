@@ -46,7 +46,7 @@ enum Socket {
         let connection = unsafe Darwin.accept(listener, nil, nil)
         #endif
         guard connection >= 0 else { return nil }
-        // A second line behind the clients' own limits, far behind: a half answer that ends would end a client's process.
+        // A second limit, far beyond the clients' own: a half response that ended would end a client's process.
         setLimit(connection, milliseconds: 600_000)
         return connection
     }
@@ -58,7 +58,7 @@ enum Socket {
         _ = unsafe setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
     }
 
-    /// Waits until the client has closed the connection or the time is over; returns whether it has.
+    /// Waits until the client has closed the connection or the time is over; returns whether the client has.
     static func isEnded(_ connection: Int32, afterMilliseconds milliseconds: Int) -> Bool {
         setLimit(connection, milliseconds: milliseconds)
         var byte: UInt8 = 0
@@ -66,13 +66,13 @@ enum Socket {
         return count == 0 || (count < 0 && errno != EAGAIN)
     }
 
-    /// Makes the end of the connection an abrupt one.
+    /// Makes closing the connection reset it.
     static func resetAtClose(_ connection: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(connection, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Reads headers, and as many bytes after them as they announce; `nil` if the client has closed the connection.
+    /// Reads headers, and as many bytes as they announce; `nil` if the client has closed the connection.
     static func readRequest(_ connection: Int32) -> String? {
         var text = ""
         while let part = read(connection) {
@@ -98,7 +98,7 @@ enum Socket {
         return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
     }
 
-    /// Sends bytes; returns whether all of them were taken.
+    /// Sends bytes; returns whether all of them were accepted.
     @discardableResult
     static func write(_ bytes: [UInt8], to connection: Int32) -> Bool {
         #if canImport(Glibc)

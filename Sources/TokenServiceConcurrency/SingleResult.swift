@@ -1,11 +1,11 @@
-/// A result that one task waits for: the first of all that it is completed with.
+/// A result that one task waits for; the first completion counts.
 ///
 /// Inlinable for the same reason as ``Lock``: called as generic code, it cost a callback loader's first token a quarter of its time.
 @usableFromInline
 package final class SingleResult<Value: Sendable>: Sendable {
     @usableFromInline struct State {
         @usableFromInline var result: Result<Value, any Error>?
-        /// Resumed exactly once: it is put here if there is no result, and taken out to be resumed.
+        /// Resumed exactly once: a task is put here if there is no result, and taken out to be resumed.
         @usableFromInline var waiting: WaitingTask?
 
         @inlinable init() {}
@@ -13,7 +13,7 @@ package final class SingleResult<Value: Sendable>: Sendable {
 
     @usableFromInline let state = Lock(State())
 
-    /// Creates a result that is still to come.
+    /// Creates a result that has yet to come.
     @inlinable package init() {}
 
     /// Sets the result and wakes the task that waits for it, unless there is a result already.
@@ -25,7 +25,7 @@ package final class SingleResult<Value: Sendable>: Sendable {
         waiting?.resume()
     }
 
-    /// Waits for the result; only one task may call it, once.
+    /// Waits for the result; only one task may call this, once.
     @inlinable package func value() async throws -> Value {
         await WaitingTask.suspend { task in
             let isComplete = state.withLock { state in
@@ -38,7 +38,7 @@ package final class SingleResult<Value: Sendable>: Sendable {
         return try result.get()
     }
 
-    /// The same, and passes on each rise of the priority of the task that waits, on systems that tell of it.
+    /// The same; also reports when the waiting task's priority is raised, on systems that notify of it.
     package func value(onRaise: @escaping @Sendable (Urgency) -> Void) async throws -> Value {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return try await value() }
         return try await withTaskPriorityEscalationHandler {

@@ -1,8 +1,8 @@
-/// A line of tasks that do something one after another, in the order in which they came.
+/// A line of tasks that do something one after another, in the order of their arrival.
 ///
-/// No lock is held while one of them has its turn. A task that is cancelled while it waits leaves at once.
+/// No lock is held during a task's turn. A task that is cancelled while it waits leaves at once.
 package final class TurnLine: Sendable {
-    /// The first one has its turn.
+    /// The first task in the line has its turn.
     private let line = Lock<[SingleResult<Void>]>([])
 
     package init() {}
@@ -26,7 +26,7 @@ package final class TurnLine: Sendable {
         return try await body()
     }
 
-    /// A task that waits is cancelled; one whose turn has come isn't touched.
+    /// Removes the place of a waiting task that was cancelled; a task whose turn has come isn't affected.
     private func leave(_ place: SingleResult<Void>) {
         let hasLeft = line.withLock { line in
             guard let index = line.firstIndex(where: { $0 === place }), index > 0 else { return false }

@@ -15,7 +15,7 @@ package struct Urgency: Comparable, Sendable {
     /// `TaskPriority.background`, which is a call at each use.
     @inlinable package static var background: Urgency { Urgency(value: 9) }
 
-    /// That of the current task.
+    /// The urgency of the current task.
     @inlinable package static var current: Urgency { Urgency(Task.currentPriority) }
 
     @inlinable package var priority: TaskPriority { TaskPriority(rawValue: value) }

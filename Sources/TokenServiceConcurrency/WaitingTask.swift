@@ -1,10 +1,10 @@
-/// The continuation of a task that waits: checked in debug builds, and so in the everyday tests, unchecked in others.
+/// The continuation of a waiting task: checked in debug builds, and so in the everyday tests; unchecked in other builds.
 ///
-/// The check costs two allocations and a longer frame for each task (`Docs/Design.md`). Who keeps one says why it is resumed exactly
-/// once.
+/// The check costs two allocations and a longer frame for each task (`Docs/Design.md`). Code that keeps one documents why it is
+/// resumed exactly once.
 ///
-/// It carries no value: a task that is resumed takes its result from under a lock. One that is resumed before it has suspended
-/// reads the continuation's value without synchronization that Thread Sanitizer sees (swiftlang/swift#57803).
+/// It carries no value: a resumed task takes its result from under a lock. A task that is resumed before it has suspended reads
+/// the continuation's value without synchronization that Thread Sanitizer sees (swiftlang/swift#57803).
 @usableFromInline
 @safe package struct WaitingTask: Sendable {
     #if DEBUG
@@ -32,7 +32,7 @@
         #endif
     }
 
-    /// Suspends the task until what `body` gets is resumed; `body` runs at once.
+    /// Suspends the task until the value passed to `body` is resumed; `body` runs at once.
     @inlinable
     @inline(__always)
     package static func suspend(

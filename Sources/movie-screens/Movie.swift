@@ -1,4 +1,4 @@
-/// What the server knows of a movie.
+/// A movie, as the server describes it.
 struct Movie: Decodable, Sendable, Equatable {
     let title: String
     let year: Int

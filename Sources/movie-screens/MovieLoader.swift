@@ -1,7 +1,7 @@
 import DataLoading
 import Foundation
 
-/// Loads movies for one screen; whatever it still loads ends with it, since its data loader ends with it.
+/// Loads movies for one screen; releasing it cancels its requests, because its data loader is released, too.
 final class MovieLoader: Sendable {
     typealias Handler = @Sendable (Result<[Movie], any Error>) -> Void
 

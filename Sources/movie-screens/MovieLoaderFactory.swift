@@ -6,7 +6,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// Handed from screen to screen: their loaders share session, cache and tokens, and no state.
+/// Passed from screen to screen; the loaders that it makes share session, cache and tokens, but no state.
 struct MovieLoaderFactory {
     private let loaders: DataLoaderFactory
     private let api: URL

@@ -20,18 +20,18 @@ final class MovieScreen {
         }
     }
 
-    /// Asks once more, as a person does who pulls the list down.
+    /// Loads again, as when a user pulls to refresh.
     func reload() async {
         guard let loader else { return }
         do { show(.success(try await loader.loadMovies(of: genre))) } catch { show(.failure(error)) }
     }
 
-    /// Lets go of the loader, as a screen does when it disappears.
+    /// Releases the loader, as a screen does when it disappears.
     func close() {
         loader = nil
     }
 
-    /// Waits until there is something to see.
+    /// Waits until the screen has something to show.
     func shown() async {
         for await _ in changes.stream { return }
     }

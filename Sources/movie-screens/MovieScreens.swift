@@ -5,7 +5,7 @@ import Foundation
 /// Two screens at once, one closed while it loads: the second article's example, with the first's tokens.
 @main
 struct MovieScreens {
-    /// What `--help` prints.
+    /// The output of `--help`.
     static let help = """
         movie-screens plays the second article's example: two screens load movies at
         once, with one token of one service, and one is closed while it loads.
@@ -39,7 +39,7 @@ struct MovieScreens {
         exit(status)
     }
 
-    /// Plays the story, and tells it line by line.
+    /// Plays the story and prints it line by line.
     @MainActor
     static func play(_ say: (String) -> Void) async throws {
         let server = try MovieServer()

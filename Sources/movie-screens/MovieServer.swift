@@ -2,9 +2,9 @@ import Foundation
 import LoopbackServers
 import TokenServiceConcurrency
 
-/// The other side: an authorization server, and a server whose movies need one of its tokens.
+/// The server side: an authorization server, and a server whose movies need one of its tokens.
 ///
-/// It never answers a question for horror, and one for comedies only after ``showComedies()``.
+/// It never answers a request for horror movies, and answers one for comedies only after ``showComedies()``.
 final class MovieServer: Sendable {
     private let state = ServerState()
     private let authorization: LoopbackServer
@@ -28,20 +28,20 @@ final class MovieServer: Sendable {
     /// How many tokens it has issued.
     var tokensIssued: Int { state.tokensIssued }
 
-    /// An element for each question for movies.
+    /// An element for each request for movies.
     var questions: AsyncStream<String> { movies.requests }
 
-    /// An element for each connection for movies that ended, by its answer or by the client.
+    /// An element for each connection for movies that has ended, by its response or by the client.
     var departures: AsyncStream<Void> { movies.departures }
 
-    /// Answers questions for comedies from now on.
+    /// Answers requests for comedies from now on.
     func showComedies() { state.showComedies() }
 
-    /// Takes all tokens back.
+    /// Revokes all tokens.
     func revoke() { state.revoke() }
 }
 
-/// What the server's threads share.
+/// The state that the server's threads share.
 private final class ServerState: Sendable {
     private let state = Lock((issued: 0, isRevoked: false))
     private let comedies = DispatchSemaphore(value: 0)
@@ -63,7 +63,7 @@ private final class ServerState: Sendable {
         return !isRevoked && request.contains("Authorization: Bearer token-\(issued)\r\n")
     }
 
-    /// Waits on the server's own thread; once is enough for all.
+    /// Waits on the server's own thread; one signal is enough for all requests.
     func waitForComedies() {
         comedies.wait()
         comedies.signal()
