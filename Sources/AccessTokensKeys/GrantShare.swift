@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 final class GrantShare: TokenLoader, GrantLender {
     private let grant: SharedGrant
     private let loader: any TokenLoader
-    /// How long a load may keep the other keys waiting: as long as a service would start no other load beside it.
+    /// How long a load may keep the other keys waiting: as long as it would block another load of one service.
     private let patience: Duration
     private let member: Int
 

@@ -41,7 +41,7 @@ extension AccessToken {
 
     static let none = AccessToken("", lifetime: .zero)
 
-    /// What a vault keeps: the refresh token alone, which never expires.
+    /// The token that a vault keeps: the refresh token alone, which never expires.
     static func kept(_ token: AccessToken) -> AccessToken {
         AccessToken(placeholder, refreshToken: token.refreshToken)
     }

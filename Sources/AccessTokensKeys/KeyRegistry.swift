@@ -8,7 +8,7 @@ public import TokenServiceConcurrency
 @usableFromInline
 final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>: Sendable {
     let clock: ServiceClock
-    /// Where its services' events go.
+    /// Receives the services' events.
     let hub: EventHub<KeyEvent<Key>>
     /// Whether an event is passed on: the program sees nothing of a service that is hidden from it, except its store's failures.
     let announces: @Sendable (TokenEvent.Name) -> Bool

@@ -9,7 +9,7 @@ import AccessTokens
 struct ServiceShelf: Sendable {
     @usableFromInline typealias Service = any AnyObject & Sendable
 
-    /// What a caller finds.
+    /// The result of a caller's look at a place.
     @usableFromInline
     enum Entry {
         case found(Service)

@@ -189,7 +189,7 @@ final class SharedGrant: Sendable {
 
     /// Performs one key's load in its turn, with the grant that the last one left.
     ///
-    /// A load that never ends keeps its turn as long as a service would let no other load start beside it: until a sign-in or a
+    /// A load that never ends keeps its turn as long as it would block another load of one service: until a sign-in or a
     /// sign-out, after which the other keys have another grant, or until its patience has passed. What it finally brings is still
     /// kept if no other grant has come.
     ///

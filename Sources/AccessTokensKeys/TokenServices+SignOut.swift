@@ -1,9 +1,9 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// What ``TokenServices/reset(where:)`` gave up for each key, and whether the stores took part.
+/// The result of ``TokenServices/reset(where:)``: for each key the tokens given up, and the stores' part.
 public struct SessionChanges<Key: Hashable & Sendable>: Sendable {
-    /// What each key's service and store gave up, to be revoked, and whether the store has done its part.
+    /// For each key the tokens that its service and store gave up, to be revoked, and whether the store has done its part.
     public let changes: [Key: SessionChange]
 
     /// Why stored tokens may be left for keys that had no service; `nil`: there are none.

@@ -1,6 +1,6 @@
 import AccessTokens
 
-/// What the processes of a fleet know about their one grant: the contents of a shared store's record, as a pure value.
+/// The contents of a shared store's record, with all that a fleet of processes knows about its one grant, as a pure value.
 struct GrantRecord: Sendable, Hashable {
     /// Announces that its holder is about to present the record's refresh token, in an exchange that takes no longer than the
     /// limit.

@@ -15,7 +15,7 @@ struct SharedFence: Sendable {
     /// A swap whose answer is still unknown.
     private struct Attempt: Sendable {
         let id: String
-        /// What it puts aside if it takes effect; of several attempts only the last one still can.
+        /// The grants that it puts aside if it takes effect; of several attempts only the last one still can.
         let displaced: [DiscardedGrant]
     }
 
@@ -109,7 +109,7 @@ struct SharedFence: Sendable {
     /// Notes that the store could not be read.
     mutating func noteUnread() { isUnread = true }
 
-    /// What it puts aside if it replaces this record, including what only now proves to be an earlier fence's work.
+    /// The grants that it puts aside if it replaces this record, including those of an earlier fence that only now shows.
     func displaced(in record: GrantRecord?) -> [DiscardedGrant] {
         let found = record?.token.map { DiscardedGrant(token: $0, reason: signsOut ? .signedOut : .replaced) }
         let before = attempts.last { $0.id == record?.fence && $0.id != id }?.displaced ?? []

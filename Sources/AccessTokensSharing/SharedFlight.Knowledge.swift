@@ -1,7 +1,7 @@
 import AccessTokens
 
 extension SharedFlight {
-    /// What a session remembers from one flight to the next.
+    /// The knowledge that a session keeps from one flight to the next.
     struct Knowledge: Sendable, Hashable {
         /// A request of this service that has no answer, although its load has ended.
         struct Unanswered: Sendable, Hashable {

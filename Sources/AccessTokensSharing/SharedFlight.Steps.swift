@@ -2,7 +2,7 @@ import AccessTokens
 
 /// The input and the output of a flight.
 extension SharedFlight {
-    /// What a flight knows from its start.
+    /// The data with which a flight starts.
     struct Setting: Sendable, Hashable {
         /// Names this service in marks.
         var owner: String

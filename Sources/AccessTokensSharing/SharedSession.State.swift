@@ -1,14 +1,14 @@
 import AccessTokens
 
 extension SharedSession {
-    /// What is known about the store, and the sign-ins and sign-outs that it has yet to learn of.
+    /// The session's knowledge of the store, and the sign-ins and sign-outs that the store has yet to learn of.
     struct State: Sendable {
         var knowledge = SharedFlight.Knowledge()
         /// The sign-in or sign-out that the store has yet to learn of; no flight may overtake it.
         var fence: SharedFence?
         /// Counts sign-ins, sign-outs and overtaken sessions; what a flight learnt before one of them is outdated.
         var fences = 0
-        /// What fences have put aside, until it is handed over.
+        /// The grants that fences have put aside, until they are handed over.
         var displaced: [DiscardedGrant] = []
         /// The session that another service has ended, as a sign-in here found out, until this service hears of it.
         var end: SessionEnd?
@@ -47,7 +47,7 @@ extension SharedSession {
         mutating func takeEnd() -> SessionEnd? {
             defer { (end, overtaken) = (nil, nil) }
             guard let overtaken else { return end }
-            // What flights have learnt was about that session.
+            // The flights' knowledge was about that session.
             fences += 1
             knowledge.overtaken(signedOut: overtaken)
             return .overtaken

@@ -104,7 +104,7 @@ public struct SharedRecord: Sendable, Hashable {
         case conflict(SharedRecord?)
     }
 
-    /// What a service wrote.
+    /// The bytes that a service wrote.
     public var bytes: Data
     /// The version of the record.
     public var revision: Revision
@@ -123,7 +123,7 @@ public struct SharedRecord: Sendable, Hashable {
     /// Creates a record.
     ///
     /// - Parameters:
-    ///   - bytes: What a service wrote.
+    ///   - bytes: The bytes that a service wrote.
     ///   - revision: The version of the record.
     ///   - age: How long ago this version was written, at least; `nil` if the store can't tell.
     ///   - damage: Why the bytes are not what a service wrote; `nil` if the store knows of no damage.

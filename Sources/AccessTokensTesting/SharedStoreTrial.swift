@@ -121,7 +121,7 @@ package final class SharedStoreTrial: Sendable {
         }
     }
 
-    /// What a caller knows after an operation.
+    /// A caller's knowledge after an operation.
     private enum Knowledge {
         case record(SharedRecord?)
         case nothing

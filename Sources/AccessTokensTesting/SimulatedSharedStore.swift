@@ -13,7 +13,7 @@ public import Foundation
 ///
 /// ```swift
 /// let store = SimulatedSharedStore()
-/// store.loseNextAnswers()  // the swap is done, but the service hears of an error
+/// store.loseNextAnswers()  // the swap is done, but the service gets an error
 /// await service.replace(with: token)
 /// #expect(store.log == ["load", "swap 1, answer lost", "load"])  // it looks, and finds its own write
 /// ```

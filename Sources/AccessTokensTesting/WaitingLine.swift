@@ -37,7 +37,7 @@ struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
     fileprivate mutating func leave(_ id: Int) -> Waiter? { waiters.removeValue(forKey: id) }
 }
 
-/// What a task finds when it arrives to wait.
+/// The result of a task's arrival in a line.
 enum Entry<Success: Sendable>: Sendable {
     /// The task doesn't wait: what it needs is there.
     case pass(Success)

@@ -9,7 +9,7 @@ package struct Lock<Value>: ~Copyable, Sendable {
     // On Linux the slow path of `Mutex` is not instrumented: the sanitizer misses that an unlock happens before the next
     // lock, and reports races that don't exist. Each owner of the lock first reads what its predecessor wrote here before
     // unlocking, which tells the sanitizer. This orders nothing that the mutex doesn't order. A load and a store, both under
-    // the lock, are two plain moves on x86, so there is no build without them. `edge` stands in front of the mutex, whose word
+    // the lock, are two plain moves on x86, so there is no build without them. `edge` is placed before the mutex, whose word
     // comes first: behind the mutex's value it would be a second cache line for threads to take from each other.
     @usableFromInline let edge = Atomic<Bool>(false)
     @usableFromInline let mutex: Mutex<Value>

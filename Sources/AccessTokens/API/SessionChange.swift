@@ -1,4 +1,4 @@
-/// What ``TokenService/reset()`` or ``TokenService/replace(with:)`` gave up, and whether the store took part.
+/// The result of ``TokenService/reset()`` or ``TokenService/replace(with:)``: the tokens given up, and the store's part.
 public struct SessionChange: Sendable {
     /// The tokens that the service and its store gave up.
     ///

@@ -84,7 +84,7 @@ extension TokenServiceError {
 /// Each further attempt spends a refresh token. So callers get the error for ``RefreshPolicy/longestPause``, or for as long as the
 /// server asks with `Retry-After` (``retryAfter``), even if that is shorter.
 public struct SalvagedGrant: TokenLoadFailure {
-    /// What the next load gets as `previous`: a token with the new refresh token.
+    /// The `previous` of the next load: a token with the new refresh token.
     public let grant: AccessToken
 
     /// Why there is no access token.

@@ -64,7 +64,7 @@ public final class InMemoryTokenStore: TokenStore {
         stored = Lock(token)
     }
 
-    /// What the store holds at this moment.
+    /// The current contents of the store.
     public var contents: StoredToken? { stored.withLock { $0 } }
 
     /// Returns what was saved last.

@@ -43,7 +43,7 @@ package enum SessionEnd: Sendable {
 /// Makes a service's session, on the service's own clock.
 package typealias GrantSessionMaker = @Sendable (ServiceClock, TokenService.Environment) -> any GrantSession
 
-/// What a session needs to know to perform a flight.
+/// The data that a session needs to perform a flight.
 package struct SharedFlightPlan: Sendable {
     package let id: Int
     package let policy: RefreshPolicy
@@ -87,7 +87,7 @@ package struct SharedFlightEnd: Sendable {
     package let outcome: Outcome
     /// A token that the flight brought and the record has no place for; to be revoked.
     package let discarded: AccessToken?
-    /// What the session learns of a sign-out elsewhere, once the service has ended its own session for it.
+    /// Notes a sign-out elsewhere in the session, once the service has ended its own session for it.
     package let learns: (@Sendable () -> Void)?
     /// Work that no caller waits for, and that keeps the service alive until it has ended.
     package var afterwards: (@Sendable () async -> Void)?

@@ -48,7 +48,7 @@ extension TokenService {
     ///   - refused: The token that the refused request carried.
     ///   - limit: How long this caller waits at most, as in ``retrieveToken(within:)``.
     /// - Throws: ``TokenServiceError``, with the code `reset` if the session is over; `CancellationError` if the caller is cancelled and
-    ///   no token is there. The refused token is dropped all the same.
+    ///   no token is there. The refused token is dropped in any case.
     ///
     /// Source: RFC 6750 §3.1 (`invalid_token`).
     public nonisolated(nonsending) func retrieveToken(
@@ -98,7 +98,7 @@ extension TokenService {
 extension TokenService {
     typealias Place = Lobby<Waiter>.Place
 
-    /// What a caller without a token finds: an answer, or a place among the waiters.
+    /// The result of joining: an answer, or a place among the waiters.
     private enum Joining {
         case answer(AccessToken)
         case place(Place)
@@ -215,7 +215,7 @@ extension TokenService {
         return try await withTaskExecutorPreference(executor ?? globalConcurrentExecutor) { try await body(self) }
     }
 
-    /// What the service needs to know about the calling task.
+    /// The facts about the calling task that the service needs.
     struct Caller {
         let isCancelled: Bool
         let urgency: Urgency

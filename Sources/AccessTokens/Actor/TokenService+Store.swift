@@ -32,7 +32,7 @@ extension TokenService {
     @concurrent private static func perform(
         _ operation: StoreQueue.Operation, _ stored: StoredToken?, in store: any TokenStore
     ) async -> Outcome {
-        // What cannot be read can't be handed over; it is removed or overwritten anyway.
+        // A token that can't be read can't be handed over; it is removed or overwritten anyway.
         var found: StoredToken?
         var unread: (any Error)?
         if operation.handsOver {

@@ -25,7 +25,7 @@ public actor TokenService {
     /// Where the loader and the store run; `nil`: on the default pool.
     nonisolated let loadExecutor: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
-    /// What callers see and where they wait, without entering the actor.
+    /// Serves callers without entering the actor: the snapshot that they see, and the place where they wait.
     nonisolated let lobby = Lock(Lobby<Waiter>())
     nonisolated let loader: any TokenLoader
     nonisolated let wallClock: @Sendable () -> Date

@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// Where callers are served without entering the actor: they find the token, or wait for the running load.
+    /// Serves callers without entering the actor: they find the token, or wait for the running load.
     ///
     /// A pure value behind the service's one lock. The lobby is closed while the actor makes a decision: a caller joins before
     /// that event or after it, never in the middle.
@@ -172,7 +172,7 @@ extension TokenService {
 }
 
 extension TokenService {
-    /// What callers see without entering the actor: the token to hand out or the load to join, and the current generation.
+    /// The view of callers that don't enter the actor: the token to hand out or the load to join, and the current generation.
     struct Snapshot: Sendable {
         private(set) var hit: Hit
         /// From then on the token is not handed out.
@@ -218,7 +218,7 @@ extension TokenService {
         }
     }
 
-    /// What a call needs that finds a valid token and nothing else due; nearly every call copies only this.
+    /// The data for a call that finds a valid token and nothing else due; nearly every call copies only this.
     struct Hit: Sendable {
         /// The token to hand out, until it expires.
         let token: AccessToken?

@@ -41,7 +41,7 @@ struct Grant: Sendable {
         return used.map { $0.isSameGrant(as: token) } ?? false
     }
 
-    /// What the program gets of a token that is given up; `nil` if the service keeps using the same refresh token.
+    /// Returns the grant to hand over when a token is given up; `nil` if the service keeps using the same refresh token.
     func giveUp(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         if let refreshToken = last.refreshToken, refreshToken == token?.refreshToken { return nil }
         // Without a refresh token there is nothing to revoke, except that a sign-out may want to revoke the access token itself.

@@ -1,10 +1,10 @@
 extension TokenService.StateMachine {
     typealias CachedToken = TokenService.CachedToken
 
-    /// What the store had: a token, and how long ago its load began by the wall clock, which may be wrong.
+    /// A token from the store, and how long ago its load began by the wall clock, which may be wrong.
     typealias Found = (token: AccessToken, age: Duration)
 
-    /// Where the service stands; everything else in the machine only paces it.
+    /// The state of the service; everything else in the machine only paces it.
     indirect enum State: Sendable {
         /// No token to hand out and no load. A caller starts one (→ `loading`); a token may be given (→ `fresh`).
         case empty
@@ -168,11 +168,11 @@ extension TokenService.StateMachine {
         /// Whether other keys use its grant, too, and have replaced it since; then another load may start at its limit, in its
         /// turn.
         var hasOldGrant = false
-        /// What it does now.
+        /// Its current phase.
         var phase = Phase.loading
     }
 
-    /// What remains of a load that a fence cut off: it goes on, and what it brings goes to the program.
+    /// A load that a fence cut off: it goes on, and the program gets the token that it brings.
     struct FencedLoad: Sendable {
         let id: Int
         /// How many fences there were at its start.
@@ -187,9 +187,9 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// What a flight does.
+    /// The phases of a flight.
     enum Phase: Sendable {
-        /// The store is asked for a token, of an earlier run or of another service; the loader comes after it, if at all.
+        /// The store is asked for a token of an earlier run or of another service; the loader follows if it is needed.
         case restoring
         /// The loader is at work.
         case loading

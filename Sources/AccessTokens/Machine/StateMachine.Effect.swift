@@ -1,7 +1,7 @@
 extension TokenService.StateMachine {
     typealias Answer = Result<AccessToken, TokenServiceError>
 
-    /// What an event has caused; the actor performs it in this order.
+    /// The result of an event; the actor performs its parts in this order.
     struct Ending: ~Copyable, Sendable {
         /// What callers see from now on.
         let snapshot: TokenService.Snapshot
@@ -16,7 +16,7 @@ extension TokenService.StateMachine {
         let restsFrom: Duration?
     }
 
-    /// What a flight starts with.
+    /// The data with which a flight starts.
     struct FlightStart: Sendable {
         let id: Int
         /// The grant that its load uses.
@@ -30,7 +30,7 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// What else the actor must do.
+    /// Another action for the actor.
     enum Effect: Sendable {
         case cancel(flight: Int)
         /// The store's turn: one operation at a time.

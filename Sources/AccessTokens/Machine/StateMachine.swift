@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// What a service knows and decides, as a pure value: events go in, effects come out, nothing happens in here.
+    /// A service's knowledge and decisions, as a pure value: events go in, effects come out, and it has no effects of its own.
     ///
     /// Every event comes with the time at which it reached the machine; the first to reach it wins. The machine relies on no
     /// timer: each event first compares the deadlines. The actor performs the effects in their order, after it has published the
@@ -80,7 +80,7 @@ extension TokenService {
 }
 
 extension TokenService.StateMachine {
-    /// What happened in the lobby since the last event: callers joined the flight of `loading`, some may have left.
+    /// Notes the lobby's news since the last event: callers have joined the flight of `loading`, and some may have left.
     ///
     /// - Parameter isObserved: Whether anything listens to the events.
     mutating func callersJoined(_ callers: Int, isAwaited: Bool, isObserved: Bool = true) {
@@ -326,7 +326,7 @@ extension TokenService.StateMachine {
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
         // Keep the grant first: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
-        // What the token is good for matters only if another grant has come meanwhile.
+        // Only if another grant has come meanwhile does it matter whether the token is usable.
         let bringsToken = grant.isUsedUp(by: flight.previous) || isServable(token, by: flight, at: now)
         if isGrant, keep(token, bringsToken: bringsToken, of: flight), hasStore {
             save(token, of: flight, isCurrent: isCurrent, at: now)

@@ -3,7 +3,7 @@
 /// A pure value of the state machine. It never holds more than a few operations: one that a later one makes pointless is dropped
 /// before it begins, so a store that hangs accumulates nothing.
 struct StoreQueue: Sendable {
-    /// What an operation does.
+    /// The kinds of operations.
     enum Kind: Sendable {
         case load
         case save(AccessToken, start: Duration)
@@ -23,7 +23,7 @@ struct StoreQueue: Sendable {
         var fences: [Int] = []
         /// Whether it first reads what is there, which the service doesn't know and which is to be revoked.
         var handsOver = false
-        /// Whether nothing waits for it any longer: its deadline has passed, or that of one before it.
+        /// Whether nothing waits for it any longer: its deadline, or an earlier operation's, has passed.
         var isLate = false
 
         func saves(_ token: AccessToken) -> Bool {
@@ -153,7 +153,7 @@ struct StoreQueue: Sendable {
         for index in operations.indices {
             operations[index].isLate = true
             operations[index].fences = []
-            // What was to be restored is still welcome later; what was to be saved is published without a save.
+            // A restored token is still welcome later; a token that was to be saved is published without a save.
             if case .save = operations[index].kind { operations[index].flight = nil }
         }
         return late
