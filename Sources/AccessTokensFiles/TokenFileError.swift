@@ -106,20 +106,20 @@ extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible 
         case .notATokenFile:
             "The file at \(name) is not a token file: \(detail). It was left as it is; move it away or give another path."
         case .foreignOwner:
-            "The file or directory \(name) belongs to another user: \(detail). It was left as it is; remove it, change its owner, or use a "
-                + "directory of your own."
+            "The file or directory \(name) belongs to another user: \(detail). It was left as it is; remove it, change its "
+                + "owner, or use a directory of your own."
         case .otherKey:
-            "The directory \(name) belongs to another key: \(detail). It was left as it is; move it back to its own place, or remove it and "
-                + "sign in again."
+            "The directory \(name) belongs to another key: \(detail). It was left as it is; move it back to its own "
+                + "place, or remove it and sign in again."
         case .damaged:
-            "The token file \(name) is damaged: \(detail). Reading leaves it as it is. Restore it from a backup, or sign in again, "
-                + "which keeps its bytes in \(String(reflecting: aside))."
+            "The token file \(name) is damaged: \(detail). Reading leaves it as it is. Restore it from a backup, or sign in "
+                + "again, which keeps its bytes in \(String(reflecting: aside))."
         case .unsupportedVersion:
             "The token file \(name) has a version that this program does not know: \(detail). Reading it and saving leave it as "
                 + "it is. Update the program, or sign out, which removes it, and sign in again."
         case .unprotected:
-            "The token file \(name) is open to other users, and chmod failed: \(detail). Set your user as its owner, and its mode to "
-                + "0600 (a directory: 0700)."
+            "The token file \(name) is open to other users, and chmod failed: \(detail). Set your user as its owner, "
+                + "and its mode to 0600 (a directory: 0700)."
         case .locked:
             "The token file \(name) could not be changed: \(detail). Look for a process that was stopped, and try again."
         case .removeFailed: "The token file \(name) was not removed: \(detail). Remove it by hand."

@@ -27,7 +27,8 @@ struct ServiceShelf: Sendable {
         /// Kept, whatever the limit, because something would be lost with it. An event brings it to rest or, if a time is given,
         /// the time alone (→ `idle`).
         case busy(Service, until: Duration?)
-        /// Kept, in the order of use. It gets something to do (→ `busy`), or is the least recently used of too many (→ `released`).
+        /// Kept, in the order of use. It gets something to do (→ `busy`), or is the least recently used of too many (→
+        /// `released`).
         case idle(Service)
         /// Released, but perhaps still in use elsewhere: then it is found again (→ `idle`), or gets something to do (→ `busy`).
         /// When nothing holds it any more its place is free again.

@@ -89,13 +89,14 @@ enum FailedElsewhere: Error, CustomStringConvertible {
         case .failed:
             "Another process that shares the grant failed to load a token, and no process asks again before the pause is over."
         case .ended:
-            "Another process that shares the grant ended while it loaded a token. Its request may still be on its way, so no process asks "
-                + "again until it must have arrived."
+            "Another process that shares the grant ended while it loaded a token. Its request may still be on its way, so no "
+                + "process asks again until it must have arrived."
         case .unanswered:
-            "This process's last request for a token had no answer. It may still be on its way, so no process asks again until it must "
-                + "have arrived."
+            "This process's last request for a token had no answer. It may still be on its way, so no process asks again "
+                + "until it must have arrived."
         case .busy:
-            "Another process that shares the grant began to load a token, and neither saved it nor failed in the time that a load may take."
+            "Another process that shares the grant began to load a token, and neither saved it nor failed in the time that "
+                + "a load may take."
         }
     }
 }

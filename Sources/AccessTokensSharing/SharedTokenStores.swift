@@ -12,8 +12,8 @@ public protocol SharedTokenStores<Key>: Sendable {
 
     /// Returns the store of a key; different keys have different records.
     ///
-    /// Called each time that a service is made, on any thread. Calls may run at the same time, even for the same key. Only make the
-    /// store here: don't read or write anything.
+    /// Called each time that a service is made, on any thread. Calls may run at the same time, even for the same key. Only make
+    /// the store here: don't read or write anything.
     ///
     /// - Parameter key: The key.
     func store(for key: Key) -> any SharedTokenStore
@@ -23,8 +23,8 @@ public protocol SharedTokenStores<Key>: Sendable {
 
     /// Calls `body` with each key that has a record, in any order, as soon as the key is found.
     ///
-    /// `TokenServices.reset(where:)` calls it once, and signs out each key as soon as it's named. It waits at most 5 s for each next key.
-    /// The default implementation names the keys of ``storedKeys()``, which then has 5 s for all of them.
+    /// `TokenServices.reset(where:)` calls it once, and signs out each key as soon as it's named. It waits at most 5 s for each
+    /// next key. The default implementation names the keys of ``storedKeys()``, which then has 5 s for all of them.
     ///
     /// - Parameter body: Called with each key; returns at once.
     @concurrent func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws

@@ -87,8 +87,8 @@ public final class SimulatedSharedStore: SharedTokenStore {
     /// - Parameters:
     ///   - bytes: The new record.
     ///   - revision: The revision of the record that it replaces; `nil` if there is none.
-    /// - Throws: A ``Failure`` if the test says so; whether the record was replaced depends on which. `CancellationError` if the task
-    ///   is cancelled while the store is slow.
+    /// - Throws: A ``Failure`` if the test says so; whether the record was replaced depends on which. `CancellationError` if the
+    ///   task is cancelled while the store is slow.
     @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
         let pause = state.withLock { $0.latency / 2 }
         try await travel(pause)

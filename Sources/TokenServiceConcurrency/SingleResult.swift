@@ -1,6 +1,7 @@
 /// A result that one task waits for; the first completion counts.
 ///
-/// Inlinable for the same reason as ``Lock``: called as generic code, it cost a callback loader's first token a quarter of its time.
+/// Inlinable for the same reason as ``Lock``: called as generic code, it cost a callback loader's first token a quarter of its
+/// time.
 @usableFromInline
 package final class SingleResult<Value: Sendable>: Sendable {
     @usableFromInline struct State {

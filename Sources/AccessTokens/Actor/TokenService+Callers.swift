@@ -47,8 +47,8 @@ extension TokenService {
     /// - Parameters:
     ///   - refused: The token that the refused request carried.
     ///   - limit: How long this caller waits at most, as in ``retrieveToken(within:)``.
-    /// - Throws: ``TokenServiceError``, with the code `reset` if the session is over; `CancellationError` if the caller is cancelled and
-    ///   no token is there. The refused token is dropped in any case.
+    /// - Throws: ``TokenServiceError``, with the code `reset` if the session is over; `CancellationError` if the caller is
+    ///   cancelled and no token is there. The refused token is dropped in any case.
     ///
     /// Source: RFC 6750 §3.1 (`invalid_token`).
     public nonisolated(nonsending) func retrieveToken(

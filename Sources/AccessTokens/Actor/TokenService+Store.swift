@@ -60,7 +60,8 @@ extension TokenService {
         let end = ties?.session?.takeEnd()
         if let session = ties?.session {
             var displaced = session.takeDisplaced()
-            // A fence that came after this operation may have been written with it; it has handed over the token that was saved here.
+            // A fence that came after this operation may have been written with it; it has handed over the token that was saved
+            // here.
             displaced.removeAll { $0.reason != .superseded && operation.saves($0.token) }
             if displaced.last.map({ $0.reason != .superseded }) ?? false {
                 outcome.found = displaced.popLast().map { StoredToken($0.token, received: .distantPast) }

@@ -23,7 +23,8 @@ struct WaiterQueue<Waiter> {
     }
 
     private static var none: Int { -1 }
-    /// The first waiter of an empty queue, which has no slot, and its ticket; the waiter may be filled in after the place is taken.
+    /// The first waiter of an empty queue, which has no slot, and its ticket; the waiter may be filled in after the place is
+    /// taken.
     private var foremost: Waiter?
     private var foremostTicket = Self.none
     private var slots: ContiguousArray<Slot> = []
