@@ -8,7 +8,7 @@ struct GrantTurns: Sendable {
         let number: Int
         /// Complete when its turn has come.
         let start: SingleResult<Void>
-        /// When its turn is over although its load hasn't ended; `nil`: its turn has yet to begin.
+        /// When its turn is over although its load hasn't ended; `nil`: its load has yet to begin.
         var end: Duration?
     }
 

@@ -18,8 +18,8 @@ public import Foundation
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///
-    /// Called at the first miss, and before a removal. It has 5 s; at the first miss, at most ``RefreshPolicy/loadTimeout``.
-    /// After that, callers get an error with the code `storeFailed`.
+    /// Called at the first miss, and before a removal. It has 5 s, and at the first miss no more than
+    /// ``RefreshPolicy/loadTimeout``. After that, callers get an error with the code `storeFailed`.
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot tell (locked, unreadable) throws: an error is tried again
     ///   later, while `nil` means that no user is signed in.

@@ -87,7 +87,7 @@ package struct SharedFlightEnd: Sendable {
     package let outcome: Outcome
     /// A token that the flight brought and the record has no place for; to be revoked.
     package let discarded: AccessToken?
-    /// Notes a sign-out elsewhere in the session, once the service has ended its own session for it.
+    /// Tells the session of another service's sign-out, once the service has ended its own session for it.
     package let learns: (@Sendable () -> Void)?
     /// Work that no caller waits for, and that keeps the service alive until it has ended.
     package var afterwards: (@Sendable () async -> Void)?
