@@ -7,7 +7,7 @@ public import AccessTokens
 /// ```
 ///
 /// Each key has a directory of its own in there. The directory's name is the SHA-256 of the key's name, so it shows neither a
-/// name nor a secret, and no name leads out of the directory. Its files `key` and `token` hold the key's name and its token; both
+/// name nor a secret, and no name leads out of the directory. The files `key` and `token` hold the key's name and its token; both
 /// are written as ``FileTokenStore`` writes.
 ///
 /// **Other processes.** Saves and removals lock the key's directory, so that they run one after another, even in two processes,
@@ -59,7 +59,7 @@ public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
 
     /// Calls `body` with each key that has a token, as soon as the key is found.
     ///
-    /// - Parameter body: Called with each key, on a thread of its own.
+    /// - Parameter body: Called with each key, on a thread that only this call uses.
     /// - Throws: A ``TokenFileError`` if the directory can't be read, or at the end if one of the keys' names can't be read.
     @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
         try await BlockingCalls.names(in: directory, having: KeyFileStore.file) { if let key = key($0) { body(key) } }

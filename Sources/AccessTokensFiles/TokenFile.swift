@@ -50,7 +50,7 @@ package struct TokenFile: Sendable {
         } catch { throw failure(.writeFailed, error) }
     }
 
-    /// The file's bytes if they can't be read; throws if the file can't be replaced either, since another program may read it.
+    /// Returns the bytes of a damaged file; throws if the file must not be replaced, since another program may read it.
     private func damagedBytes(in directory: borrowing OpenFile) throws(TokenFileError) -> [UInt8]? {
         guard let file = try open(in: directory) else { return nil }
         let bytes = try bytes(of: file)

@@ -13,8 +13,8 @@ import Glibc
 
 /// The file of a shared record, and its operations; the calls block.
 ///
-/// Its first line names the format, the revision, and when that was written: `tokenservice.shared 1 REVISION BOOT UPTIME WALL
-/// sum=SUM`. The record follows; the sum is over its bytes.
+/// Its first line names the format, the revision, and when that was written:
+/// `tokenservice.shared 1 REVISION BOOT UPTIME WALL sum=SUM`. The record follows; the sum is over its bytes.
 ///
 /// A swap locks the record's own file, checks that the file still has its name, and renames another file over it. So process A
 /// waits for the lock while process B swaps; then A finds that its file has lost the name, and begins again with B's. A separate

@@ -52,7 +52,7 @@ public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores
 
     /// Calls `body` with each key that has a record, as soon as the key is found.
     ///
-    /// - Parameter body: Called with each key, on a thread of its own.
+    /// - Parameter body: Called with each key, on a thread that only this call uses.
     /// - Throws: A `TokenFileError` if the directory can't be read, or at the end if one of the keys' names can't be read.
     @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
         try await BlockingCalls.names(in: directory, having: KeySharedFileStore.file) { if let key = key($0) { body(key) } }
