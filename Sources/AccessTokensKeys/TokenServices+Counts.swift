@@ -2,12 +2,13 @@ import AccessTokens
 
 /// How many services there are, for a metric of the program's memory.
 public struct ServiceCounts: Sendable, Hashable {
-    /// The services that are kept because something would be lost with them, however many they are.
+    /// The number of services that are kept because something would be lost with them; it has no limit.
     public let busy: Int
-    /// The services that are kept for the next caller; at most `keepingIdle`, except while a ``TokenServices/reset(where:)``
-    /// runs.
+    /// The number of services that are kept for the next caller.
+    ///
+    /// At most `keepingIdle`, except while a ``TokenServices/reset(where:)`` runs.
     public let idle: Int
-    /// The services that are released, and still held elsewhere in the program.
+    /// The number of services that are released, and still held elsewhere in the program.
     public let released: Int
 }
 
