@@ -10,7 +10,7 @@ struct EmptyTokenTests {
         let scene = Scene(store: hasStore ? ScriptedStore() : nil), waiting = scene.calls(2)
         try scene.deliver(AccessToken("", lifetime: .seconds(3_600)))
         #expect(waiting.allSatisfy { $0.code == .loadFailed })
-        #expect("\(waiting[0].error as Any)".contains("the empty string"))
+        #expect("\(waiting[0].error as Any)".contains("an empty access token"))
         #expect(scene.service.cachedToken == nil && scene.call().isDone == false)
         #expect(scene.loader.loadCount == 2, "another try")
     }
