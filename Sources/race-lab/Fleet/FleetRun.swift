@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensSharedFiles
 import AccessTokensSharing
 import Foundation
 import TokenServiceConcurrency
@@ -21,16 +22,14 @@ actor FleetRun {
     private let print: @Sendable (String) -> Void
     private var watch = FleetWatch()
     private var running: [Int32: Process] = [:]
-    private var generator: SplitMix64
 
     private init(_ options: Options.Fleet, print: @escaping @Sendable (String) -> Void) throws {
         let (happenings, happen) = AsyncStream.makeStream(of: Happening.self)
         (self.happenings, self.happen, self.options, self.print) = (happenings, happen, options, print)
-        store = try options.place.store()
+        store = SharedFileTokenStore(path: options.store)
         server = try FleetServer { token, process, answer in
             happen.yield(.event(.exchanged(token: token, process, answer)))
         }
-        generator = SplitMix64(seed: UInt64(options.killSeed ?? 0))
         // Signs in, and never loads.
         owner = TokenService(
             policy: FleetGrant.policy, sharedStore: store, sharing: FleetGrant.sharing, loader: NoLoader())
@@ -54,13 +53,7 @@ actor FleetRun {
         let start = clock.now
         try await signIn()
         for _ in 0..<options.processes { try launch() }
-        let timers = [
-            Task { [happen, options] in
-                try await Task.sleep(for: .seconds(options.seconds))
-                happen.yield(.over)
-            }
-        ]
-        defer { for timer in timers { timer.cancel() } }
+        happens(.over, after: .seconds(options.seconds))
         planKill()
         var isEnding = false
         for await happening in happenings {
@@ -74,17 +67,14 @@ actor FleetRun {
             guard !isEnding, watch.rotations >= options.expiries else { continue }
             isEnding = true
             // The others adopt the last token.
-            Task { [happen] in
-                try await Task.sleep(for: .milliseconds(500))
-                happen.yield(.over)
-            }
+            happens(.over, after: .milliseconds(500))
         }
         throw CancellationError()
     }
 
     private func take(_ event: FleetWatch.Event, at time: Duration) async throws {
         let losses = watch.losses.count
-        if let line = watch.note(event, at: time) { print(Follower.line(line, at: time)) }
+        if let line = watch.note(event, at: time) { print(time.line(line)) }
         if watch.losses.count > losses { try await signIn() }
         guard case .ended(let process, let isKilled) = event else { return }
         running[process] = nil
@@ -102,7 +92,7 @@ actor FleetRun {
         let process = Process(), output = Pipe()
         guard let program = Bundle.main.executableURL else { throw UsageError("race-lab can't find its own program") }
         process.executableURL = program
-        process.arguments = [FleetWorker.flag, server.url.absoluteString] + options.place.arguments
+        process.arguments = [FleetWorker.flag, server.url.absoluteString, options.store]
         process.standardOutput = output
         process.standardInput = FileHandle.nullDevice
         try process.run()
@@ -118,22 +108,34 @@ actor FleetRun {
 
     /// Between half a second and three.
     private func planKill() {
-        guard options.killSeed != nil else { return }
-        let pause = Duration.milliseconds(500 + generator.below(2_500))
-        Task { [happen] in
-            try await Task.sleep(for: pause)
-            happen.yield(.kill)
-        }
+        if options.kills { happens(.kill, after: .milliseconds(.random(in: 500..<3_000))) }
     }
 
     private func killOne() {
-        let processes = running.keys.sorted()
-        if !processes.isEmpty { _ = kill(processes[generator.below(processes.count)], SIGKILL) }
+        if let process = running.keys.randomElement() { _ = kill(process, SIGKILL) }
         planKill()
+    }
+
+    private func happens(_ happening: Happening, after pause: Duration) {
+        Task { [happen] in
+            try await Task.sleep(for: pause)
+            happen.yield(happening)
+        }
     }
 
     private func end() {
         happen.finish()
         for process in running.keys { _ = kill(process, SIGKILL) }
+    }
+}
+
+extension Options.Fleet {
+    /// What the run does, told before it begins.
+    var opening: String {
+        """
+        \(counted(processes, "process shares", plural: "processes share")) the grant in the file \(store), at a server that replaces \
+        each refresh token and ends the session if one comes twice. Kill a process with 'kill -9 PROCESS' and watch: another \
+        takes its place.
+        """.wrapped(indent: 0)
     }
 }

@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensOAuth
+import AccessTokensSharedFiles
 import AccessTokensSharing
 import Foundation
 
@@ -47,14 +48,12 @@ struct FleetWorker {
     private let store: any SharedTokenStore
     private let tokens: TokenService
 
-    /// - Parameter arguments: The flag, the server's URL, and the options for the place.
+    /// - Parameter arguments: The flag, the server's URL, and the path of the file with the grant.
     init(_ arguments: [String]) throws {
-        let place = arguments.dropFirst(2)
-        guard place.count.isMultiple(of: 2), let server = arguments.dropFirst().first.flatMap({ URL(string: $0) }) else {
+        guard arguments.count == 3, let server = URL(string: arguments[1]) else {
             throw UsageError("\(Self.flag) is race-lab's own")
         }
-        let pairs = stride(from: place.startIndex, to: place.endIndex, by: 2).map { (place[$0], place[$0 + 1]) }
-        store = try Options.place(in: Dictionary(pairs) { $1 }).store()
+        store = SharedFileTokenStore(path: arguments[2])
         let url = server.appending(path: "\(ProcessInfo.processInfo.processIdentifier)")
         let loader = try RefreshTokenLoader(
             tokenURL: url, clientID: "race-lab", transport: URLSessionTransport(timeLimit: .milliseconds(1_500)))
