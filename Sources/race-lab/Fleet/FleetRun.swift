@@ -2,7 +2,6 @@ import AccessTokens
 import AccessTokensSharedFiles
 import AccessTokensSharing
 import Foundation
-import TokenServiceConcurrency
 
 /// Processes that share a grant, the server that they ask, and what is seen of them.
 actor FleetRun {
@@ -37,18 +36,11 @@ actor FleetRun {
 
     /// Runs until the token has been replaced often enough, or the time is up.
     static func measure(_ options: Options.Fleet, print: @escaping @Sendable (String) -> Void) async throws -> FleetSummary {
-        let run = try FleetRun(options, print: print)
-        do {
-            let summary = try await run.run()
-            await run.end()
-            return summary
-        } catch {
-            await run.end()
-            throw error
-        }
+        try await FleetRun(options, print: print).run()
     }
 
     private func run() async throws -> FleetSummary {
+        defer { end() }
         try FleetGrant.requireOwn(try await store.load())
         let start = clock.now
         try await signIn()
@@ -99,10 +91,22 @@ actor FleetRun {
         let number = process.processIdentifier
         running[number] = process
         happen.yield(.event(.started(number)))
-        let reader = FleetReader(process: process, output: output.fileHandleForReading)
-        Thread.detachNewThread { [happen] in
-            reader.read { happen.yield(.event(.said(number, $0))) }
-            happen.yield(.event(.ended(number, signal: reader.wasKilled)))
+        Thread.detachNewThread { [happen, output = output.fileHandleForReading] in
+            Self.read(output) { happen.yield(.event(.said(number, $0))) }
+            process.waitUntilExit()
+            happen.yield(.event(.ended(number, signal: process.terminationReason == .uncaughtSignal)))
+        }
+    }
+
+    /// Blocks until a process says nothing more; tells each whole line.
+    private static func read(_ output: FileHandle, _ report: (FleetWorker.Line) -> Void) {
+        var rest = ""
+        while case let data = output.availableData, !data.isEmpty {
+            rest += String(decoding: data, as: UTF8.self)
+            while let end = rest.firstIndex(of: "\n") {
+                if let line = FleetWorker.Line(rest[..<end]) { report(line) }
+                rest.removeSubrange(...end)
+            }
         }
     }
 
@@ -138,4 +142,11 @@ extension Options.Fleet {
         takes its place.
         """.wrapped(indent: 0)
     }
+}
+
+/// A process of the fleet has ended without having been killed.
+struct FleetProblem: Error, CustomStringConvertible {
+    let process: Int32
+
+    var description: String { "process \(process) has ended by itself, which is a fault of race-lab" }
 }

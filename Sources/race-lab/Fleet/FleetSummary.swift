@@ -8,11 +8,8 @@ struct FleetSummary: Encodable, CustomStringConvertible {
     let sessionsLost: Int
     let unexplained: Int
     let seconds: Double
-    private let expiries: Int
-
-    private enum CodingKeys: CodingKey {
-        case processes, members, rotations, kills, losses, sessionsLost, unexplained, seconds
-    }
+    /// How many rotations were wanted.
+    let expiries: Int
 
     init(_ watch: FleetWatch, processes: Int, expiries: Int, elapsed: Duration) {
         self.processes = processes

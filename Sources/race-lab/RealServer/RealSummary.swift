@@ -27,11 +27,6 @@ struct RealSummary: Encodable, CustomStringConvertible {
     let longestWaitMicroseconds: Double?
     /// Why the run ended without a token; `nil` if all was well.
     let error: String?
-    private let longestWait: Duration?
-
-    private enum CodingKeys: CodingKey {
-        case seconds, loads, failedLoads, tokens, expiries, callers, served, answers, failures, longestWaitMicroseconds, error
-    }
 
     init(elapsed: Duration, watch: Watch, callers: Int, _ tally: Tally) {
         seconds = Double(elapsed.nanoseconds / 1_000_000) / 1000
@@ -43,7 +38,6 @@ struct RealSummary: Encodable, CustomStringConvertible {
         served = tally.served
         answers = tally.answers
         failures = tally.failures
-        longestWait = tally.longestWait
         longestWaitMicroseconds = tally.longestWait.map { $0 / .microseconds(1) }
         let hasAnswer = watch.tokens > 0 || watch.failedLoads > 0
         error = hasAnswer ? watch.error : "The authorization server did not answer within \(elapsed.short)."
@@ -54,7 +48,7 @@ struct RealSummary: Encodable, CustomStringConvertible {
         \(served) of \(counted(callers, "caller")) served with \(counted(loads, "load")) (\(failedLoads) failed) in \(seconds) s; \
         \(expiries == 0 ? "no token was replaced" : "the token was replaced \(counted(expiries, "time"))"). Callers got \
         \(counted(answers, "answer")) and \(counted(failures, "error")). After its first token no caller waited longer than \
-        \(longestWait?.short ?? "–") for the next.
+        \(longestWaitMicroseconds.map { Duration.microseconds($0).short } ?? "–") for the next.
         """.wrapped(indent: 0)
     }
 }
