@@ -84,8 +84,7 @@ let package = Package(
         .executableTarget(
             name: "race-lab",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensKeys",
-                "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "AccessTokensTesting", "Interleavings",
+                "AccessTokens", "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "Interleavings",
                 "LoopbackServers", "RaceGallery", "TokenServiceConcurrency",
             ]),
         // Raw servers on the loopback interface, right or wrong, that test targets and the sample share.

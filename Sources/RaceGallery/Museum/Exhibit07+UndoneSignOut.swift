@@ -9,33 +9,20 @@ import TokenServiceConcurrency
 /// Then the load ends, and what it brings is kept: Anna is signed in again.
 ///
 /// The bug sits in `load()`, which does not ask, after its `await`, whose session it is.
-actor UnfencedSessionService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private var token: KeptToken
-    private var flight: Task<AccessToken, any Error>?
+actor UnfencedSessionService: LoadSharing {
+    var shared: SharedLoad
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
-        self.loader = loader
-        self.executor = executor
-        token = KeptToken(clock: clock)
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
-    func retrieveToken() async throws -> AccessToken {
-        if let token = token.valid { return token }
-        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
-        self.flight = flight
-        return try await flight.value
-    }
+    func signOut() { shared.token.keep(nil) }
 
-    func signOut() { token.keep(nil) }
+    func signIn(with new: AccessToken) { shared.token.keep(new) }
 
-    func signIn(with new: AccessToken) { token.keep(new) }
-
-    private func load() async throws -> AccessToken {
-        defer { flight = nil }
-        let loaded = try await loader.loadToken(replacing: nil)
-        token.keep(loaded)
+    func load() async throws -> AccessToken {
+        defer { shared.flight = nil }
+        let loaded = try await shared.loader.loadToken(replacing: nil)
+        // Whose session is it now?
+        shared.token.keep(loaded)
         return loaded
     }
 }
@@ -67,8 +54,7 @@ extension Exhibit {
         source: "supabase-swift#1371; Alamofire [R]; Auth0.swift [S]",
         broken: { simulation in
             let session = UserSession(of: "Anna")
-            let service = UnfencedSessionService(
-                loader: session.loader(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
+            let service = UnfencedSessionService(SharedLoad(simulation, loader: session.loader(simulation)))
             try await signOutDuringALoad(simulation, session, { try await service.retrieveToken() }) {
                 await service.signOut()
             }

@@ -11,8 +11,7 @@ extension Exhibit {
         source: "Alamofire [R]",
         broken: { simulation in
             let session = UserSession(of: "Anna")
-            let service = UnfencedSessionService(
-                loader: session.loader(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
+            let service = UnfencedSessionService(SharedLoad(simulation, loader: session.loader(simulation)))
             try await changeOfUserDuringALoad(simulation, session, { try await service.retrieveToken() }) { token in
                 await service.signOut()
                 await service.signIn(with: token)

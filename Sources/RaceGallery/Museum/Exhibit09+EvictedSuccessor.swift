@@ -8,38 +8,24 @@ import Interleavings
 /// and starts one beside caller 2's.
 ///
 /// The bug sits in the `defer`: compare before clearing.
-actor EvictingCleanupService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private var token: KeptToken
-    private var flight: Task<AccessToken, any Error>?
+actor EvictingCleanupService: LoadSharing {
+    var shared: SharedLoad
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
-        self.loader = loader
-        self.executor = executor
-        token = KeptToken(clock: clock)
-    }
-
-    func retrieveToken() async throws -> AccessToken {
-        if let token = token.valid { return token }
-        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
-        self.flight = flight
-        return try await flight.value
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
     func signOut() {
-        token.keep(nil)
-        flight?.cancel()
-        flight = nil
+        shared.token.keep(nil)
+        shared.flight?.cancel()
+        shared.flight = nil
     }
 
-    private func load() async throws -> AccessToken {
-        defer { flight = nil }
+    func load() async throws -> AccessToken {
+        defer { shared.flight = nil }
         try Task.checkCancellation()
-        let loaded = try await loader.loadToken(replacing: nil)
+        let loaded = try await shared.loader.loadToken(replacing: nil)
         // A sign-out has cancelled this task, so nothing from before is kept.
         try Task.checkCancellation()
-        token.keep(loaded)
+        shared.token.keep(loaded)
         return loaded
     }
 }
@@ -50,8 +36,7 @@ extension Exhibit {
         source: "Firebase [R]; Duende [S]; golang/go#31420",
         broken: { simulation in
             let loader = simulation.loader()
-            let service = EvictingCleanupService(
-                loader: loader, clock: simulation.seams.clock, executor: simulation.seams.executor)
+            let service = EvictingCleanupService(SharedLoad(simulation, loader: loader))
             try await callersAfterASignOut(simulation, loader, { try await service.retrieveToken() }) {
                 await service.signOut()
             }

@@ -8,33 +8,12 @@ import Interleavings
 /// refused, and a needless load follows. With a server that keeps one token valid this load revokes the token in use.
 ///
 /// The bug sits in the signature of `invalidate()`: which token?
-actor BlindInvalidationService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private var token: AccessToken?
-    private var flight: Task<AccessToken, any Error>?
+actor BlindInvalidationService: LoadSharing {
+    var shared: SharedLoad
 
-    init(_ token: AccessToken, loader: some TokenLoader, executor: (any TaskExecutor)?) {
-        self.token = token
-        self.loader = loader
-        self.executor = executor
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
-    func retrieveToken() async throws -> AccessToken {
-        if let token { return token }
-        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
-        self.flight = flight
-        return try await flight.value
-    }
-
-    func invalidate() { token = nil }
-
-    private func load() async throws -> AccessToken {
-        defer { flight = nil }
-        let loaded = try await loader.loadToken(replacing: nil)
-        token = loaded
-        return loaded
-    }
+    func invalidate() { shared.token.keep(nil) }
 }
 
 extension Exhibit {
@@ -43,7 +22,7 @@ extension Exhibit {
         source: "KTOR-5681; p2/OAuth2 [S]",
         broken: { simulation in
             let loader = simulation.loader()
-            let service = BlindInvalidationService(.signedIn, loader: loader, executor: simulation.seams.executor)
+            let service = BlindInvalidationService(SharedLoad(simulation, token: .signedIn, loader: loader))
             try await refusedRequests(simulation, loader, { try await service.retrieveToken() }) { _ in
                 await service.invalidate()
             }

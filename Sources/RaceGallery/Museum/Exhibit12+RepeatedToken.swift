@@ -7,34 +7,13 @@ import Interleavings
 /// hands out the refused token again. The request is refused, the token dropped, and so on, as fast as the network allows.
 ///
 /// The bug sits in `invalidate(_:)`, which forgets what it was told.
-actor ForgetfulInvalidationService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private var token: AccessToken?
-    private var flight: Task<AccessToken, any Error>?
+actor ForgetfulInvalidationService: LoadSharing {
+    var shared: SharedLoad
 
-    init(_ token: AccessToken, loader: some TokenLoader, executor: (any TaskExecutor)?) {
-        self.token = token
-        self.loader = loader
-        self.executor = executor
-    }
-
-    func retrieveToken() async throws -> AccessToken {
-        if let token { return token }
-        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
-        self.flight = flight
-        return try await flight.value
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
     func invalidate(_ refused: AccessToken) {
-        if token == refused { token = nil }
-    }
-
-    private func load() async throws -> AccessToken {
-        defer { flight = nil }
-        let loaded = try await loader.loadToken(replacing: nil)
-        token = loaded
-        return loaded
+        if shared.token.valid == refused { shared.token.keep(nil) }
     }
 }
 
@@ -44,7 +23,7 @@ extension Exhibit {
         source: "home-assistant/iOS PR#5317; okhttp#960; SerialUpdatingValue [R]: 159,281 loads in 300 ms",
         broken: { simulation in
             let loader = cachedAnswers(simulation)
-            let service = ForgetfulInvalidationService(.signedIn, loader: loader, executor: simulation.seams.executor)
+            let service = ForgetfulInvalidationService(SharedLoad(simulation, token: .signedIn, loader: loader))
             try await persistentRequest(simulation, loader, { try await service.retrieveToken() }) { refused in
                 await service.invalidate(refused)
             }

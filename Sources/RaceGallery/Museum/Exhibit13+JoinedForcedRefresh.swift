@@ -9,30 +9,14 @@ import TokenServiceConcurrency
 /// which knows nothing of the consent, and that one is cached.
 ///
 /// The bug sits where a forced call joins the load.
-actor JoiningForcedRefreshService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private var token: KeptToken
-    private var flight: Task<AccessToken, any Error>?
+actor JoiningForcedRefreshService: LoadSharing {
+    var shared: SharedLoad
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
-        self.loader = loader
-        self.executor = executor
-        token = KeptToken(clock: clock)
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
-    func retrieveToken(forcingRefresh isForced: Bool = false) async throws -> AccessToken {
-        if !isForced, let token = token.valid { return token }
-        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
-        self.flight = flight
-        return try await flight.value
-    }
-
-    private func load() async throws -> AccessToken {
-        defer { flight = nil }
-        let loaded = try await loader.loadToken(replacing: nil)
-        token.keep(loaded)
-        return loaded
+    func forceRefresh() async throws -> AccessToken {
+        // The load may have begun before.
+        try await join().value
     }
 }
 
@@ -43,10 +27,9 @@ extension Exhibit {
         source: "okta-mobile-swift [R]; MeetingBar PR#974",
         broken: { simulation in
             let consent = Consent()
-            let service = JoiningForcedRefreshService(
-                loader: consent.loader(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
+            let service = JoiningForcedRefreshService(SharedLoad(simulation, loader: consent.loader(simulation)))
             try await consentDuringALoad(simulation, consent, { try await service.retrieveToken() }) {
-                try await service.retrieveToken(forcingRefresh: true)
+                try await service.forceRefresh()
             }
         },
         mended: { simulation in

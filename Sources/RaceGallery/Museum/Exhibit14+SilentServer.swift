@@ -6,32 +6,11 @@ import Interleavings
 /// Caller 1 starts a load that the server never answers, on a connection that stays open. Every later caller finds a load
 /// under way and waits for it, for as long.
 ///
-/// The bug sits in what is not here: a limit for the load.
-actor UnlimitedLoadService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private var token: KeptToken
-    private var flight: Task<AccessToken, any Error>?
+/// The bug sits in what is not here: a limit for the load of ``LoadSharing``.
+actor UnlimitedLoadService: LoadSharing {
+    var shared: SharedLoad
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
-        self.loader = loader
-        self.executor = executor
-        token = KeptToken(clock: clock)
-    }
-
-    func retrieveToken() async throws -> AccessToken {
-        if let token = token.valid { return token }
-        let flight = flight ?? Task(executorPreference: executor) { try await self.load() }
-        self.flight = flight
-        return try await flight.value
-    }
-
-    private func load() async throws -> AccessToken {
-        defer { flight = nil }
-        let loaded = try await loader.loadToken(replacing: nil)
-        token.keep(loaded)
-        return loaded
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 }
 
 extension Exhibit {
@@ -39,8 +18,7 @@ extension Exhibit {
         14, "A loader that never answers blocks all later callers",
         source: "MeetingBar PR#951; KTOR-5879",
         broken: { simulation in
-            let service = UnlimitedLoadService(
-                loader: loaderOfASilentServer(simulation), clock: simulation.seams.clock, executor: simulation.seams.executor)
+            let service = UnlimitedLoadService(SharedLoad(simulation, loader: loaderOfASilentServer(simulation)))
             try await callersOfASilentServer(simulation, secondAfter: .seconds(300)) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -9,29 +9,16 @@ import TokenServiceConcurrency
 /// learn where the token endpoint is, it asks for the server's metadata through that client, which asks the service, which
 /// joins the running load: this one. The load waits for itself, and every caller waits for the load.
 ///
-/// The bug sits in joining `load` without asking whose task asks. It hides as long as the metadata is cached.
-actor SelfAwaitingService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private var token: KeptToken
-    private var load: Task<AccessToken, any Error>?
+/// The bug sits in joining the load without asking whose task asks. It hides as long as the metadata is cached.
+actor SelfAwaitingService: LoadSharing {
+    var shared: SharedLoad
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
-        self.loader = loader
-        self.executor = executor
-        token = KeptToken(clock: clock)
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
     func retrieveToken() async throws -> AccessToken {
-        if let token = token.valid { return token }
+        if let token = shared.token.valid { return token }
         // The load itself may be asking.
-        if let load { return try await load.value }
-        let load = Task(executorPreference: executor) { [loader] in try await loader.loadToken(replacing: nil) }
-        self.load = load
-        defer { self.load = nil }
-        let loaded = try await load.value
-        token.keep(loaded)
-        return loaded
+        return try await join().value
     }
 }
 
@@ -40,8 +27,7 @@ extension Exhibit {
         20, "The loader's own request asks the service for a token: deadlock", source: "vellum PR#22311; GTMAppAuth [S]",
         broken: { simulation in
             try await aLoaderWithTheAppsClient(simulation) { loader in
-                let service = SelfAwaitingService(
-                    loader: loader, clock: simulation.seams.clock, executor: simulation.seams.executor)
+                let service = SelfAwaitingService(SharedLoad(simulation, loader: loader))
                 return { try await service.retrieveToken() }
             }
         },

@@ -9,37 +9,21 @@ import Interleavings
 /// for a minute beyond their end.
 ///
 /// The bug sits in `isGood`, in a constant that knows nothing of the token.
-actor OversizedLeewayService {
+actor OversizedLeewayService: LoadSharing {
     private static let leeway = Duration.seconds(60)
 
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private let elapsed: @Sendable () -> Duration
-    private var kept: (token: AccessToken, expiry: Duration)?
-    private var load: Task<AccessToken, any Error>?
+    var shared: SharedLoad
 
-    init<C: Clock<Duration>>(loader: some TokenLoader, clock: C, executor: (any TaskExecutor)?) {
-        self.loader = loader
-        self.executor = executor
-        let start = clock.now
-        elapsed = { start.duration(to: clock.now) }
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
     private var isGood: Bool {
         // The leeway should be a share of the lifetime.
-        kept.map { elapsed() < $0.expiry - Self.leeway } ?? false
+        shared.token.left.map { $0 > Self.leeway } ?? false
     }
 
     func retrieveToken() async throws -> AccessToken {
-        if let kept, isGood { return kept.token }
-        if let load { return try await load.value }
-        let start = elapsed()
-        let load = Task(executorPreference: executor) { [loader] in try await loader.loadToken(replacing: nil) }
-        self.load = load
-        defer { self.load = nil }
-        let token = try await load.value
-        kept = (token, start + (token.lifetime ?? .seconds(3600)))
-        return token
+        if isGood, let token = shared.token.valid { return token }
+        return try await join().value
     }
 }
 
@@ -49,8 +33,7 @@ extension Exhibit {
         source: "gotrue-swift PR#55; gcloud-rust#6678",
         broken: { simulation in
             try await aServerWithShortTokens(simulation) { loader in
-                let service = OversizedLeewayService(
-                    loader: loader, clock: simulation.seams.clock, executor: simulation.seams.executor)
+                let service = OversizedLeewayService(SharedLoad(simulation, loader: loader))
                 return { try await service.retrieveToken() }
             }
         },

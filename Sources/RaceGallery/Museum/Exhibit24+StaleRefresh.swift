@@ -10,46 +10,27 @@ import Interleavings
 /// completed refresh that is discarded.
 ///
 /// The bug sits in the refresh's last line, which does not ask what was refused meanwhile.
-actor StaleRefreshService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private let elapsed: @Sendable () -> Duration
-    private var kept: (token: AccessToken, start: Duration)?
-    private var load: Task<AccessToken, any Error>?
+actor StaleRefreshService: LoadSharing {
+    var shared: SharedLoad
 
-    init<C: Clock<Duration>>(loader: some TokenLoader, clock: C, executor: (any TaskExecutor)?) {
-        self.loader = loader
-        self.executor = executor
-        let start = clock.now
-        elapsed = { start.duration(to: clock.now) }
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
     func retrieveToken() async throws -> AccessToken {
-        guard let kept, let lifetime = kept.token.lifetime, elapsed() < kept.start + lifetime else {
-            return try await refresh().value
-        }
+        guard let token = shared.token.valid else { return try await join().value }
         // Ahead of its end: this caller doesn't wait.
-        if elapsed() > kept.start + lifetime * 3 / 4 { _ = refresh() }
-        return kept.token
+        if let left = shared.token.left, left < .seconds(900) { _ = join() }
+        return token
     }
 
     func invalidate(_ rejected: AccessToken) {
-        if kept?.token.value == rejected.value { kept = nil }
+        if shared.token.valid?.value == rejected.value { shared.token.keep(nil) }
     }
 
-    private func refresh() -> Task<AccessToken, any Error> {
-        if let load { return load }
-        let load = Task(executorPreference: executor) { try await self.renew() }
-        self.load = load
-        return load
-    }
-
-    private func renew() async throws -> AccessToken {
-        defer { load = nil }
-        let start = elapsed()
-        let token = try await loader.loadToken(replacing: nil)
+    func load() async throws -> AccessToken {
+        defer { shared.flight = nil }
+        let token = try await shared.loader.loadToken(replacing: nil)
         // The race: this very token may have been refused since the load began.
-        kept = (token, start)
+        shared.token.keep(token)
         return token
     }
 }
@@ -60,8 +41,7 @@ extension Exhibit {
         source: "caffeine#193; caffeine#1970",
         broken: { simulation in
             let server = simulation.server()
-            let service = StaleRefreshService(
-                loader: simulation.loader(of: server), clock: simulation.seams.clock, executor: simulation.seams.executor)
+            let service = StaleRefreshService(SharedLoad(simulation, loader: simulation.loader(of: server)))
             try await aRefusalDuringARefresh(simulation, server) {
                 try await service.retrieveToken()
             } invalidate: {

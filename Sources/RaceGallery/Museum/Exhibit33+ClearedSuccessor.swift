@@ -8,29 +8,22 @@ import Interleavings
 /// beside it. A load that succeeds hides the mistake: the callers that come next have a token.
 ///
 /// The bug sits after the `await`, where each caller clears what only the first one should: compare before clearing.
-actor ClearingWaitersService {
-    private let loader: any TokenLoader
-    private let executor: (any TaskExecutor)?
-    private var token: KeptToken
-    private var flight: Task<AccessToken, any Error>?
+actor ClearingWaitersService: LoadSharing {
+    var shared: SharedLoad
 
-    init(loader: some TokenLoader, clock: some Clock<Duration>, executor: (any TaskExecutor)?) {
-        self.loader = loader
-        self.executor = executor
-        token = KeptToken(clock: clock)
-    }
+    init(_ shared: SharedLoad) { self.shared = shared }
 
     func retrieveToken() async throws -> AccessToken {
-        if let token = token.valid { return token }
-        let flight = flight ?? Task(executorPreference: executor) { [loader] in try await loader.loadToken(replacing: nil) }
-        self.flight = flight
-        let outcome = await flight.result
+        if let token = shared.token.valid { return token }
+        let outcome = await join().result
         // The race: this may be the next load by now.
-        self.flight = nil
+        shared.flight = nil
         let loaded = try outcome.get()
-        token.keep(loaded)
+        shared.token.keep(loaded)
         return loaded
     }
+
+    func load() async throws -> AccessToken { try await shared.loader.loadToken(replacing: nil) }
 }
 
 extension Exhibit {
@@ -39,8 +32,7 @@ extension Exhibit {
         source: "google-cloud-swift@ed00569b [R]: more than one fetch at once in 149 of 150 trials",
         broken: { simulation in
             let loader = failingFirst(simulation, isRepeatable: false)
-            let service = ClearingWaitersService(
-                loader: loader, clock: simulation.seams.clock, executor: simulation.seams.executor)
+            let service = ClearingWaitersService(SharedLoad(simulation, loader: loader))
             try await callersThatAskAgain(simulation, loader) { try await service.retrieveToken() }
         },
         mended: { simulation in

@@ -15,9 +15,14 @@ struct KeptToken: Sendable, CustomStringConvertible {
 
     /// The token, if it is valid at this moment.
     var valid: AccessToken? {
-        guard let kept else { return nil }
-        guard let lifetime = kept.token.lifetime else { return kept.token }
-        return elapsed() - kept.arrival < lifetime ? kept.token : nil
+        if let left, left <= .zero { return nil }
+        return kept?.token
+    }
+
+    /// How long the token is valid from this moment; `nil`: there is none, or it never ends.
+    var left: Duration? {
+        guard let kept, let lifetime = kept.token.lifetime else { return nil }
+        return lifetime - (elapsed() - kept.arrival)
     }
 
     /// What a diagram shows of it: whether there is one.

@@ -34,11 +34,6 @@ enum Console {
         try? write("\r\u{1B}[K\(text)", to: .standardError)
     }
 
-    /// Shows what a run of minutes does now: like ``progress(_:)``, or a line of its own if standard error is no terminal.
-    static func step(_ text: String) {
-        if isatty(STDERR_FILENO) == 1 { progress(text) } else { note("race-lab: \(text)") }
-    }
-
     /// Writes a value as JSON.
     static func print(json value: some Encodable) throws {
         let encoder = JSONEncoder()

@@ -3,6 +3,16 @@ import RaceGallery
 
 /// What the command line asks for.
 struct Options: Equatable {
+    /// What the lab does.
+    enum Mode: Equatable {
+        case help, museum, sharing
+        case contrast(callers: Int)
+        /// The name of a design, and the path for a page that walks through its schedule.
+        case show(String, page: String?)
+        case server(Server)
+        case processes(Fleet)
+    }
+
     /// A real server, and how long to ask it.
     struct Server: Equatable {
         let tokenURL: URL
@@ -10,134 +20,87 @@ struct Options: Equatable {
         var scope: String?
         /// Whether the client's secret goes into the form, not into a header.
         var postsSecret = false
-        /// The path of the file that keeps the refresh token.
-        var store: String?
+        var callers = Options.usualCallers
         var expiries = 3
-        var seconds = 60
+        var seconds = Options.usualSeconds
     }
 
-    var wantsHelp = false
-    var wantsMuseum = false
-    var wantsSharing = false
-    var isJSON = false
-    var callers = 100
-    /// The name of the design to show; `nil`: all are compared.
-    var show: String?
-    /// The path for a page that walks through that one's schedule.
-    var page: String?
-    var server: Server?
-    /// The load over many keys; `nil`: over one.
-    var keys: Keys?
-    /// Processes that share a grant; `nil`: there is one.
-    var fleet: Fleet?
+    /// Processes that share one grant.
+    struct Fleet: Equatable {
+        let processes: Int
+        /// The path of the file with the grant.
+        let store: String
+        /// How many times the token must be replaced.
+        var expiries = 20
+        /// The longest time that the run may take.
+        var seconds = Options.usualSeconds
+        /// Whether a process is killed now and then.
+        var kills = false
 
+        /// More than that measure the machine.
+        static let limit = 64
+    }
+
+    let mode: Mode
+    let isJSON: Bool
+
+    static let usualCallers = 100
+    static let usualSeconds = 60
     /// More callers show nothing more, and measure the machine instead.
     static let callerLimit = 10_000
     static let expiryLimit = 1_000
     static let secondLimit = 86_400
 
-    init() {}
-
     /// Reads the arguments that follow the program's name; options may be written `--name value` or `--name=value`.
     init(parsing arguments: [String]) throws(UsageError) {
-        var given: [String: String] = [:]
-        var rest = arguments[...]
-        while let argument = rest.popFirst() {
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            let name = parts.first ?? ""
-            if Self.flags.contains(name) {
-                guard parts.count == 1 else { throw UsageError("\(name) takes no value") }
-                given[name] = ""
-            } else if Self.names.contains(name) {
-                guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty, !value.hasPrefix("--") else {
-                    throw UsageError("\(name) needs a value")
-                }
-                given[name] = value
-            } else {
-                throw Self.unknown(name)
-            }
-        }
-        isJSON = given["--json"] != nil
-        wantsMuseum = given["--museum"] != nil
-        wantsSharing = given["--sharing"] != nil
-        wantsHelp = given["--help"] != nil || given["-h"] != nil
-        callers = try Self.number("--callers", in: given, upTo: Self.callerLimit) ?? callers
-        show = try Self.design(in: given, isJSON: isJSON)
-        page = given["--page"]
-        if page != nil, show == nil { throw UsageError("--page is for one schedule: give --show as well") }
-        fleet = try Self.fleet(in: given)
-        if fleet != nil { return }
-        server = try Self.server(in: given)
-        keys = try Self.keys(in: given)
+        let given = try Given(arguments)
+        isJSON = given.has("--json")
+        mode = given.has("--help") || given.has("-h") ? .help : try Usage(of: given).mode(given)
+    }
+}
+
+extension Options.Mode {
+    static func contrast(_ given: Given) throws(UsageError) -> Self {
+        .contrast(callers: try given.number("--callers", upTo: Options.callerLimit) ?? Options.usualCallers)
     }
 
-    private static let flags = ["--help", "-h", "--json", "--museum", "--kill", "--sharing", "--swaps"]
-    private static let names =
-        ["--callers", "--show", "--page", "--keys", "--idle", "--token-url", "--processes", "--etcd", "--etcd-user", "--seed"]
-        + namesOfServer
-    private static let namesOfServer = ["--client-id", "--authentication", "--scope", "--store", "--expiries", "--seconds"]
-
-    /// Says what is not known; repeats it only if it looks like an option's name, as anything else may be a secret.
-    private static func unknown(_ name: String) -> UsageError {
-        let isName = name.wholeMatch(of: /-[A-Za-z]|--[a-z][a-z-]{1,23}/) != nil
-        let what = isName ? "unknown option '\(name)'" : "unexpected argument (not repeated here: it may be a secret)"
-        for secret in Credentials.Secret.allCases where name.contains(secret.optionPart) {
-            return UsageError("\(what): \(secret.advice)")
-        }
-        return UsageError(what)
-    }
-
-    static func number(
-        _ name: String, in given: [String: String], from least: Int = 1, upTo limit: Int
-    ) throws(UsageError) -> Int? {
-        guard let text = given[name] else { return nil }
-        guard let number = Int(text), (least...limit).contains(number) else {
-            throw UsageError("\(name) expects a whole number from \(least) to \(limit)")
-        }
-        return number
-    }
-
-    private static func design(in given: [String: String], isJSON: Bool) throws(UsageError) -> String? {
-        guard let text = given["--show"] else { return nil }
-        let others = (names + ["--kill", "--swaps"]).filter { !["--show", "--page"].contains($0) }
-        if let other = isJSON ? "--json" : others.first(where: { given[$0] != nil }) {
-            throw UsageError("--show draws one schedule: leave out \(other)")
-        }
+    static func show(_ given: Given) throws(UsageError) -> Self {
         // The table marks some with an asterisk.
-        let name = text.lowercased().replacing(/\*$/, with: "")
+        let name = given["--show"]?.lowercased().replacing(/\*$/, with: "")
         guard let design = Design.all.first(where: { $0.name.lowercased() == name }) else {
             let designs = Design.all.map { "'\($0.name)'" }.joined(separator: ", ")
             throw UsageError("--show expects the name of a design, one of \(designs)")
         }
-        return design.name
+        return .show(design.name, page: given["--page"])
     }
 
-    private static func server(in given: [String: String]) throws(UsageError) -> Server? {
-        guard let text = given["--token-url"] else {
-            guard let lonely = namesOfServer.first(where: { given[$0] != nil }) else { return nil }
-            if lonely == "--store" {
-                throw UsageError("--store is for a real server or several processes: give --token-url or --processes as well")
-            }
-            throw UsageError("\(lonely) is for a real server: give --token-url as well")
-        }
-        guard let url = URL(string: text), url.scheme != nil else {
+    static func server(_ given: Given) throws(UsageError) -> Self {
+        guard let url = given["--token-url"].flatMap({ URL(string: $0) }), url.scheme != nil else {
             throw UsageError("--token-url expects a URL such as https://login.example.org/token")
         }
         guard let clientID = given["--client-id"] else {
             throw UsageError("--token-url needs --client-id: the client that the server knows")
         }
-        var server = Server(tokenURL: url, clientID: clientID, scope: given["--scope"], store: given["--store"])
-        server.postsSecret = try postsSecret(in: given)
-        server.expiries = try number("--expiries", in: given, upTo: expiryLimit) ?? server.expiries
-        server.seconds = try number("--seconds", in: given, upTo: secondLimit) ?? server.seconds
-        return server
-    }
-
-    private static func postsSecret(in given: [String: String]) throws(UsageError) -> Bool {
+        var server = Options.Server(tokenURL: url, clientID: clientID, scope: given["--scope"])
         switch given["--authentication"] {
-        case nil, "basic", "client_secret_basic": return false
-        case "post", "client_secret_post": return true
+        case nil, "basic", "client_secret_basic": break
+        case "post", "client_secret_post": server.postsSecret = true
         default: throw UsageError("--authentication expects 'basic' or 'post'")
         }
+        server.callers = try given.number("--callers", upTo: Options.callerLimit) ?? server.callers
+        server.expiries = try given.number("--expiries", upTo: Options.expiryLimit) ?? server.expiries
+        server.seconds = try given.number("--seconds", upTo: Options.secondLimit) ?? server.seconds
+        return .server(server)
+    }
+
+    static func processes(_ given: Given) throws(UsageError) -> Self {
+        guard let store = given["--store"] else {
+            throw UsageError("--processes needs --store: the file with the grant")
+        }
+        let processes = try given.number("--processes", upTo: Options.Fleet.limit)
+        var fleet = Options.Fleet(processes: processes ?? 1, store: store, kills: given.has("--kill"))
+        fleet.expiries = try given.number("--expiries", upTo: Options.expiryLimit) ?? fleet.expiries
+        fleet.seconds = try given.number("--seconds", upTo: Options.secondLimit) ?? fleet.seconds
+        return .processes(fleet)
     }
 }

@@ -1,6 +1,4 @@
 import AccessTokens
-import AccessTokensEtcd
-import AccessTokensSharedFiles
 import AccessTokensSharing
 import Foundation
 
@@ -33,44 +31,6 @@ enum FleetGrant {
     static func requireOwn(_ record: SharedRecord?) throws(UsageError) {
         guard let record, !String(decoding: record.bytes, as: UTF8.self).contains(refreshPrefix) else { return }
         throw UsageError("the store has a record that is not race-lab's: give --processes a store of its own")
-    }
-}
-
-extension Options.Fleet.Place {
-    /// - Parameter environment: Has the password of etcd's user.
-    func store(
-        in environment: [String: String] = ProcessInfo.processInfo.environment
-    ) throws(UsageError) -> any SharedTokenStore {
-        switch self {
-        case .file(let path): return SharedFileTokenStore(path: path)
-        case .etcd(let url, let name):
-            var user: EtcdUser?
-            if let name {
-                guard let password = environment[Credentials.Secret.etcd.rawValue], !password.isEmpty else {
-                    throw UsageError("--etcd-user needs ETCD_PASSWORD: \(Credentials.Secret.etcd.advice)")
-                }
-                user = EtcdUser(name: name, password: password)
-            }
-            do {
-                return try EtcdTokenStore(key: "/race-lab/grant", endpoints: [url], user: user)
-            } catch { throw UsageError("--etcd: \(error)") }
-        }
-    }
-
-    /// The arguments that lead a process of the fleet there.
-    var arguments: [String] {
-        switch self {
-        case .file(let path): ["--store", path]
-        case .etcd(let url, let user): ["--etcd", url.absoluteString] + (user.map { ["--etcd-user", $0] } ?? [])
-        }
-    }
-
-    /// What a person calls it.
-    var name: String {
-        switch self {
-        case .file(let path): "the file \(path)"
-        case .etcd(let url, _): "etcd at \(url.absoluteString)"
-        }
     }
 }
 

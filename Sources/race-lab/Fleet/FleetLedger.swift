@@ -14,7 +14,6 @@ struct FleetLedger {
     /// The number of the newest token.
     private(set) var newest = 0
     private(set) var rotations = 0
-    private(set) var reuses = 0
     /// The first token of the session, and whether that session has ended.
     private var first = 0
     private(set) var hasEnded = true
@@ -32,7 +31,6 @@ struct FleetLedger {
     mutating func present(_ token: Int?, by process: Int32) -> Answer {
         guard let token, !hasEnded, (first...newest).contains(token) else { return .refused }
         if let presenter = presenters[token] {
-            reuses += 1
             hasEnded = true
             return .reused(first: presenter)
         }

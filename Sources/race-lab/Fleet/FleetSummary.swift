@@ -4,17 +4,12 @@ struct FleetSummary: Encodable, CustomStringConvertible {
     let members: [FleetWatch.Member]
     let rotations: Int
     let kills: Int
-    /// Refresh tokens that were presented twice, each the end of a session.
-    let reuses: Int
     let losses: [FleetWatch.Loss]
     let sessionsLost: Int
     let unexplained: Int
     let seconds: Double
-    private let expiries: Int
-
-    private enum CodingKeys: CodingKey {
-        case processes, members, rotations, kills, reuses, losses, sessionsLost, unexplained, seconds
-    }
+    /// How many rotations were wanted.
+    let expiries: Int
 
     init(_ watch: FleetWatch, processes: Int, expiries: Int, elapsed: Duration) {
         self.processes = processes
@@ -23,10 +18,9 @@ struct FleetSummary: Encodable, CustomStringConvertible {
         rotations = watch.rotations
         kills = watch.members.count { $0.isKilled }
         losses = watch.losses
-        reuses = losses.count
         sessionsLost = losses.count
         unexplained = losses.count { $0.reason == nil }
-        seconds = Double(elapsed.nanoseconds / 1_000_000) / 1_000
+        seconds = Double(elapsed.nanoseconds / 1_000_000) / 1000
     }
 
     /// Why the run failed; `nil` if it succeeded.
@@ -44,8 +38,7 @@ struct FleetSummary: Encodable, CustomStringConvertible {
             })
         let total = """
             \(counted(rotations, "rotation")) by \(counted(processes, "process", plural: "processes")) in \(seconds) s, \(counted(kills, "kill")); \
-            \(counted(reuses, "refresh token")) presented twice; \(counted(sessionsLost, "session")) lost, \(unexplained) of them \
-            without a reason.
+            \(counted(sessionsLost, "session")) lost, \(unexplained) of them without a reason.
             """
         return (table.lines + ["", total.wrapped(indent: 0)]).joined(separator: "\n")
     }

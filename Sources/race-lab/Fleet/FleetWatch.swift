@@ -40,8 +40,6 @@ struct FleetWatch: Sendable {
     /// The token that each refresh token was exchanged for.
     private var successors: [Int: Int] = [:]
 
-    var isEveryLossExplained: Bool { losses.allSatisfy { $0.reason != nil } }
-
     /// A silence as long as the doubt, as it is heard from outside.
     private static let longSilence = FleetGrant.doubt - FleetWorker.Line.heartbeat * 2
 

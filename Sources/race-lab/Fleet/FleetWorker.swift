@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensOAuth
+import AccessTokensSharedFiles
 import AccessTokensSharing
 import Foundation
 
@@ -9,7 +10,7 @@ struct FleetWorker {
     static let flag = "--process-of"
 
     /// What a process tells its parent, a line each.
-    enum Line: Equatable {
+    enum Line: Codable, Equatable {
         /// Still running; a longer silence is a pause.
         case alive
         /// A caller got this token, so it is saved.
@@ -21,40 +22,25 @@ struct FleetWorker {
 
         static let heartbeat = Duration.milliseconds(250)
 
-        var text: String {
-            switch self {
-            case .alive: "alive"
-            case .token(let number): "token \(number)"
-            case .answerLost: "lost"
-            case .failed(let reason): "failed \(reason)"
-            }
+        init?(_ text: Substring) {
+            guard let line = try? JSONDecoder().decode(Line.self, from: Data(text.utf8)) else { return nil }
+            self = line
         }
 
-        init?(_ text: Substring) {
-            let parts = text.split(separator: " ", maxSplits: 1)
-            switch (parts.first, parts.dropFirst().first) {
-            case ("alive", nil): self = .alive
-            case ("lost", nil): self = .answerLost
-            case ("token", let number?):
-                guard let number = Int(number) else { return nil }
-                self = .token(number)
-            case ("failed", let reason?): self = .failed(String(reason))
-            default: return nil
-            }
-        }
+        var text: String { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "" }
+
+        func tell() { Console.print(text) }
     }
 
     private let store: any SharedTokenStore
     private let tokens: TokenService
 
-    /// - Parameter arguments: The flag, the server's URL, and the options for the place.
+    /// - Parameter arguments: The flag, the server's URL, and the path of the file with the grant.
     init(_ arguments: [String]) throws {
-        let place = arguments.dropFirst(2)
-        guard place.count.isMultiple(of: 2), let server = arguments.dropFirst().first.flatMap({ URL(string: $0) }) else {
+        guard arguments.count == 3, let server = URL(string: arguments[1]) else {
             throw UsageError("\(Self.flag) is race-lab's own")
         }
-        let pairs = stride(from: place.startIndex, to: place.endIndex, by: 2).map { (place[$0], place[$0 + 1]) }
-        store = try Options.place(in: Dictionary(pairs) { $1 }).store()
+        store = SharedFileTokenStore(path: arguments[2])
         let url = server.appending(path: "\(ProcessInfo.processInfo.processIdentifier)")
         let loader = try RefreshTokenLoader(
             tokenURL: url, clientID: "race-lab", transport: URLSessionTransport(timeLimit: .milliseconds(1_500)))
@@ -69,13 +55,13 @@ struct FleetWorker {
         while true {
             do {
                 let token = try await tokens.retrieveToken().value
-                if token != last, let number = FleetGrant.number(ofAccess: token) { Console.print(Line.token(number).text) }
+                if token != last, let number = FleetGrant.number(ofAccess: token) { Line.token(number).tell() }
                 last = token
             } catch let error as TokenServiceError where error.remedy == .signIn {
                 await waitForSignIn()
             } catch {
                 let reason = "\(error)".split(whereSeparator: \.isNewline).joined(separator: " ")
-                if reason != last { Console.print(Line.failed(reason).text) }
+                if reason != last { Line.failed(reason).tell() }
                 last = reason
             }
             try? await Task.sleep(for: .milliseconds(.random(in: 20...60)))
@@ -94,7 +80,7 @@ struct FleetWorker {
         let parent = getppid()
         Thread.detachNewThread {
             while getppid() == parent {
-                Console.print(Line.alive.text)
+                Line.alive.tell()
                 Thread.sleep(forTimeInterval: Line.heartbeat / .seconds(1))
             }
             exit(0)
@@ -109,7 +95,7 @@ struct FleetWorker {
             do {
                 return try await loader.loadToken(replacing: previous)
             } catch {
-                if (error as? any TokenLoadFailure)?.remedy != .signIn { Console.print(Line.answerLost.text) }
+                if (error as? any TokenLoadFailure)?.remedy != .signIn { Line.answerLost.tell() }
                 throw error
             }
         }

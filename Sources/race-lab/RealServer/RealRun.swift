@@ -1,82 +1,90 @@
 import AccessTokens
-import AccessTokensDispatch
-import Dispatch
+import AccessTokensOAuth
 import TokenServiceConcurrency
 
-/// Async and callback callers of one service, who ask again and again until enough tokens have expired.
+/// Callers of one service, who ask again and again until enough tokens have expired.
 ///
 /// As in a real program every caller asks, uses its token for a while, and asks again: a short pause of random length.
 final class RealRun: Sendable {
-    let service: TokenService
-    let callbacks: AccessTokenService
-    let callers: Int
-    let clock = ContinuousClock()
-    let isOver = Lock(false)
-    let asyncTally: Lock<Tally>
-    let callbackTally: Lock<Tally>
-    private let seconds: Int
-    private let keepsGrant: Bool
+    private let service: TokenService
+    private let callers: Int
+    private let clock = ContinuousClock()
+    private let tally = Lock(Tally())
 
-    /// - Parameter keepsGrant: Whether the store outlives the run, so that the run must not end in a sign-out.
-    init(
-        loader: some TokenLoader, store: (any TokenStore)? = nil, keepsGrant: Bool = false, callers: Int, seconds: Int
-    ) {
-        service = TokenService(store: store, loader: loader)
-        // Both kinds of callers share one service, and so one token and one load.
-        callbacks = AccessTokenService(service: service, queue: DispatchQueue(label: "AccessToken"))
+    init(loader: some TokenLoader, callers: Int) {
+        service = TokenService(loader: loader)
         self.callers = callers
-        self.seconds = seconds
-        self.keepsGrant = keepsGrant
-        asyncTally = Lock(Tally(callers: callers))
-        callbackTally = Lock(Tally(callers: callers))
     }
 
-    /// A pause between two questions of a caller: 0.1 s in the mean, longer for thousands, lest the lab measure itself.
-    var pause: Duration {
-        .milliseconds(max(100, callers / 5)) * Double.random(in: 0.5...1.5)
-    }
-
-    /// Runs until enough tokens have been replaced, the time is up, or going on is pointless; returns how long that took.
-    func run(followedBy follower: Follower) async -> Duration {
+    /// Runs until enough tokens have been replaced, the time is up, or going on is pointless.
+    func measure(expiries: Int, seconds: Int, print: @escaping @Sendable (String) -> Void) async -> RealSummary {
         let start = clock.now
-        let asyncCallers = Task { await askAsync() }
-        let callbackCallers = Task { await askWithCallbacks() }
-        let timer = Task { [seconds] in
-            try? await Task.sleep(for: .seconds(seconds))
-            follower.enough.complete(with: .success(()))
+        let following = follow(expiries: expiries, seconds: seconds, print: print)
+        let asking = Task { [callers] in
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<callers { group.addTask { await self.askAgainAndAgain() } }
+            }
         }
-        try? await follower.enough.value()
+        let timer = Task {
+            try await Task.sleep(for: .seconds(seconds))
+            following.cancel()
+        }
+        let watch = await following.value
         timer.cancel()
-        let elapsed = start.duration(to: clock.now)
-        isOver.withLock { $0 = true }
-        asyncCallers.cancel()
-        if !keepsGrant {
-            follower.stop()
-            // Ends the waiting of callbacks, which cannot be cancelled. With a grant to keep they wait for the load's own end:
-            // it may have spent the refresh token, and a reset would throw the next one away.
-            _ = await service.reset()
-        }
-        await asyncCallers.value
-        await callbackCallers.value
-        return elapsed
+        asking.cancel()
+        await asking.value
+        return RealSummary(elapsed: start.duration(to: clock.now), watch: watch, callers: callers, tally.withLock { $0 })
     }
 
-    /// Runs, and with a grant to keep waits until everything that the service had begun has ended, saves above all.
+    /// Tells each event in a line, until the run is over or the task is cancelled.
+    private func follow(expiries: Int, seconds: Int, print: @escaping @Sendable (String) -> Void) -> Task<Watch, Never> {
+        let start = clock.now
+        // Before the first caller asks.
+        let events = service.events()
+        return Task { [service, clock] in
+            var watch = Watch(expiries: expiries)
+            for await event in events {
+                let time = start.duration(to: clock.now)
+                print(time.line(watch.note(event)))
+                if event.name == .loadSucceeded, watch.tokens == 1, let token = service.cachedToken {
+                    let forecast = Watch.forecast(
+                        lifetime: token.lifetime, refreshIn: token.refreshIn, expiries: expiries, seconds: seconds)
+                    print(time.line(forecast))
+                }
+                if watch.isOver { break }
+            }
+            return watch
+        }
+    }
+
+    private func askAgainAndAgain() async {
+        var isFirst = true
+        while !Task.isCancelled {
+            let start = clock.now
+            do {
+                _ = try await service.retrieveToken()
+                let wait = start.duration(to: clock.now)
+                tally.withLock { [isFirst] in $0.answered(after: wait, isFirst: isFirst) }
+                isFirst = false
+            } catch {
+                // A call that fails because the run ends does not count.
+                if !Task.isCancelled { tally.withLock { $0.failures += 1 } }
+            }
+            // 0.1 s in the mean, longer for thousands, lest the lab measure itself.
+            try? await Task.sleep(for: .milliseconds(max(100, callers / 5)) * Double.random(in: 0.5...1.5))
+        }
+    }
+}
+
+extension Options.Server {
+    /// The loader of a client that acts in its own name.
     ///
-    /// - Parameter make: Makes the run, which must have no other owner: the service ends when it is released.
-    static func measure(
-        expiries: Int, print: @escaping @Sendable (String) -> Void, of make: () async throws -> RealRun
-    ) async rethrows -> RealSummary {
-        let run = try await make()
-        let follower = Follower(expiries: expiries, seconds: run.seconds)
-        let following = follower.follow(run.service, print: print)
-        let elapsed = await run.run(followedBy: follower)
-        let tallies = (run.asyncTally.withLock { $0 }, run.callbackTally.withLock { $0 })
-        let keepsGrant = run.keepsGrant
-        // Releases the service, which then ends.
-        _ = consume run
-        if keepsGrant { await following.value }
-        return RealSummary(
-            elapsed: elapsed, watch: follower.result, asyncCallers: tallies.0, callbackCallers: tallies.1)
+    /// Without a lifetime a token is kept: the lab then says so, instead of guessing when it expires.
+    func loader(secret: String) throws(UsageError) -> ClientCredentialsLoader {
+        do {
+            return try ClientCredentialsLoader(
+                tokenURL: tokenURL, clientID: clientID, clientSecret: secret, scope: scope,
+                authentication: postsSecret ? .clientSecretPost : .clientSecretBasic, lifetimeWhenMissing: nil)
+        } catch { throw UsageError("--token-url: \(error)") }
     }
 }

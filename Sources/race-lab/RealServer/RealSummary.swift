@@ -1,69 +1,54 @@
+/// What the callers got.
+struct Tally: Sendable {
+    /// How many callers have had a token.
+    private(set) var served = 0
+    private(set) var answers = 0
+    var failures = 0
+    /// The longest time until a caller had an answer that was not its first; `nil`: there was none.
+    private(set) var longestWait: Duration?
+
+    mutating func answered(after wait: Duration, isFirst: Bool) {
+        answers += 1
+        if isFirst { served += 1 } else { longestWait = max(longestWait ?? .zero, wait) }
+    }
+}
+
 /// What the real mode found out.
 struct RealSummary: Encodable, CustomStringConvertible {
-    /// Callers of one kind and how long their answers took.
-    struct Callers: Encodable {
-        let callers: Int
-        let served: Int
-        let answers: Int
-        let failures: Int
-        let latencyMicroseconds: [String: Double]
-        private let latencies: [Duration?]
-
-        private enum CodingKeys: CodingKey {
-            case callers, served, answers, failures, latencyMicroseconds
-        }
-
-        init(_ tally: Tally) {
-            callers = tally.callers
-            served = tally.served
-            answers = tally.latencies.count
-            failures = tally.failures
-            latencies = [0.5, 0.9, 0.99, 1].map { tally.latencies.percentile($0) }
-            latencyMicroseconds = zip(["p50", "p90", "p99", "max"], latencies).reduce(into: [:]) {
-                $0[$1.0] = $1.1.map { Double($0.nanoseconds) / 1000 }
-            }
-        }
-
-        func row(named name: String) -> [String] {
-            [name, "\(callers)", "\(served)", "\(answers)", "\(failures)"] + latencies.map { $0?.short ?? "–" }
-        }
-    }
-
     let seconds: Double
     let loads: Int
     let failedLoads: Int
     let tokens: Int
     let expiries: Int
-    let async: Callers
-    let callbacks: Callers
-    /// Why the run ended without a token, or without having saved it; `nil` if all was well.
+    let callers: Int
+    let served: Int
+    let answers: Int
+    let failures: Int
+    let longestWaitMicroseconds: Double?
+    /// Why the run ended without a token; `nil` if all was well.
     let error: String?
 
-    init(elapsed: Duration, watch: Watch, asyncCallers: Tally, callbackCallers: Tally) {
+    init(elapsed: Duration, watch: Watch, callers: Int, _ tally: Tally) {
         seconds = Double(elapsed.nanoseconds / 1_000_000) / 1000
         loads = watch.loads
         failedLoads = watch.failedLoads
         tokens = watch.tokens
         expiries = max(watch.tokens - 1, 0)
-        async = Callers(asyncCallers)
-        callbacks = Callers(callbackCallers)
-        let unsaved = watch.unsaved.map { "The last token was not saved: \($0.reason)" }
-        let hasAnswer = watch.tokens > 0 || watch.failedLoads > 0 || unsaved != nil
-        error = hasAnswer ? watch.error ?? unsaved : "The authorization server did not answer within \(elapsed.short)."
+        self.callers = callers
+        served = tally.served
+        answers = tally.answers
+        failures = tally.failures
+        longestWaitMicroseconds = tally.longestWait.map { $0 / .microseconds(1) }
+        let hasAnswer = watch.tokens > 0 || watch.failedLoads > 0
+        error = hasAnswer ? watch.error : "The authorization server did not answer within \(elapsed.short)."
     }
 
     var description: String {
-        let table = Table(
-            headings: [
-                ["kind"], ["callers"], ["served"], ["answers"], ["failures"], ["p50"], ["p90"], ["p99"], ["max"],
-            ],
-            rows: [async.row(named: "async"), callbacks.row(named: "callbacks")])
-        let total = """
-            \(async.served + callbacks.served) of \(counted(async.callers + callbacks.callers, "caller")) served with \
-            \(counted(loads, "load")) (\(failedLoads) failed) in \(seconds) s; \
-            \(expiries == 0 ? "no token was replaced" : "the token was replaced \(counted(expiries, "time"))"). \
-            Latencies include each caller's first answer, for which there was no token yet.
-            """
-        return (table.lines + ["", total.wrapped(indent: 0)]).joined(separator: "\n")
+        """
+        \(served) of \(counted(callers, "caller")) served with \(counted(loads, "load")) (\(failedLoads) failed) in \(seconds) s; \
+        \(expiries == 0 ? "no token was replaced" : "the token was replaced \(counted(expiries, "time"))"). Callers got \
+        \(counted(answers, "answer")) and \(counted(failures, "error")). After its first token no caller waited longer than \
+        \(longestWaitMicroseconds.map { Duration.microseconds($0).short } ?? "–") for the next.
+        """.wrapped(indent: 0)
     }
 }

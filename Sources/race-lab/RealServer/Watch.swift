@@ -9,15 +9,7 @@ struct Watch: Sendable {
     private(set) var tokens = 0
     /// Why there is no token, or no new one; `nil` again after a success.
     private(set) var error: String?
-    /// Why the last token is not in the store; `nil`: it is, or there is no store.
-    private(set) var unsaved: Unsaved?
     private(set) var isOver = false
-    private var firstLoad: Int?
-
-    struct Unsaved: Sendable, Equatable {
-        let load: Int?
-        let reason: String
-    }
 
     init(expiries: Int) {
         self.expiries = expiries
@@ -25,9 +17,7 @@ struct Watch: Sendable {
 
     /// Takes in an event and returns its line.
     mutating func note(_ event: TokenEvent) -> String {
-        // To the service, asking the store is its first load; it is not counted here.
-        if firstLoad == nil, [.loadStarted, .refreshStarted].contains(event.name) { firstLoad = event.load }
-        let load = event.load.map { "load \($0 - (firstLoad ?? 1) + 1) " } ?? ""
+        let load = event.load.map { "load \($0) " } ?? ""
         switch event.name {
         case .loadStarted:
             loads += 1
@@ -38,7 +28,6 @@ struct Watch: Sendable {
         case .loadSucceeded:
             tokens += 1
             error = nil
-            if unsaved?.load != event.load { unsaved = nil }
             isOver = tokens > expiries
             return load + "succeeded: \(event.callers == 0 ? "no caller" : counted(event.callers, "caller")) waited for it"
         case .loadFailed:
@@ -50,41 +39,23 @@ struct Watch: Sendable {
         case .refreshFailed:
             note(failure: event.error)
             return load + "failed, the current token stays: \(error ?? "")"
-        case .restored:
-            tokens += 1
-            return "the store's token is still good: \(counted(event.callers, "caller")) waited for it"
-        case .storeFailed:
-            let reason = event.error?.underlying.map { "\($0)" } ?? "no reason given"
-            unsaved = Unsaved(load: event.load, reason: reason)
-            // Without a first token there is nothing to see.
-            isOver = isOver || tokens == 0 && event.load != nil && loads == 0
-            return load + "and the store: \(reason)"
         default: return load + "\(event.name)"
         }
     }
 
     private mutating func note(failure: TokenServiceError?) {
         failedLoads += 1
-        error = failure.map(Self.reason)
-    }
-
-    /// The server's own reason, if it gave one.
-    static func reason(of error: TokenServiceError) -> String {
-        (error.underlying as? OAuthError)?.description ?? error.description
+        // The server's own reason, if it gave one.
+        error = failure.map { ($0.underlying as? OAuthError)?.description ?? $0.description }
     }
 
     /// How long the run will take, told when the first token is there.
-    ///
-    /// - Parameter spends: Whether each load spends a refresh token: in the program's first minute none of these starts ahead of expiry.
-    static func forecast(
-        lifetime: Duration?, refreshIn: Duration?, spends: Bool = false, expiries: Int, seconds: Int
-    ) -> String {
+    static func forecast(lifetime: Duration?, refreshIn: Duration?, expiries: Int, seconds: Int) -> String {
         guard let lifetime else {
             return "The server names no lifetime, so no token expires: the run ends after \(seconds) s (--seconds)."
         }
         let policy = RefreshPolicy()
-        let opening = policy.refreshStart(forLifetime: lifetime, refreshIn: refreshIn, jitter: 0)
-        let start = opening.flatMap { spends && $0 < RefreshPolicy.earliestSpending ? nil : $0 }
+        let start = policy.refreshStart(forLifetime: lifetime, refreshIn: refreshIn, jitter: 0)
         let renewal = start ?? policy.hardExpiry(forLifetime: lifetime)
         let life = "Tokens live \(lifetime.short) and are replaced after about \(renewal.short)"
         let total = renewal * expiries
@@ -94,9 +65,4 @@ struct Watch: Sendable {
         }
         return "\(life): \(times) \(expiries == 1 ? "takes" : "take") about \(total.short)."
     }
-}
-
-/// A number with its noun.
-func counted(_ number: Int, _ noun: String, plural: String? = nil) -> String {
-    "\(number) \(number == 1 ? noun : plural ?? noun + "s")"
 }

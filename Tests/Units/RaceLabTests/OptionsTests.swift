@@ -6,8 +6,7 @@ import Testing
 @Suite struct `Command line` {
     @Test func `the command line asks for the simulation unless told otherwise`() throws {
         let options = try Options(parsing: [])
-        #expect(options.callers == 100)
-        #expect(options.server == nil)
+        #expect(options.mode == .contrast(callers: 100))
         #expect(!options.isJSON)
     }
 
@@ -16,29 +15,31 @@ import Testing
         throws
     {
         let options = try Options(parsing: arguments)
-        #expect(options.callers == 7)
+        #expect(options.mode == .contrast(callers: 7))
         #expect(options.isJSON)
     }
 
     @Test func `the command line asks for a real server`() throws {
-        let options = try Options(parsing: [
-            "--token-url", "https://a.example/token?x=y", "--client-id", "me", "--scope", "a b", "--expiries", "5",
-            "--store", "a/token file",
-        ])
-        let server = try #require(options.server)
-        #expect(server.tokenURL.absoluteString == "https://a.example/token?x=y")
-        #expect(server.clientID == "me")
-        #expect(server.scope == "a b")
-        #expect(server.store == "a/token file")
-        #expect(!server.postsSecret)
-        #expect(server.expiries == 5)
-        #expect(server.seconds == 60)
+        let url = try #require(URL(string: "https://a.example/token?x=y"))
+        let arguments = ["--token-url", "\(url)", "--client-id", "me"]
+        #expect(try Options(parsing: arguments).mode == .server(.init(tokenURL: url, clientID: "me")))
+        let server = Options.Server(tokenURL: url, clientID: "me", scope: "a b", callers: 7, expiries: 5, seconds: 9)
+        let others = ["--scope", "a b", "--callers", "7", "--expiries", "5", "--seconds", "9"]
+        #expect(try Options(parsing: arguments + others).mode == .server(server))
+    }
+
+    @Test func `--processes shares a grant in a file, and ends after 20 rotations unless told otherwise`() throws {
+        let arguments = ["--store", "a/grant file", "--processes", "3"]
+        var fleet = Options.Fleet(processes: 3, store: "a/grant file", expiries: 20, seconds: 60, kills: false)
+        #expect(try Options(parsing: arguments).mode == .processes(fleet))
+        (fleet.expiries, fleet.seconds, fleet.kills) = (5, 9, true)
+        #expect(try Options(parsing: arguments + ["--kill", "--expiries", "5", "--seconds", "9"]).mode == .processes(fleet))
     }
 
     @Test func `--page takes the path of a file, for --show`() throws {
         let options = try Options(parsing: ["--show", "stage 2", "--page", "a/page.html"])
-        #expect(options.page == "a/page.html" && options.show == "stage 2")
-        #expect(try Options(parsing: ["--show", "stage 2"]).page == nil)
+        #expect(options.mode == .show("stage 2", page: "a/page.html"))
+        #expect(try Options(parsing: ["--show", "stage 2"]).mode == .show("stage 2", page: nil))
     }
 
     @Test(
@@ -46,7 +47,7 @@ import Testing
             ("stage 2", "stage 2"), ("Stage 2*", "stage 2"), ("NAIVE actor", "naive actor"), ("tokenservice", "TokenService"),
         ])
     func `--show takes a design's name in any case, with the table's asterisk or without`(_ name: String, design: String) throws {
-        #expect(try Options(parsing: ["--show", name]).show == design)
+        #expect(try Options(parsing: ["--show", name]).mode == .show(design, page: nil))
     }
 
     @Test(arguments: ["stage", "stage 4", "Service", "*"])
@@ -59,10 +60,9 @@ import Testing
 
     @Test(arguments: [("basic", false), ("client_secret_basic", false), ("post", true), ("client_secret_post", true)])
     func `--authentication puts the secret where the server wants it`(_ method: String, isPosted: Bool) throws {
-        let options = try Options(parsing: [
-            "--token-url", "https://a.example/", "--client-id", "me", "--authentication", method,
-        ])
-        #expect(options.server?.postsSecret == isPosted)
+        let url = try #require(URL(string: "https://a.example/"))
+        let options = try Options(parsing: ["--token-url", "\(url)", "--client-id", "me", "--authentication", method])
+        #expect(options.mode == .server(.init(tokenURL: url, clientID: "me", postsSecret: isPosted)))
     }
 
     @Test(arguments: ["0", "-1", "10001", "99999999999999999999", "ten", "1.5", "0x10", " 7", "1e3"])
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [1, 10_000]) func `--callers takes the first and the last number of its range`(_ number: Int) throws {
-        #expect(try Options(parsing: ["--callers", "\(number)"]).callers == number)
+        #expect(try Options(parsing: ["--callers", "\(number)"]).mode == .contrast(callers: number))
     }
 
     @Test(
@@ -87,14 +87,7 @@ import Testing
             (["now"], "unexpected argument (not repeated here: it may be a secret)"),
             ([""], "unexpected argument (not repeated here: it may be a secret)"),
             (["--a\u{1B}[1m\nb"], "unexpected argument (not repeated here: it may be a secret)"),
-            (["--seconds", "5"], "--seconds is for a real server: give --token-url as well"),
-            (["--store", "token"], "--store is for a real server or several processes: give --token-url or --processes as well"),
             (["--show"], "--show needs a value"),
-            (["--show", "stage 2", "--json"], "--show draws one schedule: leave out --json"),
-            (["--show", "stage 2", "--callers", "2"], "--show draws one schedule: leave out --callers"),
-            (["--show", "stage 2", "--client-id", "me"], "--show draws one schedule: leave out --client-id"),
-            (["--page", "page.html"], "--page is for one schedule: give --show as well"),
-            (["--page=page.html", "--museum"], "--page is for one schedule: give --show as well"),
             (["--show", "stage 2", "--page"], "--page needs a value"),
             (["--store="], "--store needs a value"),
             (
@@ -106,6 +99,10 @@ import Testing
                 ["--token-url", "token", "--client-id", "me"],
                 "--token-url expects a URL such as https://login.example.org/token"
             ),
+            (["--processes", "3"], "--processes needs --store: the file with the grant"),
+            (["--processes", "0", "--store", "a"], "--processes expects a whole number from 1 to 64"),
+            (["--processes", "65", "--store", "a"], "--processes expects a whole number from 1 to 64"),
+            (["--processes", "3", "--store", "a", "--kill=9"], "--kill takes no value"),
         ])
     func `an error names the argument that is wrong and what is expected`(_ arguments: [String], _ message: String) {
         #expect(throws: UsageError(message)) { try Options(parsing: arguments) }
@@ -125,8 +122,9 @@ import Testing
     }
 
     @Test func `the help fits a terminal of 80 columns`() throws {
-        #expect(try Options(parsing: ["--help"]).wantsHelp)
-        #expect(try Options(parsing: ["-h"]).wantsHelp)
+        for arguments in [["--help"], ["-h"], ["--museum", "--help", "--callers", "3"]] {
+            #expect(try Options(parsing: arguments).mode == .help)
+        }
         #expect(Help.text.tooLong == [])
     }
 }

@@ -51,6 +51,13 @@ import Testing
         #expect(stray.notes.tooLong == [])
     }
 
+    @Test(arguments: ["--sharing --callers 3", "--museum --json", "--museum --sharing"])
+    func `race-lab ends with status 64 and a sentence where options don't go together`(_ options: String) async throws {
+        let (status, notes) = try await run(#""$0" \#(options)"#, "race-lab")
+        #expect(status == 64 && notes.hasPrefix("race-lab: --") && notes.tooLong == [], "\(notes)")
+        #expect(notes.replacing("\n  ", with: " ").hasSuffix("(--help shows all options)\n"), "\(notes)")
+    }
+
     @Test func `race-lab says where a page is, and fails where none can be written, after what it shows`() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "page-\(UUID()).html")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -80,8 +87,6 @@ import Testing
         #expect(status == 0, "\(text)")
         #expect(text.contains(" loads token ") && text.contains(" adopts token "), "\(text)")
         #expect(text.contains("0 kills;") && text.contains("0 sessions lost") && text.tooLong == [], "\(text)")
-        let swaps = try await run(#""$0" \#(place)s --swaps --seconds 1 --json >&2"#, "race-lab")
-        #expect(swaps.status == 0 && swaps.notes.contains(#""processes" : 3"#), "\(swaps.notes)")
         try Data("a file of another program\n".utf8).write(to: directory.appending(path: "grant"))
         #expect(try await run(#""$0" \#(place)"#, "race-lab").status == 1)
     }

@@ -33,7 +33,7 @@ struct LabRun: Sendable {
     /// With as many callers as unless told otherwise, and without doors, which the lab doesn't link.
     ///
     /// Once for all tests, since it takes a second.
-    static let usual = Task { try await Overrides.unaided { try await LabRun(callers: Options().callers) } }
+    static let usual = Task { try await Overrides.unaided { try await LabRun(callers: Options.usualCallers) } }
 
     /// What the lab prints.
     var text: String {

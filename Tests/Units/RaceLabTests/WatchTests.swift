@@ -88,18 +88,12 @@ import Testing
         #expect(forecast(2).contains("; 1 time would take 3.3 s: "))
     }
 
-    @Test func `a forecast knows that a young program spends no refresh token ahead of expiry`() {
-        let forecast = Watch.forecast(lifetime: .seconds(5), refreshIn: nil, spends: true, expiries: 1, seconds: 60)
-        #expect(forecast.hasSuffix("replaced after about 4.5 s: 1 time takes about 4.5 s."))
-    }
-
     @Test func `an event's line fits a terminal of 80 columns, with the time in front`() {
         let text = "load 1 failed, the current token stays: " + String(repeating: "a server's words ", count: 20)
-        let lines = Follower.line(text, at: .milliseconds(1_234)).split(separator: "\n")
+        let lines = Duration.milliseconds(1_234).line(text).split(separator: "\n")
         #expect(lines[0].hasPrefix("   1.234 s  load 1 failed,"))
         #expect(lines.count > 4 && lines.allSatisfy { $0.count <= 80 })
         #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("            ") && !$0.hasPrefix("             ") })
-        #expect(Follower.line("foretold") == "            foretold")
     }
 
     @Test(

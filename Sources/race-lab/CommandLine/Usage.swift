@@ -1,0 +1,108 @@
+/// Which options go together: each mode's, declared once.
+struct Usage: Sendable {
+    /// The option that asks for the mode; `nil`: none does.
+    let option: String?
+    /// The options that it takes besides.
+    let others: [String]
+    let mode: @Sendable (Given) throws(UsageError) -> Options.Mode
+
+    static let all = [
+        Usage(option: nil, others: ["--callers", "--json"], mode: Options.Mode.contrast),
+        Usage(option: "--show", others: ["--page"], mode: Options.Mode.show),
+        Usage(
+            option: "--token-url",
+            others: ["--client-id", "--authentication", "--scope", "--callers", "--expiries", "--seconds", "--json"],
+            mode: Options.Mode.server),
+        Usage(
+            option: "--processes", others: ["--store", "--kill", "--expiries", "--seconds", "--json"],
+            mode: Options.Mode.processes),
+        Usage(option: "--sharing", others: ["--json"]) { _ in .sharing },
+        Usage(option: "--museum", others: []) { _ in .museum },
+    ]
+
+    /// The options without a value.
+    static let flags = ["--help", "-h", "--json", "--museum", "--kill", "--sharing"]
+    /// The options with one.
+    static let names = Set(all.flatMap { [$0.option].compactMap(\.self) + $0.others }).subtracting(flags)
+
+    private init(
+        option: String?, others: [String], mode: @escaping @Sendable (Given) throws(UsageError) -> Options.Mode
+    ) {
+        self.option = option
+        self.others = others
+        self.mode = mode
+    }
+
+    /// The mode that was asked for.
+    ///
+    /// - Throws: An error if there are several, or an option that the mode would ignore; it says which go together.
+    init(of given: Given) throws(UsageError) {
+        let asked = Self.all.filter { $0.option.map(given.has) ?? false }
+        guard let usage = asked.first ?? Self.all.first else { throw UsageError("there is no mode") }
+        if asked.count > 1 {
+            let options = asked.compactMap(\.option).formatted("and")
+            throw UsageError("\(options) don't go together: give one of them")
+        }
+        self = usage
+        guard let stray = given.options.first(where: { $0 != usage.option && !usage.others.contains($0) }) else { return }
+        if let option = usage.option {
+            let taken = usage.others.isEmpty ? "no other option" : "only \(usage.others.formatted("and"))"
+            throw UsageError("\(option) takes \(taken): leave out \(stray)")
+        }
+        let modes = Self.all.filter { $0.others.contains(stray) }.compactMap(\.option)
+        throw UsageError("\(stray) goes with \(modes.formatted("or")): give that as well")
+    }
+}
+
+/// The options of a command line, with their values as texts.
+struct Given {
+    /// In the order in which they stand there.
+    private(set) var options: [String] = []
+    private var values: [String: String] = [:]
+
+    init(_ arguments: [String]) throws(UsageError) {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let name = parts.first ?? ""
+            if Usage.flags.contains(name) {
+                guard parts.count == 1 else { throw UsageError("\(name) takes no value") }
+            } else if Usage.names.contains(name) {
+                guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty, !value.hasPrefix("--") else {
+                    throw UsageError("\(name) needs a value")
+                }
+                values[name] = value
+            } else {
+                throw Self.unknown(name)
+            }
+            options.append(name)
+        }
+    }
+
+    subscript(name: String) -> String? { values[name] }
+
+    func has(_ name: String) -> Bool { options.contains(name) }
+
+    func number(_ name: String, upTo limit: Int) throws(UsageError) -> Int? {
+        guard let text = values[name] else { return nil }
+        guard let number = Int(text), (1...limit).contains(number) else {
+            throw UsageError("\(name) expects a whole number from 1 to \(limit)")
+        }
+        return number
+    }
+
+    /// Says what is not known; repeats it only if it looks like an option's name, as anything else may be a secret.
+    private static func unknown(_ name: String) -> UsageError {
+        let isName = name.wholeMatch(of: /-[A-Za-z]|--[a-z][a-z-]{1,23}/) != nil
+        let what = isName ? "unknown option '\(name)'" : "unexpected argument (not repeated here: it may be a secret)"
+        return UsageError(name.contains("secret") ? "\(what): \(Credentials.advice)" : what)
+    }
+}
+
+extension [String] {
+    /// As a sentence lists them: `a`, `a and b`, `a, b and c`.
+    fileprivate func formatted(_ conjunction: String) -> String {
+        guard let last, count > 1 else { return last ?? "" }
+        return "\(dropLast().joined(separator: ", ")) \(conjunction) \(last)"
+    }
+}

@@ -1,0 +1,62 @@
+import Testing
+
+@testable import race_lab
+
+@Suite struct `Options that go together` {
+    /// An option and another one that its mode would ignore.
+    struct Stray: CustomTestStringConvertible, Sendable {
+        /// `nil`: no mode was asked for.
+        let mode: String?
+        let other: String
+
+        var testDescription: String { "\(mode ?? "no mode") with \(other)" }
+
+        static let all = Usage.all.flatMap { usage in
+            let modes = Usage.all.compactMap(\.option), others = Usage.all.flatMap(\.others)
+            return Set(others + (usage.option == nil ? [] : modes)).subtracting(usage.others + [usage.option].compactMap(\.self))
+                .sorted().map { Stray(mode: usage.option, other: $0) }
+        }
+    }
+
+    private func arguments(_ options: [String]) -> [String] {
+        options.flatMap { option in
+            let values = ["--show": "stage 2", "--token-url": "https://a.example/", "--authentication": "post"]
+            return Usage.flags.contains(option) ? [option] : [option, values[option] ?? "3"]
+        }
+    }
+
+    @Test(arguments: Usage.all.map { [$0.option].compactMap(\.self) + $0.others })
+    func `each mode takes all its options at once`(_ options: [String]) throws {
+        #expect(throws: Never.self) { try Options(parsing: arguments(options)) }
+        #expect(throws: Never.self) { try Options(parsing: arguments(options.reversed())) }
+    }
+
+    @Test(arguments: Stray.all)
+    func `no option is ignored in silence, and the error says in a line which ones go together`(_ stray: Stray) throws {
+        let options = [stray.mode, stray.other].compactMap(\.self)
+        for options in [options, options.reversed()] {
+            let error = try #require(throws: UsageError.self) { try Options(parsing: arguments(options)) }
+            let text = error.description
+            #expect(options.allSatisfy(text.contains) && !text.contains("\n"), "\(text)")
+            #expect(["leave out", "give one of them", "give that as well"].contains { text.contains($0) }, "\(text)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["--sharing", "--callers", "3"], "--sharing takes only --json: leave out --callers"),
+            (["--museum", "--json"], "--museum takes no other option: leave out --json"),
+            (["--page=page.html", "--museum"], "--museum takes no other option: leave out --page"),
+            (["--show", "stage 2", "--json"], "--show takes only --page: leave out --json"),
+            (
+                ["--processes", "3", "--store", "a", "--callers", "5"],
+                "--processes takes only --store, --kill, --expiries, --seconds and --json: leave out --callers"
+            ),
+            (["--seconds", "5"], "--seconds goes with --token-url or --processes: give that as well"),
+            (["--page", "page.html"], "--page goes with --show: give that as well"),
+            (["--museum", "--sharing"], "--sharing and --museum don't go together: give one of them"),
+        ])
+    func `an error about options that don't go together says which do`(_ arguments: [String], _ message: String) {
+        #expect(throws: UsageError(message)) { try Options(parsing: arguments) }
+    }
+}
