@@ -1,6 +1,6 @@
 /// The continuation of a task that waits: checked in debug builds, and so in the everyday tests, unchecked in others.
 ///
-/// The check costs two allocations and a longer frame for each task (`Docs/Design.md`). Who keeps one says why it is resumed exactly
+/// The check costs two allocations and a longer frame for each task (`Docs/Decisions/Core.md`). Who keeps one says why it is resumed exactly
 /// once.
 ///
 /// It carries no value: a task that is resumed takes its result from under a lock. One that is resumed before it has suspended
