@@ -1,7 +1,7 @@
 /// The continuation of a waiting task: checked in debug builds, and so in the everyday tests; unchecked in other builds.
 ///
-/// The check costs two allocations and a longer frame for each task (`Docs/Design.md`). Code that keeps one documents why it is
-/// resumed exactly once.
+/// The check costs two allocations and a longer frame for each task (`Docs/Decisions/Core.md`). Code that keeps one documents why
+/// it is resumed exactly once.
 ///
 /// It carries no value: a resumed task takes its result from under a lock. A task that is resumed before it has suspended reads
 /// the continuation's value without synchronization that Thread Sanitizer sees (swiftlang/swift#57803).

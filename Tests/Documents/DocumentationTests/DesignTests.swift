@@ -73,20 +73,34 @@ struct DesignTests {
     @Test func `every module and executable stands in the house`() throws {
         let lines = try text("Docs/Design.md").components(separatedBy: "\n")
         let folders = try FileManager.default.contentsOfDirectory(atPath: LinkTests.root.appending(path: "Sources").path)
-        let named = lines.compactMap { $0.firstMatch(of: #/^  ([A-Za-z-]+)/ /#).map { String($0.1) } }
+        let named = lines.compactMap { $0.firstMatch(of: #/^\| `([A-Za-z-]+)/` \|/#).map { String($0.1) } }
         #expect(Set(named) == Set(folders))
     }
 
-    @Test func `the guarantees are numbered, and each names tests that are there`() throws {
-        let rows = try text("Docs/Design.md").matches(of: /(?m)^\| (\d+) \| (.*)$/)
-        #expect(rows.count >= 42 && rows.map { String($0.1) } == (1...rows.count).map(String.init))
-        for row in rows {
-            let links = row.2.matches(of: /\[“([^”]+)”\]\(\.\.\/(Tests\/[^)]+\.swift)\)/)
-            #expect(!links.isEmpty, "guarantee \(row.1) names no test")
-            for link in links {
-                let source = try text(String(link.2))
-                let isThere = source.contains("\"\(link.1)\"") || source.contains("func `\(link.1)`")
-                #expect(isThere, "guarantee \(row.1): “\(link.1)” is not in \(link.2)")
+    @Test func `the page has 3,500 words at most`() throws {
+        let words = try text("Docs/Design.md").split(whereSeparator: \.isWhitespace).count
+        #expect(words <= 3_500, "a decision belongs on its room's page in Docs/Decisions")
+    }
+
+    @Test func `the house leads each room to a page of decisions, and to each page`() throws {
+        let rooms = try text("Docs/Design.md").matches(of: /(?m)^\| `[A-Za-z-]+\/` \|.*\| (.*) \|$/).map { String($0.1) }
+        #expect(!rooms.isEmpty && rooms.allSatisfy { $0.contains("](Decisions/") })
+        let folder = LinkTests.root.appending(path: "Docs/Decisions").path
+        let pages = try FileManager.default.contentsOfDirectory(atPath: folder)
+        let page = try text("Docs/Design.md")
+        for name in pages { #expect(page.contains("](Decisions/\(name)"), "\(name)") }
+        #expect(pages.count == 10)
+    }
+
+    @Test func `each decision has its reason and what was rejected, under a heading of its page`() throws {
+        let folder = LinkTests.root.appending(path: "Docs/Decisions").path
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            let page = try text("Docs/Decisions/\(name)")
+            let lines = page.components(separatedBy: "\n")
+            #expect(lines.count { $0.hasPrefix("## ") } >= 1, "\(name)")
+            for line in lines where line.hasPrefix("| ") {
+                let cells = line.dropFirst(2).dropLast(2).components(separatedBy: " | ")
+                #expect(cells.count == 3 && cells.allSatisfy { !$0.isEmpty }, "\(name): \(line)")
             }
         }
     }
