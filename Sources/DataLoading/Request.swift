@@ -1,4 +1,5 @@
 public import Foundation
+public import TokenServiceConcurrency
 
 /// What to ask a server for: a value that knows nothing of what becomes of it.
 ///
@@ -78,13 +79,7 @@ public struct Request: Sendable {
     }
 }
 
-extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Request: Redacted {
     /// Method, host and path; neither query, headers nor body, any of which may be secret.
     public var description: String { "\(method) \(url.host ?? "nowhere")\(url.path)" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
