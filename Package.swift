@@ -61,7 +61,7 @@ let package = Package(
             dependencies: [
                 "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharing", "TokenServiceConcurrency",
             ]),
-        .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceHTTP"]),
+        .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(
             name: "AccessTokensTesting",

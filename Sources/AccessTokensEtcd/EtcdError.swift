@@ -1,7 +1,10 @@
+public import AccessTokens
+public import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 /// Why an ``EtcdTokenStore`` could not do what it was asked for.
@@ -76,12 +79,7 @@ public struct EtcdError: Error, Sendable {
     }
 }
 
-extension EtcdError: LocalizedError {
-    /// The same as ``description``.
-    public var errorDescription: String? { description }
-}
-
-extension EtcdError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension EtcdError: Redacted, DescribedError {
     /// What is wrong and what to do about it; never a record, a password or a token.
     public var description: String {
         let at = endpoint.map { " at \($0)" } ?? ""
@@ -103,10 +101,4 @@ extension EtcdError: CustomStringConvertible, CustomDebugStringConvertible, Cust
         default: "etcd\(at) refused the request: \(detail).\(swap) Check the endpoint, the record's size and etcd's alarms."
         }
     }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone: a transport's own error may say more than it should.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

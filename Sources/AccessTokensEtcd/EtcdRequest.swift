@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -29,15 +31,9 @@ public struct EtcdRequest: Sendable, Hashable {
     }
 }
 
-extension EtcdRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension EtcdRequest: Redacted {
     /// The host, the operation's path and the size of the body; neither its contents nor the values of headers.
     public var description: String { "EtcdRequest(\(url.path) to \(url.host ?? "nowhere"), \(body.count) bytes)" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
 /// What an etcd endpoint answered, not yet read.
@@ -60,13 +56,7 @@ public struct EtcdResponse: Sendable, Hashable {
     }
 }
 
-extension EtcdResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension EtcdResponse: Redacted {
     /// The status and the size of the body, not its contents.
     public var description: String { "EtcdResponse(status \(status), \(body.count) bytes)" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

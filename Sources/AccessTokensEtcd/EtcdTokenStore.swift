@@ -1,6 +1,6 @@
 public import AccessTokens
 public import AccessTokensSharing
-import TokenServiceConcurrency
+public import TokenServiceConcurrency
 import TokenServiceHTTP
 
 #if canImport(FoundationEssentials)
@@ -137,13 +137,7 @@ public final class EtcdTokenStore: SharedTokenStore {
     private static let longestPause = Duration.seconds(1)
 }
 
-extension EtcdTokenStore: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension EtcdTokenStore: Redacted {
     /// The key.
     public var description: String { "EtcdTokenStore(key \(String(reflecting: key)))" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the user and the token.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .class) }
 }

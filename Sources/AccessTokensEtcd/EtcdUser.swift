@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 /// A user of etcd, with the password with which the store fetches authentication tokens.
 ///
 /// Only the request that fetches a token contains the password: no description, dump, mirror or error shows it.
@@ -20,13 +22,7 @@ public struct EtcdUser: Sendable, Hashable {
     }
 }
 
-extension EtcdUser: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension EtcdUser: Redacted {
     /// The name.
     public var description: String { "EtcdUser(\(name))" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the password.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

@@ -1,7 +1,10 @@
+public import AccessTokens
+public import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 #if canImport(Darwin)
@@ -85,12 +88,7 @@ public struct TokenFileError: Error, Sendable {
     }
 }
 
-extension TokenFileError: LocalizedError {
-    /// The same as ``description``.
-    public var errorDescription: String? { description }
-}
-
-extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible {
+extension TokenFileError: Redacted, DescribedError {
     /// What is wrong and what to do about it; never anything that the file holds.
     public var description: String {
         // Quoted and escaped, because a path may contain line breaks.
@@ -129,7 +127,4 @@ extension TokenFileError: CustomStringConvertible, CustomDebugStringConvertible 
 
     /// Where the bytes of a damaged file are kept.
     private var aside: String { ".\(path.split(separator: "/").last ?? "").damaged" }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
 }

@@ -1,4 +1,5 @@
 import AccessTokens
+public import TokenServiceConcurrency
 
 /// How many services there are, for a metric of the program's memory.
 public struct ServiceCounts: Sendable, Hashable {
@@ -25,15 +26,7 @@ extension TokenServices {
 }
 
 /// The number of services says nothing of their keys, which may be names of people.
-extension TokenServices: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TokenServices: Redacted {
     /// The type's name.
     public var description: String { "TokenServices" }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["description": description], displayStyle: .class, ancestorRepresentation: .suppressed)
-    }
 }

@@ -1,4 +1,5 @@
 public import AccessTokens
+public import TokenServiceConcurrency
 
 /// Something that happened in the service of one key, for logs and metrics.
 ///
@@ -35,13 +36,7 @@ extension TokenServices {
     }
 }
 
-extension KeyEvent: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension KeyEvent: Redacted {
     /// The event's own line, without the key.
     public var description: String { event.description }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

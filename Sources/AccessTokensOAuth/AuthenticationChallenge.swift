@@ -1,3 +1,4 @@
+public import TokenServiceConcurrency
 import TokenServiceHTTP
 
 /// One challenge of a `WWW-Authenticate` header: how to authenticate a request, and why the server refused it.
@@ -54,16 +55,10 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     }
 }
 
-extension AuthenticationChallenge: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension AuthenticationChallenge: Redacted {
     /// The scheme and, if there is one, the error, made safe to print; no other value, for some schemes carry secrets.
     public var description: String {
         let error = self["error"].map { ", error \($0)" } ?? ""
         return "AuthenticationChallenge(\(ServerText.safe(scheme + error, hiding: [])))"
     }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

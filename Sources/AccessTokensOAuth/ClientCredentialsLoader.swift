@@ -1,4 +1,5 @@
 public import AccessTokens
+public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -73,15 +74,9 @@ public struct ClientCredentialsLoader: TokenLoader {
     public var isRepeatable: Bool { true }
 }
 
-extension ClientCredentialsLoader: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension ClientCredentialsLoader: Redacted {
     /// The client's id and the server's host; not the secret.
     public var description: String {
         "ClientCredentialsLoader(client \(endpoint.client.id) at \(endpoint.url.host ?? "nowhere"))"
     }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secret.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

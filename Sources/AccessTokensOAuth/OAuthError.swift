@@ -1,9 +1,10 @@
 public import AccessTokens
+public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 /// Why an authorization server gave no token, or did not revoke one.
@@ -72,12 +73,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     }
 }
 
-extension OAuthError: LocalizedError {
-    /// The same as ``description``; what the server wrote alone is ``serverDescription``.
-    public var errorDescription: String? { description }
-}
-
-extension OAuthError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension OAuthError: Redacted, DescribedError {
     /// What went wrong and what to do about it; never a secret.
     public var description: String {
         switch code {
@@ -120,10 +116,4 @@ extension OAuthError: CustomStringConvertible, CustomDebugStringConvertible, Cus
             }
         }
     }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone: a transport's own error may say more than it should.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

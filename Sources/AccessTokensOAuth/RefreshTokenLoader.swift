@@ -1,4 +1,5 @@
 public import AccessTokens
+public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -106,15 +107,9 @@ public struct RefreshTokenLoader: TokenLoader {
     }
 }
 
-extension RefreshTokenLoader: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension RefreshTokenLoader: Redacted {
     /// The client's id and the server's host; not the secret.
     public var description: String {
         "RefreshTokenLoader(client \(endpoint.client.id) at \(endpoint.url.host ?? "nowhere"))"
     }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

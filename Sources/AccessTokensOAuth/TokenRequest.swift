@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -27,13 +29,7 @@ public struct TokenRequest: Sendable, Hashable {
     }
 }
 
-extension TokenRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TokenRequest: Redacted {
     /// The host and the size of the form; neither its contents nor the values of headers.
     public var description: String { "TokenRequest(to \(url.host ?? "nowhere"), \(body.count) bytes)" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

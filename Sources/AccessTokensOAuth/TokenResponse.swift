@@ -1,3 +1,4 @@
+public import TokenServiceConcurrency
 import TokenServiceHTTP
 
 #if canImport(FoundationEssentials)
@@ -35,13 +36,7 @@ public struct TokenResponse: Sendable, Hashable {
     }
 }
 
-extension TokenResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TokenResponse: Redacted {
     /// The status and the size of the body, not its contents.
     public var description: String { "TokenResponse(status \(status), \(body.count) bytes)" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

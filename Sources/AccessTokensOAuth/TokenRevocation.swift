@@ -1,4 +1,5 @@
 public import AccessTokens
+public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -85,15 +86,9 @@ public struct TokenRevocation: Sendable {
     }
 }
 
-extension TokenRevocation: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TokenRevocation: Redacted {
     /// The client's id and the server's host; not the secret.
     public var description: String {
         "TokenRevocation(client \(endpoint.client.id) at \(endpoint.url.host ?? "nowhere"))"
     }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

@@ -1,4 +1,5 @@
-import AccessTokens
+public import AccessTokens
+public import TokenServiceConcurrency
 import TokenServiceHTTP
 
 #if canImport(FoundationEssentials)
@@ -79,12 +80,7 @@ public struct DataLoadingError: Error, Sendable {
     }
 }
 
-extension DataLoadingError: LocalizedError {
-    /// The same as ``description``.
-    public var errorDescription: String? { description }
-}
-
-extension DataLoadingError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension DataLoadingError: Redacted, DescribedError {
     /// What went wrong and what to do about it; neither a token nor a body.
     public var description: String {
         let text = explanation
@@ -117,10 +113,4 @@ extension DataLoadingError: CustomStringConvertible, CustomDebugStringConvertibl
         let status = response.map { "status \($0.status)" } ?? "no status"
         return error.map { "\(status), \($0)" } ?? status
     }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone: other errors and bodies may say more than they should.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

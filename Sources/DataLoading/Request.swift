@@ -1,4 +1,5 @@
 public import Foundation
+public import TokenServiceConcurrency
 
 /// A request to a server: a value that doesn't track its progress.
 ///
@@ -79,13 +80,7 @@ public struct Request: Sendable {
     }
 }
 
-extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Request: Redacted {
     /// Method, host and path; neither query, headers nor body, any of which may be secret.
     public var description: String { "\(method) \(url.host ?? "nowhere")\(url.path)" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

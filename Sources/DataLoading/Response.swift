@@ -1,4 +1,5 @@
 public import Foundation
+public import TokenServiceConcurrency
 import TokenServiceHTTP
 
 /// A server's complete response.
@@ -45,13 +46,7 @@ public struct Response: Sendable {
     }
 }
 
-extension Response: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Response: Redacted {
     /// The status and the size of the body, not its contents.
     public var description: String { "Response(status \(status), \(body.count) bytes)" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

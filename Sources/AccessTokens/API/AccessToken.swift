@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 /// A token that an authorization server issued, with everything the answer said about it.
 ///
 /// Copying a token costs one reference count, so a cached hit stays cheap. A token knows its *lifetime*, not its deadline:
@@ -110,7 +112,7 @@ extension AccessToken: Hashable {
 }
 
 /// What a token says of itself: nothing that the server wrote, since a server may write a secret anywhere.
-extension AccessToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension AccessToken: Redacted {
     /// The lifetime, the number of scopes, whether there is a refresh token, and the type if it is a known one.
     public var description: String {
         let known = ["Bearer", "DPoP"].first { $0.lowercased() == tokenType.lowercased() }
@@ -119,13 +121,5 @@ extension AccessToken: CustomStringConvertible, CustomDebugStringConvertible, Cu
         if let count = scope?.split(separator: " ").count { parts.append("\(count) scope\(count == 1 ? "" : "s")") }
         if refreshToken != nil { parts.append("with a refresh token") }
         return "AccessToken(\(parts.joined(separator: ", ")))"
-    }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets, so that `dump` and test failures don't show them either.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["description": description], displayStyle: .struct)
     }
 }

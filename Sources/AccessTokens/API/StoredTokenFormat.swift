@@ -24,7 +24,7 @@ extension StoredToken {
 }
 
 /// Why bytes are not a stored token, or a token can't become bytes.
-public struct StoredTokenFormatError: Error, Sendable, CustomStringConvertible, LocalizedError {
+public struct StoredTokenFormatError: Error, Sendable, DescribedError {
     let problem: StoredTokenFormat.Problem
 
     init(_ problem: StoredTokenFormat.Problem) {
@@ -42,9 +42,6 @@ public struct StoredTokenFormatError: Error, Sendable, CustomStringConvertible, 
         case .tooLarge: "A stored token may have 1 MiB at most: check what the authorization server issues."
         }
     }
-
-    /// The same as ``description``.
-    public var errorDescription: String? { description }
 }
 
 /// The bytes of a stored token: one line of JSON whose first member names the format.

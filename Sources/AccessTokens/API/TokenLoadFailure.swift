@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -114,18 +116,7 @@ public struct SalvagedGrant: TokenLoadFailure {
     public var logCode: String? { (reason as? any TokenLoadFailure)?.logCode }
 }
 
-extension SalvagedGrant: LocalizedError {
-    /// The same as ``description``.
-    public var errorDescription: String? { description }
-}
-
-extension SalvagedGrant: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SalvagedGrant: Redacted, DescribedError {
     /// The reason; never the grant.
     public var description: String { "\(reason)" }
-
-    /// The same as ``description``: a debugger's log is a log.
-    public var debugDescription: String { description }
-
-    /// A mirror of the description alone.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }

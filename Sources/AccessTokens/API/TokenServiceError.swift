@@ -101,12 +101,7 @@ extension TokenServiceError: TokenLoadFailure {
     public var logCode: String? { (underlying as? any TokenLoadFailure)?.logCode ?? code.description }
 }
 
-extension TokenServiceError: LocalizedError {
-    /// The same as ``description``.
-    public var errorDescription: String? { description }
-}
-
-extension TokenServiceError: CustomStringConvertible {
+extension TokenServiceError: DescribedError {
     /// What went wrong and what to do about it, in a sentence; never a token.
     public var description: String {
         var text = explanation

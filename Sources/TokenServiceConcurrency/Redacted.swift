@@ -1,0 +1,16 @@
+/// What shows its description and nothing else, so that no print, dump, debugger or failed test shows a secret inside it.
+///
+/// The public types of our modules conform to it; outside of the package only the three protocols are seen.
+package protocol Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
+
+extension Redacted {
+    /// Same as `description`, so debuggers show no secret either.
+    public var debugDescription: String { description }
+
+    /// A mirror of the description alone: an actor's state is not read from outside, an error's cause not shown.
+    public var customMirror: Mirror {
+        Mirror(
+            self, children: ["description": description], displayStyle: Self.self is any AnyObject.Type ? .class : .struct,
+            ancestorRepresentation: .suppressed)
+    }
+}
