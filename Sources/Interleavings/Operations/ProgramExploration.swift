@@ -29,7 +29,7 @@ struct ProgramExploration {
         overrides.program = program
         do {
             let done = try await Overrides.$current.withValue(overrides) { try await explore(program) }
-            summary.programs.append(lines(of: program).joined(separator: "; "))
+            summary.programs.append(inWords(program, "").lines.joined(separator: "; "))
             summary.explorations.append(done)
             return nil
         } catch let failure as ScheduleFailure {
@@ -48,15 +48,27 @@ struct ProgramExploration {
         let seed = programs.seed.map { " (seed \($0))" } ?? ""
         let change = smallest == program ? "" : ", shrunk from \(program.count) operations to \(smallest.count)"
         best.program = smallest
-        best.programText = "\(place)\(seed)\(change):\n" + lines(of: smallest).map { "    \($0)\n" }.joined()
+        best.programInWords = inWords(smallest, "\(place)\(seed)\(change)")
         return best
     }
 
-    private func lines(of program: Program) -> [String] {
-        program.tasks.enumerated().map { number, picks in
-            "task \(number + 1): \(picks.map { words[$0] }.joined(separator: ", "))"
-        }
+    private func inWords(_ program: Program, _ heading: String) -> ProgramInWords {
+        ProgramInWords(heading: heading, operations: program.tasks.map { $0.map { words[$0] } })
     }
+}
+
+/// A generated program for a person to read.
+struct ProgramInWords: Sendable {
+    /// Which of the programs it is, with their seed, and whether it was shrunk.
+    let heading: String
+    /// Each task's operations.
+    let operations: [[String]]
+
+    var tasks: [(name: String, operations: [String])] {
+        operations.enumerated().map { (name: "task \($0 + 1)", operations: $1) }
+    }
+
+    var lines: [String] { tasks.map { "\($0.name): \($0.operations.joined(separator: ", "))" } }
 }
 
 /// What an exploration of operations did.

@@ -35,6 +35,7 @@ extension FailurePage {
         <main>
         <h1>\(title)</h1>
         <p class="reason">\(reason)</p>
+        <div id="program" hidden></div>
         <div id="walk" role="group" aria-label="Walk through the steps">
         <div class="bar">
         <button id="first" aria-label="First step">«</button><button id="back" aria-label="Step back">◀</button>
@@ -93,6 +94,7 @@ extension FailurePage {
         tbody th, tfoot th { border-left: 0; text-align: right; color: var(--quiet) }
         tbody th a { color: inherit; display: block; min-width: 24px; min-height: 24px }
         .time td { color: var(--edge); border-top: 1px dashed var(--edge) }
+        .gap td { color: var(--quiet) }
         .parting > * { border-top: 2px solid var(--switch) }
         .place { color: var(--quiet) }
         .decisive { color: var(--switch) }
@@ -102,7 +104,10 @@ extension FailurePage {
         .passes { color: var(--pass) }
         .legend { color: var(--quiet); font-size: .85rem }
         .line { display: flex; gap: 8px; align-items: start; margin: 4px 0 }
-        .line code { flex: 1; min-width: 0; padding: 8px; background: var(--head); border-radius: 6px; user-select: all }
+        .line code { flex: 1; min-width: 0; padding: 8px; user-select: all }
+        code { background: var(--head); border-radius: 6px; padding: 0 4px; white-space: pre-wrap }
+        #program ul { margin: 4px 0; padding: 0; list-style: none }
+        #program p { margin: 0 }
         pre { white-space: pre-wrap }
         @media (max-width: 500px) { .lanes { max-height: 42vh } }
         """
@@ -118,8 +123,8 @@ extension FailurePage {
           return element;
         }
         const runs = [[data.failing, "Fails", "fails"], [data.passing, "Passes", "passes"]].filter(run => run[0])
-          .map(([run, title, kind]) => ({ ...run, title, kind }));
-        const total = Math.max(1, ...runs.map(run => run.steps.length));
+          .map(([run, title, kind]) => ({ ...run, title, kind, shown: new Map(run.steps.map(step => [step.number, step])) }));
+        const total = Math.max(1, ...runs.map(run => run.count));
         const slider = find("slider");
         slider.max = total;
 
@@ -144,19 +149,28 @@ extension FailurePage {
           const head = make(make(table, "thead"), "tr");
           for (const name of ["Step", ...run.lanes]) make(head, "th", name, { scope: "col" });
           const body = make(table, "tbody");
-          run.rows = run.steps.map(step => {
+          run.rows = new Map();
+          let before = 0;
+          for (const step of run.steps) {
+            if (step.number > before + 1) gap(body, run, before + 1, step.number - 1);
+            before = step.number;
             const row = make(body, "tr", "", { class: (step.task ? "" : "time ") + (step.number === data.parting ? "parting" : "") });
             make(make(row, "th", "", { scope: "row" }), "a", step.number, { href: "#step=" + step.number, tabindex: "-1" });
             if (!step.task) make(row, "td", (step.pick > 0 ? "► " : "── ") + step.time, { colspan: run.lanes.length });
             else for (const lane of run.lanes) fill(make(row, "td"), cell(step, lane));
-            return row;
-          });
+            run.rows.set(step.number, row);
+          }
           const foot = run.last.length ? make(make(table, "tfoot"), "tr") : null;
           if (foot) make(foot, "th", "end", { scope: "row" });
           if (foot) for (const lane of run.lanes) {
             const texts = run.last.filter(item => item.task === lane).map(item => item.text);
             fill(make(foot, "td"), texts.length ? { mark: "✘", kind: "failure", texts } : undefined);
           }
+        }
+        function gap(body, run, from, to) {
+          const row = make(body, "tr", "", { class: "gap" });
+          make(row, "th", "⋮", { scope: "row" });
+          make(row, "td", `Steps ${from} to ${to} are left out.`, { colspan: run.lanes.length });
         }
         function fill(element, shown) {
           if (!shown) return;
@@ -166,7 +180,8 @@ extension FailurePage {
         }
         // A step in words.
         function words(run, number) {
-          const step = run.steps[number - 1];
+          const step = run.shown.get(number);
+          if (!step && number <= run.count) return "This step is left out of the page; INTERLEAVINGS_STOP stops a replay there.";
           if (!step) return "has ended";
           if (!step.task) return "time moves on to " + step.time + ".";
           const lanes = [step.task, ...run.lanes.filter(lane => lane !== step.task)];
@@ -176,33 +191,38 @@ extension FailurePage {
           });
           const order = step.pick > 0 ? ` ${step.candidates} could run` +
             (step.passedOver ? `; the usual order would run ${step.passedOver}.` : ".") : "";
-          const last = number === run.steps.length ? run.last.map(item => ` ${item.task} ${item.text}.`).join("") : "";
+          const last = number === run.count ? run.last.map(item => ` ${item.task} ${item.text}.`).join("") : "";
           return parts.join(". ") + "." + order + last;
         }
         function show(number, moves = true) {
           const step = Math.min(Math.max(Math.round(number) || 1, 1), total);
           slider.value = step;
-          const at = (runs[0].steps[step - 1] || runs[runs.length - 1].steps[step - 1] || {}).time || "0 s";
+          const at = runs.map(run => run.shown.get(step)).find(step => step)?.time;
           slider.setAttribute("aria-valuetext", `step ${step} of ${total}`);
           const parting = data.parting;
           const where = !parting ? "" : step < parting ? " Both schedules run alike." : step > parting ? ""
             : " Here the schedules part.";
           const now = find("now");
           now.textContent = "";
-          make(now, "p", `Step ${step} of ${total}, at ${at}.${where}`);
+          make(now, "p", `Step ${step} of ${total}${at ? ", at " + at : ""}.${where}`);
           for (const run of parting && step < parting ? [runs[0]] : runs)
             make(now, "p", (runs.length > 1 && step >= parting ? run.title + ": " : "") + words(run, step), { class: "words" });
-          for (const run of runs) run.rows.forEach((row, index) => {
-            if (index !== step - 1) return row.removeAttribute("aria-current");
+          for (const run of runs) run.rows.forEach((row, number) => {
+            if (number !== step) return row.removeAttribute("aria-current");
             row.setAttribute("aria-current", "step");
             run.box.scrollTop = row.offsetTop - run.box.clientHeight / 2;
-            const ran = row.cells[run.lanes.indexOf(run.steps[index].task) + 1];
+            const ran = row.cells[run.lanes.indexOf(run.shown.get(number).task) + 1];
             if (ran) run.box.scrollLeft = ran.offsetLeft - run.box.clientWidth / 2;
           });
           if (moves) try { history.replaceState(null, "", "#step=" + step); } catch { /* Some viewers have no history. */ }
         }
         const asked = () => Number((/^#step=(\d+)$/.exec(location.hash) || [])[1]);
-        const walk = by => show(Number(slider.value) + by);
+        // Steps that no table shows are skipped.
+        function walk(by) {
+          let step = Number(slider.value) + by;
+          while (step > 1 && step < total && !runs.some(run => run.shown.has(step))) step += by;
+          show(step);
+        }
         runs.forEach(draw);
         slider.addEventListener("input", () => show(Number(slider.value)));
         find("first").addEventListener("click", () => show(1));
@@ -222,14 +242,30 @@ extension FailurePage {
           find("parting").textContent = "Where they part: step " + data.parting;
           find("parting").addEventListener("click", () => show(data.parting));
         }
-        for (const [index, text] of data.replay.entries()) {
-          const line = make(find("replay"), "div", "", { class: "line" });
-          const code = make(line, "code", text, { id: "replay" + index });
-          const button = make(line, "button", "Copy", { "aria-describedby": code.id });
+        function line(parent, id, text) {
+          const line = make(parent, "div", "", { class: "line" });
+          const code = make(line, "code", text, { id });
+          const button = make(line, "button", "Copy", { "aria-describedby": id });
           button.addEventListener("click", async () => {
             getSelection().selectAllChildren(code);
             try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Selected"; }
           });
+        }
+        for (const [index, text] of data.replay.entries()) line(find("replay"), "replay" + index, text);
+        if (data.program) {
+          const box = find("program");
+          box.hidden = false;
+          make(box, "h2", "The generated program");
+          make(box, "p", data.program.heading);
+          const list = make(box, "ul");
+          for (const task of data.program.tasks) {
+            const item = make(list, "li", task.name + ":");
+            for (const operation of task.operations) {
+              item.append(" ");
+              make(item, "code", operation);
+            }
+          }
+          line(box, "programReplay", data.program.replay);
         }
         show(asked() || 1, false);
         """#

@@ -25,8 +25,9 @@ package struct FailurePage: Sendable {
         let last = final.flatMap { text in problem?.tasks.map { (task: $0, text: text) } } ?? []
         return .object([
             ("replay", .array(replays.map { .text($0) })),
+            ("program", program),
             ("schedule", .text(failure.schedule.description)),
-            ("failing", Self.run(failure.trace, last: last)),
+            ("failing", run(failure.trace, last: last)),
             ("passing", passing),
             ("parting", parting.map { .number($0) } ?? .null),
             ("verdict", .text(verdict)),
@@ -35,7 +36,19 @@ package struct FailurePage: Sendable {
 
     private var passing: JSON {
         guard case .found(_, let trace) = failure.nearestPass else { return .null }
-        return Self.run(trace, last: [])
+        return run(trace, last: [])
+    }
+
+    /// The generated program, and the argument with which it is explored again.
+    private var program: JSON {
+        guard let program = failure.program, let words = failure.programInWords else { return .null }
+        let tasks = words.tasks.map { task in
+            JSON.object([("name", .text(task.name)), ("operations", .array(task.operations.map { .text($0) }))])
+        }
+        return .object([
+            ("heading", .text(words.heading)), ("tasks", .array(tasks)),
+            ("replay", .text("programs: .replay(\"\(program)\")")),
+        ])
     }
 
     /// The first step at which the two executions differ; `nil`: there is nothing to compare.
@@ -56,18 +69,31 @@ package struct FailurePage: Sendable {
         }
     }
 
-    private static func run(_ trace: Trace, last: [(task: String, text: String)]) -> JSON {
-        let steps = trace.steps.map { step in
+    /// How many of a long execution's steps are shown: the first ones, the last ones, and those before and after the parting.
+    private static let (first, last, near) = (200, 100, 20)
+
+    /// The steps that tell most; a livelock has thousands more.
+    private func shown(of steps: [Trace.Step]) -> [Trace.Step] {
+        let parting = parting ?? 0
+        return steps.filter { step in
+            step.number <= Self.first || step.number > steps.count - Self.last || abs(step.number - parting) <= Self.near
+        }
+    }
+
+    private func run(_ trace: Trace, last: [(task: String, text: String)]) -> JSON {
+        var short = trace
+        short.steps = shown(of: trace.steps)
+        let steps = short.steps.map { step in
             JSON.object([
                 ("number", .number(step.number)), ("task", .text(step.task)), ("place", .text(step.place)),
                 ("time", .text(PlainText.time(step.time))), ("candidates", .number(step.candidates)),
                 ("pick", .number(step.pick)), ("passedOver", step.passedOver.map { .text($0) } ?? .null),
-                ("events", .array(step.events.map(event))),
+                ("events", .array(step.events.map(Self.event))),
             ])
         }
         return .object([
-            ("lanes", .array(lanes(of: trace, and: last.map(\.task)).map { .text($0) })),
-            ("steps", .array(steps)),
+            ("lanes", .array(Self.lanes(of: short, and: last.map(\.task)).map { .text($0) })),
+            ("count", .number(trace.steps.count)), ("steps", .array(steps)),
             ("last", .array(last.map { .object([("task", .text($0)), ("text", .text($1))]) })),
         ])
     }

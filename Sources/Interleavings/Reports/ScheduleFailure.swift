@@ -16,8 +16,8 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     public let trace: Trace
     /// The generated program that failed, shrunk; `nil`: the scenario is the test's own.
     public internal(set) var program: Program?
-    /// Which program it is, and its operations in words; empty if there is none.
-    var programText = ""
+    /// The same program for a person; `nil` if there is none.
+    var programInWords: ProgramInWords?
     let settings: Settings
     var minimality = Shrunk.Minimality.unknown
     var nearestPass = NearestPass.unsought
@@ -40,8 +40,9 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     public var description: String {
         let reason = PlainText.clean("\(underlying)", keepsLines: true)
         let picture = trace.steps.isEmpty ? "" : "\n\(diagram)\n"
+        let program = programInWords.map { "\($0.heading):\n\($0.lines.map { "    \($0)\n" }.joined())" } ?? ""
         return """
-            \(programText)\(heading): \(reason)
+            \(program)\(heading): \(reason)
             \(picture)
             \([hint, doubt, proof].compactMap(\.self).map { "\($0)\n\n" }.joined())\(again), in a \(Self.build):
                 \(replayLine)

@@ -18,10 +18,20 @@ import TokenServiceConcurrency
             }
             struct Item: Decodable { let task, text: String }
             let lanes: [String]
+            let count: Int?
             let steps: [Step]
             let last: [Item]
         }
+        struct Program: Decodable {
+            struct Task: Decodable {
+                let name: String
+                let operations: [String]
+            }
+            let heading, replay: String
+            let tasks: [Task]
+        }
         let replay: [String]
+        let program: Program?
         let schedule, verdict: String
         let failing: Run
         let passing: Run?
@@ -165,12 +175,89 @@ import TokenServiceConcurrency
         #expect(logged == texts.map { PlainText.clean($0, keepsLines: true) })
     }
 
+    @Test func `shows the operations of a generated program, and how to explore it again`() async throws {
+        let words = ["look", "<img src=x onerror=alert(1)>"]
+        let error = await #expect(throws: ScheduleFailure.self) {
+            try await exploreOperations(words, programs: .random(seed: 7)) { _ in
+                Purse()
+            } perform: { purse, operation, _ in
+                guard operation != "look" else { return }
+                let before = purse.coins.withLock { $0 }
+                await Task.yield()
+                purse.coins.withLock { $0 = before + 1 }
+                purse.payments.next()
+            } check: { purse in
+                try Simulation.current?.require(purse.coins.withLock { $0 } == purse.payments.value, "a coin is lost")
+            }
+        }
+        let page = FailurePage(try #require(error))
+        let program = try #require(try contents(of: page).program)
+        #expect(program.heading.wholeMatch(of: /Program \d+ of 50 \(seed 7\), shrunk from \d operations to 2/) != nil)
+        #expect(program.tasks.map(\.name) == ["task 1", "task 2"])
+        #expect(program.tasks.map(\.operations) == [[words[1]], [words[1]]])
+        #expect(program.replay == "programs: .replay(\"1|1\")")
+        #expect(!page.html.contains("<img"))
+        let other = try await failure(.exhaustive(), granularity: .accesses, Races.lostUpdate)
+        #expect(try contents(of: FailurePage(other)).program == nil)
+    }
+
+    /// Two tasks that let each other run forever; a third one ends.
+    private static let livelock: Scenario = { simulation in
+        for name in ["a", "b"] { simulation.spawn(name) { while true { await Task.yield() } } }
+        simulation.spawn("c") {}
+        try await simulation.settle()
+    }
+
+    @Test func `leaves out the middle of a long execution, and says how much`() async throws {
+        let found = try await InterleavingsTests.failure(.replay(""), stepLimit: 2_000, Self.livelock)
+        #expect(found.problem?.code == .livelock)
+        #expect(found.trace.steps.count == 2_000)
+        let page = FailurePage(found)
+        #expect(page.html.utf8.count < 100_000)
+        let run = try contents(of: page).failing
+        #expect(run.count == 2_000)
+        #expect(run.steps.map(\.number) == Array(1...200) + Array(1_901...2_000))
+        let shown = run.steps.map(\.number).map { found.trace.steps[$0 - 1].task }
+        #expect(run.steps.map(\.task) == shown)
+        #expect(run.last.map(\.task).sorted() == ["a", "b"])
+    }
+
+    @Test func `keeps the step at which long executions part`() async throws {
+        let found = try await failure(.replay("")) { simulation in
+            let letter = Lock("")
+            let read = Lock("")
+            for _ in 1...250 { await Task.yield() }
+            simulation.spawn("reader") {
+                for _ in 1...50 { await Task.yield() }
+                read.withLock { $0 = letter.withLock { $0 } }
+            }
+            simulation.spawn("writer") {
+                letter.withLock { $0 = "news" }
+            }
+            try await simulation.settle()
+            for _ in 1...250 { await Task.yield() }
+            try simulation.require(read.withLock { $0 } == "news", "the reader read no news")
+        }
+        let contents = try contents(of: FailurePage(found))
+        let (parting, passing) = (try #require(contents.parting), try #require(contents.passing))
+        #expect(parting > 220 && parting < found.trace.steps.count - 120, "\(parting)")
+        for run in [contents.failing, passing] {
+            #expect(run.steps.contains { $0.number == parting } && run.steps.contains { $0.number == parting - 1 })
+            #expect(run.steps.count < 350 && run.count.map { $0 > 500 } == true)
+        }
+    }
+
     @Test func `is one small file that can load nothing`() async throws {
         let found = try await failure(.exhaustive(), granularity: .accesses, Races.lostUpdate)
         let html = FailurePage(found).html
         #expect(html.contains("http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"))
         #expect(!html.contains("http:") && !html.contains("https:") && !html.contains("src=\"") && !html.contains("@import"))
         #expect(html.utf8.count < 40_000)
+    }
+
+    private final class Purse: Sendable {
+        let coins = Lock(0)
+        let payments = Tally()
     }
 
     private struct Words: Error, CustomStringConvertible {
