@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How a client proves to the token endpoint who it is: one method per request, and never in the URL.
+/// How a client with a secret proves to the token endpoint who it is: one method per request, and never in the URL.
 ///
 /// Source: RFC 6749 §2.3.1; the names are those of the IANA registry "OAuth Token Endpoint Authentication Methods".
 public struct ClientAuthentication: Sendable, Hashable, CustomStringConvertible {
@@ -18,11 +18,6 @@ public struct ClientAuthentication: Sendable, Hashable, CustomStringConvertible 
     /// In the form, beside the other parameters.
     public static let clientSecretPost = ClientAuthentication(description: "client_secret_post")
 
-    /// By nothing but its id in the form: a public client, such as an app, which can keep no secret.
-    ///
-    /// Source: RFC 6749 §2.1, §3.2.1.
-    public static let publicClient = ClientAuthentication(description: "none")
-
     /// The method's registered name.
     public let description: String
 }
@@ -30,27 +25,25 @@ public struct ClientAuthentication: Sendable, Hashable, CustomStringConvertible 
 /// Who asks the token endpoint, and how it proves that.
 struct Client: Sendable {
     let id: String
-    /// Empty for a public client.
-    let secret: String
+    /// `nil` for a public client, which sends its id in the form and proves nothing.
+    let secret: String?
     let authentication: ClientAuthentication
 
     /// Returns what to add to a request.
     func credentials() -> (headers: [String: String], parameters: [(name: String, value: String)]) {
-        switch authentication {
+        guard let secret else { return ([:], [("client_id", id)]) }
+        return switch authentication {
         case .clientSecretPost: ([:], [("client_id", id), ("client_secret", secret)])
-        case .publicClient: ([:], [("client_id", id)])
-        default: (["Authorization": "Basic \(basicCredentials)"], [])
+        // Source: RFC 6749 §2.3.1, RFC 7617 §2.
+        default: (["Authorization": "Basic \(Data(userPass(secret).utf8).base64EncodedString())"], [])
         }
     }
 
     /// What no text may show: the secret, and what is joined for the header, as we encode it and as others may.
-    var secrets: [String] { secret.isEmpty ? [] : [secret, "\(id):\(secret)", formEncoded, userPass] }
-
-    /// Source: RFC 6749 §2.3.1, RFC 7617 §2.
-    private var basicCredentials: String { Data(userPass.utf8).base64EncodedString() }
+    var secrets: [String] { secret.map { [$0, "\(id):\($0)", formEncoded($0), userPass($0)] } ?? [] }
 
     // Each plus is a space: a plus itself is encoded.
-    private var userPass: String { formEncoded.replacing("+", with: "%20") }
+    private func userPass(_ secret: String) -> String { formEncoded(secret).replacing("+", with: "%20") }
 
-    private var formEncoded: String { "\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))" }
+    private func formEncoded(_ secret: String) -> String { "\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))" }
 }

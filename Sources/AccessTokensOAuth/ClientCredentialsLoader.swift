@@ -27,9 +27,10 @@ public struct ClientCredentialsLoader: TokenLoader {
     /// - Parameters:
     ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
     ///   - clientID: The client's id.
-    ///   - clientSecret: The client's secret, which only the requests themselves carry.
+    ///   - clientSecret: The client's secret, which only the requests themselves carry. A public client has none, and so can't use
+    ///     this grant. Source: RFC 6749 §4.4.
     ///   - scope: The scopes to ask for, separated by spaces; `nil` or empty: the server's default. Source: RFC 6749 §3.3.
-    ///   - authentication: How the client proves who it is, which a public one cannot. Source: RFC 6749 §2.3.1, §4.4.
+    ///   - authentication: How the client proves who it is. Source: RFC 6749 §2.3.1.
     ///   - additionalParameters: What else the server wants to know, such as `audience` or `resource` (RFC 8707). They may
     ///     be quoted in errors, so none may be a secret, or a parameter that belongs to a grant or to the authentication.
     ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none; `nil`: until it is invalidated. A load
@@ -57,10 +58,6 @@ public struct ClientCredentialsLoader: TokenLoader {
             url: tokenURL, client: Client(id: clientID, secret: clientSecret, authentication: authentication),
             transport: transport, lifetimeWhenMissing: lifetimeWhenMissing, wallClock: wallClock,
             adding: additionalParameters)
-        // RFC 6749 §4.4: this grant is for confidential clients only.
-        guard authentication != .publicClient else {
-            throw OAuthError(.invalidConfiguration, detail: "a public client can't use client credentials")
-        }
     }
 
     /// Gets a token with one request to the server; `previous` plays no part in it.

@@ -32,17 +32,18 @@ public struct RefreshTokenLoader: TokenLoader {
     private let scopeMayShrink: Bool
     private let additionalParameters: [(name: String, value: String)]
 
-    /// Creates a loader for a client that has a secret, after checking everything that can be checked without the server.
+    /// Creates a loader, after checking everything that can be checked without the server.
     ///
     /// - Parameters:
     ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
     ///   - clientID: The client's id.
-    ///   - clientSecret: The client's secret, which only the requests themselves carry; empty for a public client.
+    ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client, such as an app,
+    ///     which can keep none. Source: RFC 6749 §2.1, §3.2.1.
     ///   - scope: The scopes to ask for, separated by spaces, to have fewer than were granted; `nil` or empty: all of them.
     ///     Sent as given, whatever the last answer granted: many servers spell scopes in their own way. Source: RFC 6749 §6.
     ///   - scopeMayShrink: Whether scopes that the last token does not have are left out, for a server that refuses to grant
     ///     them (`invalid_scope`). Only if it spells scopes as you do: what it spells otherwise is left out, too.
-    ///   - authentication: How the client proves who it is. Source: RFC 6749 §2.3.1.
+    ///   - authentication: How a client with a secret proves who it is. Source: RFC 6749 §2.3.1.
     ///   - additionalParameters: What else the server wants to know, such as `resource` (RFC 8707). They may be quoted in
     ///     errors, so none may be a secret, or a parameter that belongs to a grant or to the authentication.
     ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none, or none that can be read; `nil`: until it
@@ -53,7 +54,7 @@ public struct RefreshTokenLoader: TokenLoader {
     public init(
         tokenURL: URL,
         clientID: String,
-        clientSecret: String,
+        clientSecret: String? = nil,
         scope: String? = nil,
         scopeMayShrink: Bool = false,
         authentication: ClientAuthentication = .clientSecretBasic,

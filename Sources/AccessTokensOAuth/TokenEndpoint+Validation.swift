@@ -30,11 +30,7 @@ extension TokenEndpoint {
         try require(
             Origin(url)?.isPrivate == true, "the \(name) must begin with https, or with http for a loopback address")
         try require(!client.id.isEmpty, "the client id is empty")
-        if client.authentication == .publicClient {
-            try require(client.secret.isEmpty, "a public client must not have a secret")
-        } else {
-            try require(!client.secret.isEmpty, "the client secret is empty")
-        }
+        try require(client.secret?.isEmpty != true, "the client secret is empty")
 
         let inQuery = URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems?.map(\.name) ?? []
         try require(

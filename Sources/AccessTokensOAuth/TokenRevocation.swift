@@ -21,21 +21,22 @@ public import Foundation
 public struct TokenRevocation: Sendable {
     private let endpoint: TokenEndpoint
 
-    /// Creates a revocation for a client that has a secret, after checking what can be checked without the server.
+    /// Creates a revocation, after checking what can be checked without the server.
     ///
     /// - Parameters:
     ///   - revocationURL: The revocation endpoint: `https`, or `http` to a loopback address. Its query is kept.
     ///     Source: RFC 7009 §2.
     ///   - clientID: The client's id, the one that the token was issued to.
-    ///   - clientSecret: The client's secret, which only the requests themselves carry; empty for a public client.
-    ///   - authentication: How the client proves who it is. Source: RFC 6749 §2.3.1.
+    ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client, such as an app,
+    ///     which can keep none. Source: RFC 6749 §2.1, §3.2.1.
+    ///   - authentication: How a client with a secret proves who it is. Source: RFC 6749 §2.3.1.
     ///   - transport: What carries the requests.
     ///   - wallClock: The time, which only a `Retry-After` with a date is compared with.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         revocationURL: URL,
         clientID: String,
-        clientSecret: String,
+        clientSecret: String? = nil,
         authentication: ClientAuthentication = .clientSecretBasic,
         transport: any TokenTransport = URLSessionTransport(),
         wallClock: @escaping @Sendable () -> Date = { Date() }
@@ -44,25 +45,6 @@ public struct TokenRevocation: Sendable {
             "revocation URL", url: revocationURL,
             client: Client(id: clientID, secret: clientSecret, authentication: authentication), transport: transport,
             wallClock: wallClock)
-    }
-
-    /// Creates a revocation for a public client, which has no secret.
-    ///
-    /// - Parameters:
-    ///   - revocationURL: The revocation endpoint: `https`, or `http` to a loopback address. Source: RFC 7009 §2.
-    ///   - clientID: The client's id, which the form carries. Source: RFC 7009 §5.
-    ///   - transport: What carries the requests.
-    ///   - wallClock: The time, which only a `Retry-After` with a date is compared with.
-    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
-    public init(
-        revocationURL: URL,
-        clientID: String,
-        transport: any TokenTransport = URLSessionTransport(),
-        wallClock: @escaping @Sendable () -> Date = { Date() }
-    ) throws(OAuthError) {
-        try self.init(
-            revocationURL: revocationURL, clientID: clientID, clientSecret: "", authentication: .publicClient,
-            transport: transport, wallClock: wallClock)
     }
 
     /// Revokes the grant of a token: its refresh token, with which servers end the access tokens of the grant too, or the

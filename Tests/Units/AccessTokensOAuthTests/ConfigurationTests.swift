@@ -69,12 +69,12 @@ struct ConfigurationTests {
     }
 
     // RFC 6749 §4.4: for confidential clients only.
-    @Test func `a public client is refused client credentials`() throws {
+    @Test func `a client without a secret is refused client credentials`() throws {
         let reason = try problem {
             let url = try #require(URL(string: "https://as.example/token"))
-            _ = try ClientCredentialsLoader(tokenURL: url, clientID: "me", clientSecret: "", authentication: .publicClient)
+            _ = try ClientCredentialsLoader(tokenURL: url, clientID: "me", clientSecret: "")
         }
-        #expect(reason.contains("public client"))
+        #expect(reason.contains("secret is empty"))
     }
 
     // RFC 6749 §3.2: nothing repeated, nothing empty.
