@@ -4,63 +4,63 @@
 /// listed in <doc:WhatAPassProves>.
 public struct Coverage: Sendable, Hashable, CustomStringConvertible {
     /// A limit that was set for the exploration and that cut off orders; later versions may add some.
-    public struct Bound: Sendable, Hashable, CustomStringConvertible {
+    package struct Bound: Sendable, Hashable, CustomStringConvertible {
         /// Schedules with more preemptions were left out.
-        public static func preemptions(_ most: Int) -> Bound {
+        package static func preemptions(_ most: Int) -> Bound {
             Bound(description: "at most \(most) preemption\(most == 1 ? "" : "s")")
         }
         /// Schedules with more delays were left out.
-        public static func delays(_ most: Int) -> Bound { Bound(description: "at most \(most) delay\(most == 1 ? "" : "s")") }
+        package static func delays(_ most: Int) -> Bound { Bound(description: "at most \(most) delay\(most == 1 ? "" : "s")") }
         /// Under ``TimeModel/whenIdle``: a timer was pending while work could run, and did not fire before the work.
-        public static let timeWhenIdle = Bound(description: "the time model whenIdle")
+        package static let timeWhenIdle = Bound(description: "the time model whenIdle")
 
         /// What is bounded.
-        public let description: String
+        package let description: String
     }
 
     /// A reason why orders within the bounds are missing; later versions may add some.
-    public struct Gap: Sendable, Hashable, CustomStringConvertible {
+    package struct Gap: Sendable, Hashable, CustomStringConvertible {
         /// The strategy tries a selection: it is not ``Strategy/exhaustive(preemptions:delays:limit:)``.
-        public static let sample = Gap(description: "the schedules are a sample")
+        package static let sample = Gap(description: "the schedules are a sample")
         /// The exploration ended at its largest number of schedules.
-        public static let scheduleLimit = Gap(description: "the limit of schedules was reached")
+        package static let scheduleLimit = Gap(description: "the limit of schedules was reached")
         /// A default actor ran: calls that queue for one run in one step, in the order of their arrival.
         ///
         /// In a program that links `InterleavingsEverything` it only appears where a function of the standard library comes back to
         /// an actor by itself, such as `next()` of a task group.
-        public static let defaultActor = Gap(
+        package static let defaultActor = Gap(
             description: "calls that queue for a default actor run in one step, in the order of their arrival: link"
                 + " InterleavingsEverything, or give the actor an executor from simulation.actorExecutor")
         /// Calls that came back to a default actor inside one of the runtime's functions, such as `withTaskCancellationHandler` or a
         /// group's end, were not steps of their own.
-        public static let returns = Gap(
+        package static let returns = Gap(
             description:
                 "calls that came back to a default actor at the end of a group or a handler ran in one step, in the order"
                 + " in which they came: give the actor an executor from simulation.actorExecutor to separate them")
 
         /// At the step limit of a schedule, a task was still passed over by others, and was then picked.
-        public static let patience = Gap(
+        package static let patience = Gap(
             description: "a task was passed over up to the step limit and then ran: raise 'stepLimit', or wait without spinning")
 
         /// A step slept in the kernel, and when it woke it ran beside another one, up to its next point.
-        public static let sleepingStep = Gap(
+        package static let sleepingStep = Gap(
             description:
                 "a step slept while another held what it waited for, and then ran beside it: use InterleavedLock in code of yours"
         )
 
         /// A failed schedule left the explorer's control and can't be repeated.
-        public static let escape = Gap(description: "a schedule escaped: see its failure")
+        package static let escape = Gap(description: "a schedule escaped: see its failure")
 
         /// What is missing, and what to do.
-        public let description: String
+        package let description: String
     }
 
     /// The steps whose orders count.
     public let granularity: Granularity
     /// The bounds that cut off orders; empty: none did.
-    public internal(set) var bounds: [Bound] = []
+    package internal(set) var bounds: [Bound] = []
     /// Why orders within the bounds are missing; empty: none is.
-    public internal(set) var gaps: [Gap] = []
+    package internal(set) var gaps: [Gap] = []
 
     /// Whether all orders ran, without any bound.
     public var isAll: Bool { bounds.isEmpty && gaps.isEmpty }

@@ -5,7 +5,7 @@ public struct ExplorationSummary: Sendable, CustomStringConvertible {
     /// How many of them differed from each other.
     ///
     /// Exact up to 65,536; above that an estimate, usually within 1 %.
-    public internal(set) var distinctSchedules = 0
+    package internal(set) var distinctSchedules = 0
     /// How many of them failed: none or one, unless the exploration counts failures.
     public internal(set) var failures = 0
     /// The first failure, with its schedule shrunk.
@@ -13,11 +13,11 @@ public struct ExplorationSummary: Sendable, CustomStringConvertible {
     /// The steps of all schedules together.
     public internal(set) var steps = 0
     /// The largest number of choices in one schedule; 0: the scenario has only one order.
-    public internal(set) var mostChoices = 0
+    package internal(set) var mostChoices = 0
     /// Which orders ran: all, all within bounds, or not all, and why.
     public internal(set) var coverage: Coverage
     /// The models of time under which schedules ran.
-    public internal(set) var timeModels: Set<TimeModel> = []
+    package internal(set) var timeModels: Set<TimeModel> = []
     /// What kinds of order the executions left out.
     var omissions: Omissions = []
     /// In how many schedules the scenario ended before its tasks began, though it required something of them.

@@ -19,7 +19,7 @@ public struct Strategy: Sendable, Hashable {
     }
 
     /// A uniform choice at every step.
-    public static func random(schedules: Int = 1_000, seed: UInt64 = 1) -> Strategy {
+    package static func random(schedules: Int = 1_000, seed: UInt64 = 1) -> Strategy {
         Strategy(kind: .random(schedules: schedules, seed: seed))
     }
 

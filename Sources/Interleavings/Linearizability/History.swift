@@ -30,7 +30,7 @@ public final class History<Specification: SequentialSpecification>: Sendable {
     }
 
     /// The specification of right answers.
-    public let specification: Specification
+    @usableFromInline package let specification: Specification
     let recording = Lock(Recording())
 
     /// Creates an empty history.

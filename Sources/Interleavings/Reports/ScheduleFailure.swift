@@ -7,13 +7,13 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     /// Which schedule of the exploration failed, from 1.
     public let number: Int
     /// How many schedules were planned; `nil` if the strategy cannot tell.
-    public let planned: Int?
+    package let planned: Int?
     /// The strategy's name.
     public let strategy: String
     /// The exploration's seed, with which the strategy runs the same schedules; `nil` if it does not use one.
     public let seed: UInt64?
     /// What ran when, under the shrunk schedule.
-    public let trace: Trace
+    package let trace: Trace
     /// The generated program that failed, shrunk; `nil`: the scenario is the test's own.
     public internal(set) var program: Program?
     /// The same program for a person; `nil` if there is none.
@@ -25,7 +25,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     var doubted: [String] = []
 
     /// Whether no schedule with fewer switches fails in the same way: all were run.
-    public var isMinimal: Bool { if case .proven = minimality { true } else { false } }
+    package var isMinimal: Bool { if case .proven = minimality { true } else { false } }
 
     /// When the schedule's clock moved.
     public var time: TimeModel { settings.time }
@@ -171,7 +171,7 @@ extension ScheduleFailure {
     /// The execution as a self-contained SVG image, for light and dark pages.
     ///
     /// Write it to a file, or attach it to a test's issue. Each access draws it again.
-    public var svg: String {
+    package var svg: String {
         Diagram(trace, error: underlying).svg(
             caption:
                 "\(heading). In a \(Self.build): .replay(\"\(schedule)\")\(schedule.choices.isEmpty ? ", the usual order" : "")")

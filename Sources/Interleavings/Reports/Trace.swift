@@ -1,61 +1,61 @@
 /// The steps of one execution and their events: a report's diagram is drawn from it.
-public struct Trace: Sendable, Equatable {
+package struct Trace: Sendable, Equatable {
     /// Something that happened in a step.
-    public struct Event: Sendable, Equatable {
+    package struct Event: Sendable, Equatable {
         /// How a diagram shows an event; later versions may add kinds.
-        public struct Kind: Sendable, Equatable {
+        package struct Kind: Sendable, Equatable {
             /// A logged event, or an access to what threads share.
-            public static let event = Kind(name: "event")
+            package static let event = Kind(name: "event")
             /// A spawned task's beginning.
-            public static let start = Kind(name: "start")
+            package static let start = Kind(name: "start")
             /// A spawned task's end.
-            public static let end = Kind(name: "end")
+            package static let end = Kind(name: "end")
             /// The first failure.
-            public static let failure = Kind(name: "failure")
+            package static let failure = Kind(name: "failure")
 
             let name: String
         }
 
         /// The task that caused it: the name of a spawned task, of its child, of a queue or a thread, or `task N`.
-        public let task: String
+        package let task: String
         /// What happened.
-        public let text: String
+        package let text: String
         /// The kind of event.
-        public let kind: Kind
+        package let kind: Kind
     }
 
     /// One step: a task ran until it suspended or ended, a queue ran a block, a thread ran to its next interleaving point,
     /// or time moved on.
-    public struct Step: Sendable, Equatable {
+    package struct Step: Sendable, Equatable {
         /// The step's number, from 1.
-        public let number: Int
+        package let number: Int
         /// The task that ran: the name of a spawned task, of its child, of a queue or a thread, or `task N`; empty if time moved on.
-        public let task: String
+        package let task: String
         /// Where it ran: the name of an actor's executor or of a queue, or `pool`; empty if time moved on.
-        public let place: String
+        package let place: String
         /// The time at the end of the step.
-        public let time: Duration
+        package let time: Duration
         /// How many could have run.
-        public let candidates: Int
+        package let candidates: Int
         /// The picked candidate, counted from 0; candidate 0 needs no switch, or has waited longest.
-        public let pick: Int
+        package let pick: Int
         /// The task of candidate 0, if another one was picked.
-        public let passedOver: String?
+        package let passedOver: String?
         /// What happened while it ran.
-        public internal(set) var events: [Event] = []
+        package internal(set) var events: [Event] = []
 
         /// Whether time moved on.
-        public var isTime: Bool { task.isEmpty }
+        package var isTime: Bool { task.isEmpty }
     }
 
     /// The names of tasks and queues, in the order in which they were given.
     ///
     /// A task that another one created without a name has the creator's with a number: `Anna.1` is Anna's first child.
-    public internal(set) var names: [String] = []
+    package internal(set) var names: [String] = []
     /// Those that the explorer gave.
     var children: Set<String> = []
     /// The steps, in order.
-    public internal(set) var steps: [Step] = []
+    package internal(set) var steps: [Step] = []
 }
 
 /// Collects a trace while an execution runs.
