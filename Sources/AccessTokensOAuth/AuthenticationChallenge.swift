@@ -27,7 +27,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     ///   - scheme: The scheme's name.
     ///   - token68: The one value that some schemes have instead of parameters.
     ///   - parameters: The parameters by name; of names that differ only in case, one is kept.
-    public init(scheme: String, token68: String? = nil, parameters: [String: String] = [:]) {
+    package init(scheme: String, token68: String? = nil, parameters: [String: String] = [:]) {
         let named = parameters.sorted { $0.key < $1.key }.map { ($0.key.lowercased(), $0.value) }
         challenge = Challenge(
             scheme: scheme, token68: token68, parameters: Dictionary(named, uniquingKeysWith: { first, _ in first }))

@@ -47,7 +47,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
     public var loadCount: Int { state.withLock { $0.loadCount } }
 
     /// The number of loads that have begun and have neither been answered nor released.
-    public var unansweredCount: Int { state.withLock { $0.unanswered.count } }
+    package var unansweredCount: Int { state.withLock { $0.unanswered.count } }
 
     /// Returns the next load's call, in the order in which the loads began; waits until there is one.
     ///

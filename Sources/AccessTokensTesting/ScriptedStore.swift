@@ -25,7 +25,7 @@ public final class ScriptedStore: TokenStore {
     }
 
     /// The error that a failing operation throws.
-    public struct Failure: Error, Hashable, CustomStringConvertible {
+    package struct Failure: Error, Hashable, CustomStringConvertible {
         /// A fixed text.
         public var description: String { "the scripted store failed" }
     }

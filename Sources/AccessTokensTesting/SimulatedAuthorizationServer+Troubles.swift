@@ -17,7 +17,7 @@ extension SimulatedAuthorizationServer {
     /// Whether a session gets its latest token again instead of a new one, even if that was revoked.
     ///
     /// A server behind a cache does that, too. A session that has no token yet gets its first.
-    public var answersRepeatedToken: Bool {
+    package var answersRepeatedToken: Bool {
         get { state.withLock { $0.ledger.answersRepeatedToken } }
         set { state.withLock { $0.ledger.answersRepeatedToken = newValue } }
     }

@@ -34,7 +34,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
     }
 
     /// The error of an operation that fails or whose answer is lost: the service can't tell the two apart.
-    public struct Failure: Error, Hashable, CustomStringConvertible {
+    package struct Failure: Error, Hashable, CustomStringConvertible {
         /// A fixed text.
         public var description: String { "the simulated store did not answer" }
     }

@@ -65,7 +65,9 @@ public final class DataLoader: Sendable {
     ///
     /// - Returns: The running request, to watch or to cancel; it continues if you don't keep it.
     @discardableResult
-    public func perform(_ request: Request, then handler: @escaping StatefulRequest.Handler) -> StatefulRequest {
+    public func perform(
+        _ request: Request, then handler: @escaping @Sendable (Result<Response, any Error>) -> Void
+    ) -> StatefulRequest {
         start(request, then: handler)
     }
 

@@ -3,9 +3,9 @@ public import TokenServiceConcurrency
 import TokenServiceHTTP
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 /// Why a request had no result that its caller can use.

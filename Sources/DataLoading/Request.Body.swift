@@ -7,7 +7,7 @@ extension Request {
     /// again. Both need a body that can be read again.
     public struct Body: Sendable {
         /// Opens a stream for sending the body once.
-        public typealias Opening = @Sendable () -> InputStream?
+        typealias Opening = @Sendable () -> InputStream?
 
         enum Source: Sendable {
             case data(Data)
@@ -17,7 +17,7 @@ extension Request {
         let source: Source
 
         /// Whether the body may be sent more than once in one run of the request.
-        public let isReplayable: Bool
+        let isReplayable: Bool
 
         /// A body in memory, which can be sent any number of times.
         public static func data(_ data: Data) -> Body { Body(source: .data(data), isReplayable: true) }
@@ -27,7 +27,7 @@ extension Request {
         /// - Parameters:
         ///   - isReplayable: Whether every call of `opening` gives the same bytes from the beginning, as with a file.
         ///   - opening: Opens a new stream for each sending, on any thread; `nil` if there is none left.
-        public static func stream(isReplayable: Bool, opening: @escaping Opening) -> Body {
+        public static func stream(isReplayable: Bool, opening: @escaping @Sendable () -> InputStream?) -> Body {
             Body(source: .stream(opening), isReplayable: isReplayable)
         }
     }

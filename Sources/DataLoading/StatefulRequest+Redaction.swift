@@ -16,10 +16,10 @@ extension StatefulRequest: Redacted {
 
 extension StatefulRequest.States: Redacted {
     /// The request whose states they are.
-    public var description: String { "States(of \(request))" }
+    var description: String { "States(of \(request))" }
 }
 
 extension StatefulRequest.States.Iterator: Redacted {
     /// The request whose states it hands out.
-    public var description: String { "Iterator(of \(request))" }
+    var description: String { "Iterator(of \(request))" }
 }

@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 extension StatefulRequest {
     /// The states of one request, from the current one to the last.
-    public struct States: AsyncSequence, Sendable {
+    struct States: AsyncSequence, Sendable {
         let request: StatefulRequest
 
         init(of request: StatefulRequest) {
@@ -10,10 +10,10 @@ extension StatefulRequest {
         }
 
         /// Begins with the current state.
-        public func makeAsyncIterator() -> Iterator { Iterator(of: request) }
+        func makeAsyncIterator() -> Iterator { Iterator(of: request) }
 
         /// Returns states until the last one.
-        public struct Iterator: AsyncIteratorProtocol {
+        struct Iterator: AsyncIteratorProtocol {
             let request: StatefulRequest
             private var seen = 0
             private var hasEnded = false
@@ -25,7 +25,7 @@ extension StatefulRequest {
             }
 
             /// Returns the next state; `nil` after the last one, or when the waiting task is cancelled.
-            public mutating func next() async -> State? {
+            mutating func next() async -> State? {
                 while !hasEnded {
                     let (state, version) = request.inside.withLock { ($0.state, $0.version) }
                     if version > seen {

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 /// thread.
 public final class StatefulRequest: Sendable {
     /// Called with the result of a request.
-    public typealias Handler = @Sendable (Result<Response, any Error>) -> Void
+    typealias Handler = @Sendable (Result<Response, any Error>) -> Void
 
     /// How far the request has come.
     public enum State: Sendable {
@@ -68,7 +68,7 @@ public final class StatefulRequest: Sendable {
     /// The current state and each later one until the request is completed, for any number of readers.
     ///
     /// States are never out of order, and the last one is never missed; a slow reader misses some in between.
-    public var states: States { States(of: self) }
+    public var states: some AsyncSequence<State, Never> & Sendable { States(of: self) }
 
     /// Returns the response as soon as there is one.
     ///

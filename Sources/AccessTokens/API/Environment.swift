@@ -10,18 +10,18 @@ extension TokenService {
     /// Programs use the default. Tests replace a part of it, or all with ``driven(by:clock:wallClock:seed:)``.
     public struct Environment: Sendable {
         /// The clock that measures lifetimes, limits and pauses.
-        public var clock: any Clock<Duration>
+        package var clock: any Clock<Duration>
 
         /// The wall clock for ``TokenServiceError/retryAt`` and for the age of a restored token; used for nothing else.
-        public var wallClock: @Sendable () -> Date
+        package var wallClock: @Sendable () -> Date
 
         /// The seed of the jitter; equal seeds give equal jitter.
-        public var seed: UInt64
+        package var seed: UInt64
 
         /// Where the loader and the store run; `nil`: on the default pool.
         ///
         /// Time limits never run there: they hold even while a loader blocks the executor's only thread.
-        public var loadExecutor: (any TaskExecutor)?
+        package var loadExecutor: (any TaskExecutor)?
 
         /// Where time limits and visits to the actor run; `nil`: on the default pool.
         package var ownExecutor: (any TaskExecutor)?

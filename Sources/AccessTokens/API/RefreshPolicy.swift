@@ -52,13 +52,13 @@ public struct RefreshPolicy: Sendable, Hashable {
     }
 
     /// The longest pause between failing loads; 60 s, so that a service recovers within a minute after its server does.
-    public static let longestPause = Duration.seconds(60)
+    package static let longestPause = Duration.seconds(60)
 
     /// The longest `Retry-After` that is honoured; 3,600 s, MSAL's limit: a larger one is more likely a mistake.
-    public static let retryAfterLimit = Duration.seconds(3600)
+    package static let retryAfterLimit = Duration.seconds(3600)
 
     /// The longest pause between failing refreshes ahead; 300 s, since the token is still good.
-    public static let longestRefreshPause = Duration.seconds(300)
+    package static let longestRefreshPause = Duration.seconds(300)
 
     /// How many times in a row a server may refuse without saying why before the grant counts as refused; 3.
     ///
@@ -75,7 +75,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     package static let lookPause = Duration.seconds(1)
 
     /// The longest lifetime that is counted; ten years, since longer ones only risk overflow.
-    public static let longestLifetime = Duration.seconds(10 * 365 * 24 * 3600)
+    package static let longestLifetime = Duration.seconds(10 * 365 * 24 * 3600)
 
     /// The shortest pause between refreshes ahead; 30 s, for long tokens: see `CachedToken.swift`.
     static let shortestRefreshPause = Duration.seconds(30)

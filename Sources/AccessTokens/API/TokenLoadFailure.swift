@@ -15,7 +15,7 @@ public protocol TokenLoadFailure: Error {
 
     /// How long the server asked to wait before the next attempt; `nil` if it didn't.
     ///
-    /// Honoured up to ``RefreshPolicy/retryAfterLimit``, whatever the service's own pause would be. Source: RFC 9110 §10.2.3.
+    /// Honoured up to an hour, whatever the service's own pause would be. Source: RFC 9110 §10.2.3.
     var retryAfter: Duration? { get }
 
     /// Whether the load's request may still be under way, or the server may still be working on it.
@@ -83,7 +83,7 @@ extension TokenServiceError {
 /// grant for the next load, saves it, and treats ``reason`` as the load's error. Callers and events get the reason alone, so
 /// no error that leaves the service contains the grant.
 ///
-/// Each further attempt spends a refresh token. So callers get the error for ``RefreshPolicy/longestPause``, or for as long as
+/// Each further attempt spends a refresh token. So callers get the error for a minute, or for as long as
 /// the server asks with `Retry-After` (``retryAfter``), even if that is shorter.
 public struct SalvagedGrant: TokenLoadFailure {
     /// The `previous` of the next load: a token with the new refresh token.

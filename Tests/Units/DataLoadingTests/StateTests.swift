@@ -35,12 +35,12 @@ struct StateTests {
         let loader = factory.makeLoader()
         let running = loader.start(Request(url: server.url))
         var states = running.states.makeAsyncIterator()
-        guard case .pending = await states.next() else {
+        guard case .pending = await states.next(isolation: #isolation) else {
             Issue.record("it waits for its token")
             return
         }
         try await tokens.nextCall().succeed(with: server.authorizationServer.signIn())
-        guard case .ongoing(let progress) = await states.next() else {
+        guard case .ongoing(let progress) = await states.next(isolation: #isolation) else {
             Issue.record("it is on its way")
             return
         }
