@@ -32,7 +32,7 @@ import FoundationNetworking
 /// A program that must bear such a server brings a ``TokenTransport`` over an HTTP client of its own.
 public struct URLSessionTransport: TokenTransport {
     /// How long one exchange may take altogether, from the connection to the last byte.
-    let timeLimit: Duration
+    package let timeLimit: Duration
 
     /// Creates a transport.
     ///

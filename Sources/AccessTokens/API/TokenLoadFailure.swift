@@ -1,9 +1,9 @@
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 /// An error of a ``TokenLoader`` that knows what can be done about it.
