@@ -62,6 +62,8 @@ package protocol RuntimeDoors: Sendable {
     var lettingThreadsWait: Bool { get }
     /// Throws an ``ExplorationProblem`` that names the doors that are shut.
     func check() throws
+    /// Names a function by the address of its code; `nil`: it is unknown, or not the program's.
+    func functionName(at address: UInt) -> String?
     /// Opens the doors for one execution, and makes the executor of its tasks, which keeps them.
     func open(for engine: any DrivenEngine) -> (any TaskExecutor, any DoorSession)
 }

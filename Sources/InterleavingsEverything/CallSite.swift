@@ -19,7 +19,8 @@ enum CallSite {
         return { [calls] in calls.prefix(Int(count)).lazy.compactMap(name).first }
     }
 
-    private static func name(of call: UInt) -> String? {
+    /// Names the function that made a call; `nil`: it is unknown, or not the program's.
+    static func name(of call: UInt) -> String? {
         guard let text = unsafe doors_caller_name(call) else { return nil }
         let name = unsafe String(cString: text)
         guard name.hasPrefix("$s"), !others.contains(where: name.hasPrefix) else { return nil }

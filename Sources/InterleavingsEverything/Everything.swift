@@ -80,6 +80,9 @@ struct ProgramDoors: LinkedDoors {
         try (doors == .actors ? DoorCheck.ofActors : lettingThreadsWait ? DoorCheck.ofAllAndQueues : DoorCheck.ofAll).get()
     }
 
+    // A call returns to the address behind it.
+    func functionName(at address: UInt) -> String? { CallSite.name(of: address + 1) }
+
     func open(for engine: any DrivenEngine) -> (any TaskExecutor, any DoorSession) {
         DrivenSession.open(doors, for: engine)
     }

@@ -106,6 +106,8 @@ extension Engine.State {
         // A thread has its turn already, and takes a further one itself.
         if case .thread = entry.work {} else { begin(entry.turn) }
         if recorder != nil { record(pick, task: name(of: entry.task), place: lanes[entry.lane].name) }
+        // Only doors can name functions, and they have checked the runtime.
+        if session != nil, case .job(let job) = entry.work { recorder?.note(functions: job.functions) }
         return entry
     }
 

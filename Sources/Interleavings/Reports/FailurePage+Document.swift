@@ -48,7 +48,7 @@ extension FailurePage {
         <p id="verdict"></p>
         <div id="runs"></div>
         <p class="legend">● did something &nbsp; • ran, logged nothing &nbsp; ► not the usual order, ○ would have run \
-        &nbsp; ✘ failed. The arrow keys ← and → walk, and a step's number is a link to it.</p>
+        &nbsp; ✘ failed. The arrow keys ← and → walk, and a step's number is a link to it. <span id="functions"></span></p>
         <h2>To run the failing schedule again</h2>
         <div id="replay"></div>
         <noscript><p>Walking needs JavaScript, which is in this file. The whole report:</p><pre>\(report)</pre></noscript>
@@ -187,7 +187,8 @@ extension FailurePage {
           const lanes = [step.task, ...run.lanes.filter(lane => lane !== step.task)];
           const parts = lanes.filter(lane => lane === step.task || step.events.some(event => event.task === lane)).map(lane => {
             const texts = cell(step, lane).texts;
-            return lane + (texts.length ? ": " + texts.join("; ") : " runs");
+            const place = lane === step.task && step.function ? " in " + step.function : "";
+            return lane + place + (texts.length ? ": " + texts.join("; ") : " runs");
           });
           const order = step.pick > 0 ? ` ${step.candidates} could run` +
             (step.passedOver ? `; the usual order would run ${step.passedOver}.` : ".") : "";
@@ -237,6 +238,7 @@ extension FailurePage {
           walk(by);
         });
         find("verdict").textContent = data.verdict;
+        find("functions").textContent = data.functions;
         if (data.parting) {
           find("parting").hidden = false;
           find("parting").textContent = "Where they part: step " + data.parting;

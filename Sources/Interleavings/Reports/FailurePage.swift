@@ -30,7 +30,7 @@ package struct FailurePage: Sendable {
             ("failing", run(failure.trace, last: last)),
             ("passing", passing),
             ("parting", parting.map { .number($0) } ?? .null),
-            ("verdict", .text(verdict)),
+            ("verdict", .text(verdict)), ("functions", .text(functions)),
         ])
     }
 
@@ -69,6 +69,19 @@ package struct FailurePage: Sendable {
         }
     }
 
+    /// What is known of the functions of the steps, in words.
+    private var functions: String {
+        failure.settings.doors == nil
+            ? "Functions are named on Linux, in programs that link InterleavingsEverything."
+            : "A step's function is the one in which its task goes on; a task's first step and a queue's block have none."
+    }
+
+    /// The innermost function of the program in which a step's task goes on; `nil`: it is unknown.
+    private func function(of step: Trace.Step, in trace: Trace) -> String? {
+        guard let doors = failure.settings.doors, trace.functions.indices.contains(step.number - 1) else { return nil }
+        return trace.functions[step.number - 1].lazy.compactMap(doors.functionName).first
+    }
+
     /// How many of a long execution's steps are shown: the first ones, the last ones, and those before and after the parting.
     private static let (first, last, near) = (200, 100, 20)
 
@@ -87,7 +100,8 @@ package struct FailurePage: Sendable {
             JSON.object([
                 ("number", .number(step.number)), ("task", .text(step.task)), ("place", .text(step.place)),
                 ("time", .text(PlainText.time(step.time))), ("candidates", .number(step.candidates)),
-                ("pick", .number(step.pick)), ("passedOver", step.passedOver.map { .text($0) } ?? .null),
+                ("pick", .number(step.pick)), ("function", function(of: step, in: trace).map { .text($0) } ?? .null),
+                ("passedOver", step.passedOver.map { .text($0) } ?? .null),
                 ("events", .array(step.events.map(Self.event))),
             ])
         }

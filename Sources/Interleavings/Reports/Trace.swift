@@ -56,6 +56,8 @@ package struct Trace: Sendable, Equatable {
     var children: Set<String> = []
     /// The steps, in order.
     package internal(set) var steps: [Step] = []
+    /// For each step the functions in which its task went on, as addresses, the innermost first; empty: none is known.
+    var functions: [[UInt]] = []
 }
 
 /// Collects a trace while an execution runs.
@@ -84,6 +86,12 @@ struct Recorder: Sendable {
 
     mutating func begin(_ step: Trace.Step) {
         trace.steps.append(step)
+        trace.functions.append([])
+    }
+
+    /// Takes down where the task goes on that runs in the last step.
+    mutating func note(functions: [UInt]) {
+        trace.functions[trace.functions.count - 1] = functions
     }
 
     mutating func log(_ text: String, by task: String, kind: Trace.Event.Kind) {
