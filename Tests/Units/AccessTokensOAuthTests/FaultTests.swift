@@ -58,13 +58,17 @@ struct FaultTests {
         return (server, Transport(fault: fault, arrival: arrival))
     }
 
+    func client(_ server: LoopbackServer, _ transport: Transport) throws -> OAuthClient {
+        try OAuthClient(
+            id: "me", authentication: .clientSecretBasic("client-s3cr3t"), tokenURL: server.url, transport: transport,
+            wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+    }
+
     // RFC 9700 §4.14.2 (museum 19, 29): a hostile server costs an error, never the session.
     @Test(arguments: Fault.ofConnections + Fault.ofAnswers + Fault.ofLifetimes)
     func `whatever a server does, the session goes on with the refresh token that it knows`(fault: Fault) async throws {
         let (server, transport) = try server(fault)
-        let loader = try RefreshTokenLoader(
-            tokenURL: server.url, clientID: "me", clientSecret: "client-s3cr3t",
-            transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+        let loader = try RefreshTokenLoader(client(server, transport))
         let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         await tokens.replace(with: AccessToken("old-access", lifetime: .zero, refreshToken: "refresh-1"))
         do {
@@ -102,9 +106,7 @@ struct FaultTests {
     @Test(arguments: Fault.ofAnswers + (isThorough ? Fault.ofConnections : []))
     func `whatever a server does, a client's own load ends with the same error`(fault: Fault) async throws {
         let (server, transport) = try server(fault)
-        let loader = try ClientCredentialsLoader(
-            tokenURL: server.url, clientID: "me", clientSecret: "client-s3cr3t",
-            transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+        let loader = try ClientCredentialsLoader(client(server, transport))
         let error = try await loader.failure()
         check(TokenServiceError(.loadFailed, underlying: error, remedy: error.remedy), against: fault.outcome)
         #expect(try await loader.loadToken(replacing: nil).value == "good")
