@@ -125,6 +125,9 @@ public struct Grant: Sendable {
     /// What says that of a device's sign-in (RFC 8628 §3.5).
     static let refusalsOfDevices: Set<String> = ["access_denied", "expired_token"]
 
+    /// What asks a device to wait (RFC 8628 §3.5).
+    static let pausesOfDevices: Set<String> = ["authorization_pending", "slow_down"]
+
     /// Whether an error code says that the server refuses the grant.
     func isRefused(by error: String) -> Bool {
         Self.refusals.contains(error) || type == Self.deviceType && Self.refusalsOfDevices.contains(error)

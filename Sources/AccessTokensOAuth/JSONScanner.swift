@@ -11,8 +11,9 @@ struct JSONScanner {
         case string(String)
         /// A finite number.
         case number(Double)
+        case bool(Bool)
         case null
-        /// An object, an array, `true`, `false`, or a number that is none.
+        /// An object, an array, or a number that is none.
         case other
     }
 
@@ -127,7 +128,9 @@ struct JSONScanner {
         let text = String(decoding: bytes[start..<index], as: UTF8.self)
         switch text {
         case "null": return .null
-        case "true", "false", "NaN", "Infinity", "-Infinity": return .other
+        case "true": return .bool(true)
+        case "false": return .bool(false)
+        case "NaN", "Infinity", "-Infinity": return .other
         default: return Self.isNumber(bytes[start..<index]) ? Double(text).map { $0.isFinite ? .number($0) : .other } : nil
         }
     }

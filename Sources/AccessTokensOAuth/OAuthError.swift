@@ -22,6 +22,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let credentialsUnavailable = Code(description: "credentialsUnavailable")
         /// What a browser came back with doesn't answer this sign-in: its state or its issuer is another; nothing was sent.
         public static let callbackMismatch = Code(description: "callbackMismatch")
+        /// The user did not sign in on the other device in time.
+        public static let signInExpired = Code(description: "signInExpired")
         /// The server could not be reached, or the connection ended before its answer did.
         public static let connectionFailed = Code(description: "connectionFailed")
         /// The answer was not complete within the transport's time limit.
@@ -76,7 +78,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         self.detail = detail
         switch code {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
-        case .notSignedIn, .callbackMismatch: remedy = .signIn
+        case .notSignedIn, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
         }
     }
@@ -91,6 +93,7 @@ extension OAuthError: Redacted, DescribedError {
         case .credentialsUnavailable: "Nothing was sent: \(detail ?? "there are no credentials")."
         case .callbackMismatch:
             "The callback doesn't answer this sign-in: \(detail ?? "it can't be used"). Nothing of it was used; sign in again."
+        case .signInExpired: "The time for the sign-in is over. Begin another one."
         case .connectionFailed: "The authorization server could not be reached: \(detail ?? "the connection failed")."
         case .timedOut:
             "The authorization server did not answer completely within \(detail ?? "the time limit"). Try again later."

@@ -124,8 +124,7 @@ extension ResponseReader {
     private func refusal(_ error: String?, of grant: Grant?) -> OAuthError {
         var failure = failure(.refused)
         // A code that we know is no secret, even if one contains the other.
-        let isKnown = error.map { TokenServiceError.Remedy.permanent[$0] != nil || grant?.isRefused(by: $0) == true } ?? false
-        failure.error = isKnown ? error : error.map(safe)
+        failure.error = error.map { Self.knownCodes.contains($0) ? $0 : safe($0) }
         // Of the code as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
         failure.remedy = .ending(failure.error, status: response.status, of: grant)
         if members.problem == nil { failure.serverDescription = members["error_description"].map(safe) }
@@ -136,6 +135,9 @@ extension ResponseReader {
         }
         return failure
     }
+
+    private static let knownCodes = Grant.refusals.union(Grant.refusalsOfDevices).union(Grant.pausesOfDevices)
+        .union(TokenServiceError.Remedy.permanent.keys)
 
     /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer holds.
     private func safe(_ text: String) -> String {

@@ -111,4 +111,39 @@ struct FaultTests {
         check(TokenServiceError(.loadFailed, underlying: error, remedy: error.remedy), against: fault.outcome)
         #expect(try await loader.loadToken(replacing: nil).value == "good")
     }
+
+    static let exchanges: [Grant] = [
+        .authorizationCode("refresh-1", verifier: CodeVerifier()), .jwtBearer("refresh-1"),
+        .tokenExchange(subject: "refresh-1", type: .jwt),
+        Grant(type: "urn:ietf:params:oauth:grant-type:device_code", ["device_code": "refresh-1"]),
+    ]
+
+    // Each exchange reads its answers in the same place; the faults of connections are the transport's, and have been tested.
+    @Test(arguments: Fault.ofAnswers + Fault.ofLifetimes, exchanges)
+    func `whatever a server does, an exchange loses no refresh token and shows nothing`(fault: Fault, grant: Grant) async throws {
+        let (server, transport) = try server(fault)
+        let client = try client(server, transport)
+        let isSalvaged = fault.kept == "refresh-2" && !grant.isRepeatable
+        do {
+            let token = try await client.token(for: grant).token
+            guard case .token(let lifetime) = fault.outcome else {
+                Issue.record("no token was expected")
+                return
+            }
+            #expect(token.lifetime == lifetime && token.refreshToken == "refresh-2")
+        } catch let salvaged as SalvagedGrant {
+            #expect(isSalvaged && salvaged.grant.refreshToken == "refresh-2")
+            let reason = try #require(salvaged.reason as? OAuthError)
+            check(TokenServiceError(.loadFailed, underlying: reason, remedy: reason.remedy), against: fault.outcome)
+        } catch let error as OAuthError {
+            // A lifetime that is none costs a repeatable grant nothing but another request.
+            if case .token = fault.outcome {
+                #expect(grant.isRepeatable && error.code == .unreadableResponse)
+            } else {
+                #expect(!isSalvaged)
+                check(TokenServiceError(.loadFailed, underlying: error, remedy: error.remedy), against: fault.outcome)
+            }
+        }
+        #expect(try await client.token(for: grant).token.value == "good")
+    }
 }
