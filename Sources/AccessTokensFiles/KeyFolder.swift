@@ -1,5 +1,6 @@
 import AccessTokens
 import Foundation
+import TokenServiceConcurrency
 
 #if canImport(Darwin)
 import Darwin

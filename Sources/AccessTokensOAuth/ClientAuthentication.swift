@@ -4,46 +4,153 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How a client with a secret proves to the token endpoint who it is: one method per request, and never in the URL.
+/// How a client proves to the authorization server who it is: one method per request, and never in the URL.
 ///
-/// Source: RFC 6749 §2.3.1; the names are those of the IANA registry "OAuth Token Endpoint Authentication Methods".
-public struct ClientAuthentication: Sendable, Hashable, CustomStringConvertible {
+/// A secret, or what makes an assertion, may be a closure. It is asked at each request, so that a secret can be replaced while the
+/// program runs. It may be called concurrently. An error that it throws ends the load before anything is sent.
+///
+/// Source: RFC 6749 §2.3; the names are those of the IANA registry "OAuth Token Endpoint Authentication Methods".
+public struct ClientAuthentication: Sendable, CustomStringConvertible {
+    private enum Method: Sendable {
+        case basic, post, idAlone, assertion
+    }
+
+    /// The method's registered name.
+    public let description: String
+
+    private let method: Method
+    /// The secret or the assertion; its parameters are the client's id and the server's issuer.
+    private let make: @Sendable @concurrent (String, String) async throws -> String
+    private let problem: String?
+    /// Whether the closure wants to know the issuer.
+    private let needsIssuer: Bool
+
+    private init(
+        _ description: String, _ method: Method, problem: String? = nil, needsIssuer: Bool = false,
+        make: @escaping @Sendable @concurrent (String, String) async throws -> String = { _, _ in "" }
+    ) {
+        self.description = description
+        self.method = method
+        self.problem = problem
+        self.needsIssuer = needsIssuer
+        self.make = make
+    }
+
     /// In the `Authorization` header, the method that every server with client passwords must support.
     ///
     /// Client id and secret are form-encoded separately, then joined and encoded in Base64. A space becomes `%20`, which all
     /// servers read that undo the inner encoding; some read a plus as a plus. Some servers forget to undo it, and refuse
-    /// secrets with other characters than letters, digits and `*-._`: use ``clientSecretPost`` with those.
-    public static let clientSecretBasic = ClientAuthentication(description: "client_secret_basic")
+    /// secrets with other characters than letters, digits and `*-._`: use ``clientSecretPost(_:)-(String)`` with those.
+    ///
+    /// Source: RFC 6749 §2.3.1.
+    public static func clientSecretBasic(_ secret: String) -> ClientAuthentication {
+        ClientAuthentication("client_secret_basic", .basic, problem: problem(of: secret)) { _, _ in secret }
+    }
+
+    /// In the `Authorization` header, with a secret that is asked for at each request.
+    public static func clientSecretBasic(
+        _ secret: @escaping @Sendable @concurrent () async throws -> String
+    ) -> ClientAuthentication {
+        ClientAuthentication("client_secret_basic", .basic) { _, _ in try await secret() }
+    }
 
     /// In the form, beside the other parameters.
-    public static let clientSecretPost = ClientAuthentication(description: "client_secret_post")
+    ///
+    /// Source: RFC 6749 §2.3.1.
+    public static func clientSecretPost(_ secret: String) -> ClientAuthentication {
+        ClientAuthentication("client_secret_post", .post, problem: problem(of: secret)) { _, _ in secret }
+    }
 
-    /// The method's registered name.
-    public let description: String
-}
+    /// In the form, with a secret that is asked for at each request.
+    public static func clientSecretPost(
+        _ secret: @escaping @Sendable @concurrent () async throws -> String
+    ) -> ClientAuthentication {
+        ClientAuthentication("client_secret_post", .post) { _, _ in try await secret() }
+    }
 
-/// Who asks the token endpoint, and how it proves that.
-struct Client: Sendable {
-    let id: String
-    /// `nil` for a public client, which sends its id in the form and proves nothing.
-    let secret: String?
-    let authentication: ClientAuthentication
+    /// By nothing but its id in the form: a public client, such as an app, which can keep no secret.
+    ///
+    /// Source: RFC 6749 §2.1, §3.2.1.
+    public static let publicClient = ClientAuthentication("none", .idAlone)
+
+    /// By the certificate that the transport presents; the form has the client's id alone.
+    ///
+    /// ``URLSessionTransport`` presents none: bring a transport that does. Source: RFC 8705 §2.
+    public static let mutualTLS = ClientAuthentication("tls_client_auth", .idAlone)
+
+    /// By an assertion that is made for each request, such as a ``JWTAssertion``; the client needs an `issuer`.
+    ///
+    /// - Parameter make: Gets the client's id and the issuer, which is the assertion's audience.
+    ///
+    /// Source: RFC 7523 §2.2.
+    public static func assertion(
+        _ make: @escaping @Sendable @concurrent (_ clientID: String, _ audience: String) async throws -> String
+    ) -> ClientAuthentication {
+        ClientAuthentication("private_key_jwt", .assertion, needsIssuer: true, make: make)
+    }
+
+    /// By an assertion that another program has made, such as a platform's token in a file (workload identity).
+    ///
+    /// Source: RFC 7523 §2.2.
+    public static func assertion(
+        _ read: @escaping @Sendable @concurrent () async throws -> String
+    ) -> ClientAuthentication {
+        ClientAuthentication("private_key_jwt", .assertion) { _, _ in try await read() }
+    }
+
+    /// Whether the client is a public one.
+    var isPublic: Bool { description == Self.publicClient.description }
+
+    /// Why the client can't be authenticated; `nil` if nothing is wrong so far.
+    func problem(issuer: String?) -> String? {
+        if let problem { return problem }
+        return needsIssuer && issuer?.isEmpty ?? true ? "the assertion's audience is the issuer, which the client must name" : nil
+    }
+
+    private static func problem(of secret: String) -> String? { secret.isEmpty ? "the client secret is empty" : nil }
 
     /// Returns what to add to a request.
-    func credentials() -> (headers: [String: String], parameters: [(name: String, value: String)]) {
-        guard let secret else { return ([:], [("client_id", id)]) }
-        return switch authentication {
-        case .clientSecretPost: ([:], [("client_id", id), ("client_secret", secret)])
-        // Source: RFC 6749 §2.3.1, RFC 7617 §2.
-        default: (["Authorization": "Basic \(Data(userPass(secret).utf8).base64EncodedString())"], [])
+    func credentials(id: String, issuer: String?) async throws -> Credentials {
+        guard method != .idAlone else { return Credentials(form: ["client_id": id]) }
+        let secret = try await beforeSending("the client's secret or assertion") { try await make(id, issuer ?? "") }
+        guard !secret.isEmpty else {
+            throw OAuthError(.credentialsUnavailable, detail: "the client's secret or assertion is empty")
+        }
+        switch method {
+        case .basic: return Credentials(basic: id, secret)
+        case .post:
+            return Credentials(form: ["client_id": id, "client_secret": secret], secrets: Credentials.spellings(id, secret))
+        default:
+            let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+            return Credentials(form: ["client_id": id, "client_assertion_type": type, "client_assertion": secret])
         }
     }
 
-    /// What no text may show: the secret, and what is joined for the header, as we encode it and as others may.
-    var secrets: [String] { secret.map { [$0, "\(id):\($0)", formEncoded($0), userPass($0)] } ?? [] }
+    /// What authenticates one request.
+    struct Credentials {
+        var headers: [String: String] = [:]
+        var form = Form()
+        /// What no text may show, beside the form's secrets.
+        var secrets: [String] = []
+    }
+}
 
-    // Each plus is a space: a plus itself is encoded.
-    private func userPass(_ secret: String) -> String { formEncoded(secret).replacing("+", with: "%20") }
+extension ClientAuthentication.Credentials {
+    /// Source: RFC 6749 §2.3.1, RFC 7617 §2.
+    fileprivate init(basic id: String, _ secret: String) {
+        secrets = Self.spellings(id, secret)
+        // Each plus is a space: a plus itself is encoded.
+        let userPass = Self.formEncoded(id, secret).replacing("+", with: "%20")
+        headers = ["Authorization": "Basic \(Data(userPass.utf8).base64EncodedString())"]
+    }
 
-    private func formEncoded(_ secret: String) -> String { "\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))" }
+    /// The secret, and what is joined for the header, as we encode it and as others may.
+    fileprivate static func spellings(_ id: String, _ secret: String) -> [String] {
+        let encoded = formEncoded(id, secret)
+        return [secret, "\(id):\(secret)", encoded, encoded.replacing("+", with: "%20")]
+    }
+
+    private static func formEncoded(_ id: String, _ secret: String) -> String {
+        "\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))"
+    }
 }

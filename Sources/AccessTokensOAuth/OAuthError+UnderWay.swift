@@ -12,6 +12,7 @@ extension OAuthError {
     public var mayBeUnderWay: Bool {
         switch code {
         case .timedOut: return true
+        case .credentialsUnavailable, .signInExpired: return false
         case .connectionFailed: return !((underlying as? URLError).map { Self.unsent.contains($0.code) } ?? false)
         default: return remedy == .retry && retryAfter == nil && (status == 502 || status == 504)
         }

@@ -18,6 +18,12 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
         /// There is no refresh token to load with: no user has signed in since the start or the last sign-out; nothing was sent.
         public static let notSignedIn = Code(description: "notSignedIn")
+        /// What authenticates the client, or the grant, could not be made or read; nothing was sent.
+        public static let credentialsUnavailable = Code(description: "credentialsUnavailable")
+        /// What a browser came back with doesn't answer this sign-in: its state or its issuer is another; nothing was sent.
+        public static let callbackMismatch = Code(description: "callbackMismatch")
+        /// The user did not sign in on the other device in time.
+        public static let signInExpired = Code(description: "signInExpired")
         /// The server could not be reached, or the connection ended before its answer did.
         public static let connectionFailed = Code(description: "connectionFailed")
         /// The answer was not complete within the transport's time limit.
@@ -34,6 +40,11 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         /// The code's name, for logs and metrics.
         public let description: String
     }
+
+    /// The error of a load that has nothing to present: no user has signed in.
+    ///
+    /// For the closure of a ``GrantLoader``.
+    public static var signInNeeded: OAuthError { OAuthError(.notSignedIn) }
 
     /// What went wrong.
     public let code: Code
@@ -67,7 +78,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         self.detail = detail
         switch code {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
-        case .notSignedIn: remedy = .signIn
+        case .notSignedIn, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
         }
     }
@@ -79,6 +90,10 @@ extension OAuthError: Redacted, DescribedError {
         switch code {
         case .invalidConfiguration: "The configuration is invalid, so nothing was sent: \(detail ?? "correct it")."
         case .notSignedIn: "There is no refresh token. Sign in, and give its token to the service with replace(with:)."
+        case .credentialsUnavailable: "Nothing was sent: \(detail ?? "there are no credentials")."
+        case .callbackMismatch:
+            "The callback doesn't answer this sign-in: \(detail ?? "it can't be used"). Nothing of it was used; sign in again."
+        case .signInExpired: "The time for the sign-in is over. Begin another one."
         case .connectionFailed: "The authorization server could not be reached: \(detail ?? "the connection failed")."
         case .timedOut:
             "The authorization server did not answer completely within \(detail ?? "the time limit"). Try again later."
@@ -89,7 +104,7 @@ extension OAuthError: Redacted, DescribedError {
             "The authorization server's answer (\(statusText)) is not a token response: \(detail ?? "it cannot be read"). "
                 + "Check the token endpoint's URL."
         case .unsupportedTokenType:
-            "The authorization server issued a token of type \(detail ?? "unknown"): have it issue Bearer tokens."
+            "The authorization server issued a token of type \(detail ?? "unknown"): have it issue a type that this client accepts."
         default: "The authorization server refused the request: \(serversWords). \(advice)"
         }
     }

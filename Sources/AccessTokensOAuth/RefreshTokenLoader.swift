@@ -27,49 +27,52 @@ public import Foundation
 ///
 /// Source: RFC 6749 §6.
 public struct RefreshTokenLoader: TokenLoader {
-    private let endpoint: TokenEndpoint
+    private let client: OAuthClient
     private let scope: String?
     private let scopeMayShrink: Bool
-    private let additionalParameters: [(name: String, value: String)]
+    private let additionalParameters: Form
 
-    /// Creates a loader, after checking everything that can be checked without the server.
+    /// Creates a loader for a client, after checking everything that can be checked without the server.
     ///
     /// - Parameters:
-    ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
-    ///   - clientID: The client's id.
-    ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client, such as an app,
-    ///     which can keep none. Source: RFC 6749 §2.1, §3.2.1.
+    ///   - client: The client that the refresh tokens were issued to.
     ///   - scope: The scopes to ask for, separated by spaces, to have fewer than were granted; `nil` or empty: all of them.
     ///     Sent as given, whatever the last answer granted: many servers spell scopes in their own way. Source: RFC 6749 §6.
     ///   - scopeMayShrink: Whether scopes that the last token does not have are left out, for a server that refuses to grant
     ///     them (`invalid_scope`). Only if it spells scopes as you do: what it spells otherwise is left out, too.
-    ///   - authentication: How a client with a secret proves who it is. Source: RFC 6749 §2.3.1.
-    ///   - additionalParameters: What else the server wants to know, such as `resource` (RFC 8707). They may be quoted in
-    ///     errors, so none may be a secret, or a parameter that belongs to a grant or to the authentication.
-    ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none, or none that can be read; `nil`: until it
-    ///     is invalidated. Source: RFC 6749 §5.1 (`expires_in` is but recommended).
-    ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
-    ///   - wallClock: The time, which only a `Retry-After` with a date is compared with.
+    ///   - additionalParameters: What else the server wants to know, such as `resource` (RFC 8707). A parameter that belongs to a
+    ///     grant or to the authentication is refused.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
-        tokenURL: URL,
-        clientID: String,
-        clientSecret: String? = nil,
-        scope: String? = nil,
-        scopeMayShrink: Bool = false,
-        authentication: ClientAuthentication = .clientSecretBasic,
-        additionalParameters: [String: String] = [:],
-        lifetimeWhenMissing: Duration? = .seconds(300),
-        transport: any TokenTransport = URLSessionTransport(),
-        wallClock: @escaping @Sendable () -> Date = { Date() }
+        _ client: OAuthClient, scope: String? = nil, scopeMayShrink: Bool = false, additionalParameters: Form = [:]
     ) throws(OAuthError) {
+        try client.endpoint.check(additional: additionalParameters)
+        self.client = client
         self.scope = scope
         self.scopeMayShrink = scopeMayShrink
-        self.additionalParameters = additionalParameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        endpoint = try TokenEndpoint(
-            url: tokenURL, client: Client(id: clientID, secret: clientSecret, authentication: authentication),
-            transport: transport, lifetimeWhenMissing: lifetimeWhenMissing, wallClock: wallClock,
-            adding: additionalParameters)
+        self.additionalParameters = additionalParameters
+    }
+
+    /// Creates a loader for a public client, such as an app, or for one that sends its secret in the `Authorization` header.
+    ///
+    /// For anything else, create an ``OAuthClient``.
+    ///
+    /// - Parameters:
+    ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
+    ///   - clientID: The client's id.
+    ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client.
+    ///   - scope: The scopes to ask for, to have fewer than were granted; `nil` or empty: all of them. Source: RFC 6749 §6.
+    ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
+    public init(
+        tokenURL: URL, clientID: String, clientSecret: String? = nil, scope: String? = nil,
+        transport: any TokenTransport = URLSessionTransport()
+    ) throws(OAuthError) {
+        try self.init(
+            OAuthClient(
+                id: clientID, authentication: clientSecret.map { .clientSecretBasic($0) } ?? .publicClient, tokenURL: tokenURL,
+                transport: transport),
+            scope: scope)
     }
 
     /// Gets a token with one request to the server.
@@ -81,13 +84,11 @@ public struct RefreshTokenLoader: TokenLoader {
     ///   `CancellationError` when its task is cancelled.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         guard let previous, let refreshToken = previous.refreshToken, !refreshToken.isEmpty else {
-            throw OAuthError(.notSignedIn)
+            throw OAuthError.signInNeeded
         }
-        let scope = try scope(within: previous)
-        var form = [(name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: refreshToken)]
-        if let scope { form.append(("scope", scope)) }
-        return try await endpoint.send(form + additionalParameters, about: previous)
-            .renewedToken(of: previous, scope: scope)
+        var grant = Grant.refreshToken(refreshToken, scope: try scope(within: previous))
+        grant.form.add(additionalParameters)
+        return try await client.token(for: grant, replacing: previous).token
     }
 
     /// No: a refresh token that two loads present at once may look stolen, and the server may revoke the session.
@@ -110,7 +111,5 @@ public struct RefreshTokenLoader: TokenLoader {
 
 extension RefreshTokenLoader: Redacted {
     /// The client's id and the server's host; not the secret.
-    public var description: String {
-        "RefreshTokenLoader(client \(endpoint.client.id) at \(endpoint.url.host ?? "nowhere"))"
-    }
+    public var description: String { "RefreshTokenLoader(\(client.place))" }
 }

@@ -11,62 +11,105 @@ import Foundation
 ///
 /// Source: RFC 6749 §5.
 struct ResponseReader {
-    var response: TokenResponse
+    let response: TokenResponse
     let secrets: [String]
+    let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
     let now: Date
+    let members: AnswerMembers
 
-    /// Returns the token, or throws the reason why there is none.
-    func token() throws(OAuthError) -> AccessToken {
+    init(
+        response: TokenResponse, secrets: [String], acceptedTokenTypes: Set<String>, lifetimeWhenMissing: Duration?, now: Date
+    ) {
+        self.response = response
+        self.secrets = secrets
+        self.acceptedTokenTypes = acceptedTokenTypes
+        self.lifetimeWhenMissing = lifetimeWhenMissing
+        self.now = now
+        members = AnswerMembers(response.body)
+    }
+
+    /// Returns the token that an answer to a grant brings.
+    ///
+    /// If the grant was good for one use, the answer must not be thrown away, whatever is wrong with it: there is no second one,
+    /// and the server would take the old refresh token for stolen. So a lifetime that is not a number counts as missing, and a
+    /// refresh token beside an access token that cannot be used is handed over together with the reason.
+    ///
+    /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if a new refresh token came for a grant that can't be repeated.
+    func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
+        do {
+            try requireSuccess(of: grant)
+            return TokenAnswer(token: try readToken(for: grant, replacing: previous), members: members)
+        } catch {
+            guard !grant.isRepeatable, let refreshToken = salvagedRefreshToken(for: grant) else { throw error }
+            let scope = grant.refreshToken == nil ? nil : previous?.scope
+            throw SalvagedGrant(
+                AccessToken("", lifetime: .zero, scope: scope, refreshToken: refreshToken), reason: error)
+        }
+    }
+
+    /// Returns the answer's members if they can be read.
+    func readableMembers() throws(OAuthError) -> AnswerMembers {
         try requireSuccess()
-        let body = try tokenBody()
-        if let seconds = body.expiresIn, seconds.duration == nil { throw unusableLifetime }
-        return token(body, lifetime: body.expiresIn?.duration ?? lifetimeWhenMissing)
+        if let problem = members.problem { throw failure(.unreadableResponse, problem + kindOfAnswer) }
+        return members
     }
 
     /// Throws the server's error if it refused the request.
     ///
-    /// - Parameter isBodyIgnored: Whether the status alone decides. Some servers write an error into an answer with status 200,
-    ///   but where no token is expected the body means nothing (RFC 7009 §2.2).
-    func requireSuccess(isBodyIgnored: Bool = false) throws(OAuthError) {
+    /// - Parameters:
+    ///   - grant: The grant that was presented, if it was one.
+    ///   - isBodyIgnored: Whether the status alone decides. Some servers write an error into an answer with status 200,
+    ///     but where no token is expected the body means nothing (RFC 7009 §2.2).
+    func requireSuccess(of grant: Grant? = nil, isBodyIgnored: Bool = false) throws(OAuthError) {
         guard !(300..<400).contains(response.status) else { throw failure(.redirected) }
         let isSuccess = (200..<300).contains(response.status)
         if isSuccess, isBodyIgnored { return }
-        let errorBody = try? TokenJSON.decode(ErrorBody.self, from: response.body)
-        guard isSuccess, errorBody?.error == nil else { throw failure(errorBody) }
+        let error = members.problem == nil ? members["error"] : nil
+        guard isSuccess, error == nil else { throw refusal(error, of: grant) }
     }
 
-    /// Returns the body of an answer that grants a Bearer token.
-    func tokenBody() throws(OAuthError) -> TokenBody {
+    private func readToken(for grant: Grant, replacing previous: AccessToken?) throws(OAuthError) -> AccessToken {
         let body: TokenBody
         do {
-            body = try TokenJSON.decode(TokenBody.self, from: response.body)
+            body = try TokenBody(members)
         } catch {
             throw failure(.unreadableResponse, error.text + kindOfAnswer)
         }
-        guard body.tokenType.lowercased() == "bearer" else {
-            throw failure(
-                .unsupportedTokenType, safe(body.tokenType, hiding: [body.accessToken, body.refreshToken].compactMap { $0 }))
+        // The type's name as the specification writes it, however the server does: resource servers may be less tolerant.
+        guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == body.tokenType.lowercased() }) else {
+            throw failure(.unsupportedTokenType, safe(body.tokenType))
         }
-        return body
-    }
-
-    /// Returns the token that an answer grants.
-    func token(_ body: TokenBody, lifetime: Duration?) -> AccessToken {
-        // The type's name as RFC 6750 §2.1 writes it, however the server does: resource servers may be less tolerant.
-        AccessToken(
-            body.accessToken, tokenType: "Bearer", lifetime: lifetime,
+        var lifetime = lifetimeWhenMissing
+        switch body.expiresIn {
+        case .seconds(let duration): lifetime = duration
+        case .unreadable where !grant.isRepeatable: break
+        case nil: break
+        default: throw failure(.unreadableResponse, "expires_in must be a non-negative number of seconds")
+        }
+        // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change.
+        let kept = grant.refreshToken.map { (refreshToken: $0, scope: grant.form["scope"] ?? previous?.scope) }
+        return AccessToken(
+            body.accessToken, tokenType: type, lifetime: lifetime,
             refreshIn: body.refreshIn.flatMap { refreshIn in
                 lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
             },
-            scope: body.scope, refreshToken: body.refreshToken)
+            scope: body.scope ?? kept?.scope, refreshToken: body.refreshToken ?? kept?.refreshToken)
     }
 
-    /// The lifetime is negative, or not a number.
-    var unusableLifetime: OAuthError { failure(.unreadableResponse, "expires_in must be a non-negative number of seconds") }
+    /// Returns the new refresh token of an answer that is otherwise useless; `nil` if there is none.
+    ///
+    /// Of several the last: so most parsers read a repeated name (RFC 8259 §4). A refusal with a status of its own issues nothing.
+    private func salvagedRefreshToken(for grant: Grant) -> String? {
+        guard (200..<300).contains(response.status) else { return nil }
+        let old = grant.refreshToken ?? ""
+        return members.refreshTokens.last { !$0.isEmpty && !$0.utf8.elementsEqual(old.utf8) }
+    }
+}
 
+extension ResponseReader {
     /// An error about this answer.
-    private func failure(_ code: OAuthError.Code, _ detail: String? = nil) -> OAuthError {
+    func failure(_ code: OAuthError.Code, _ detail: String? = nil) -> OAuthError {
         var failure = OAuthError(code, detail: detail)
         failure.status = response.status
         failure.retryAfter = response.header("Retry-After").flatMap { RetryAfter.wait($0, now: now) }
@@ -74,22 +117,32 @@ struct ResponseReader {
     }
 
     /// The server's own error, as far as it can be read.
-    private func failure(_ errorBody: ErrorBody?) -> OAuthError {
+    ///
+    /// A refusal without an error code may be about the grant as well as about the client: Glewlwyd 2.7.5 refuses a used refresh
+    /// token with an empty 400. To guess a sign-out at once would be worse than to ask again after the longest pause; a service
+    /// takes the third such refusal in a row for one.
+    private func refusal(_ error: String?, of grant: Grant?) -> OAuthError {
         var failure = failure(.refused)
-        let tokens = errorBody?.tokens ?? []
-        failure.error = errorBody?.error.map {
-            TokenServiceError.Remedy.permanent[$0] == nil ? safe($0, hiding: tokens) : $0
-        }
+        // A code that we know is no secret, even if one contains the other.
+        failure.error = error.map { Self.knownCodes.contains($0) ? $0 : safe($0) }
         // Of the code as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
-        failure.remedy = .ending(failure.error, status: response.status)
-        failure.serverDescription = errorBody?.errorDescription.map { safe($0, hiding: tokens) }
+        failure.remedy = .ending(failure.error, status: response.status, of: grant)
+        if members.problem == nil { failure.serverDescription = members["error_description"].map(safe) }
+        if failure.remedy == .signInOrRegistration {
+            failure.detail =
+                "Either the grant is no longer valid: sign in again; or the client's id, secret or authentication "
+                + "method is not what the server has registered."
+        }
         return failure
     }
 
+    private static let knownCodes = Grant.refusals.union(Grant.refusalsOfDevices).union(Grant.pausesOfDevices)
+        .union(TokenServiceError.Remedy.permanent.keys)
+
     /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer holds.
-    private func safe(_ text: String, hiding tokens: [String]) -> String {
+    private func safe(_ text: String) -> String {
         guard let credentials = Credentials.values(in: response.body) else { return "[hidden]" }
-        return ServerText.safe(text, hiding: secrets + tokens + credentials)
+        return ServerText.safe(text, hiding: secrets + members.secrets + credentials)
     }
 
     /// What the server calls its answer, when that is not JSON: a usual name, or none, since a server may write anything there.
@@ -102,10 +155,10 @@ struct ResponseReader {
 }
 
 extension TokenServiceError.Remedy {
-    /// What ends the errors that time alone does not (RFC 6749 §5.2; RFC 8707 §2 for `invalid_target`; RFC 7009
-    /// §2.2.1 for `unsupported_token_type`).
+    /// What ends the errors that time alone does not, unless they are about a grant (RFC 6749 §5.2; RFC 8707 §2 for
+    /// `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`).
     static let permanent: [String: TokenServiceError.Remedy] = [
-        "invalid_grant": .signIn,
+        "invalid_grant": .clientRegistration,
         "invalid_client": .clientRegistration,
         "unauthorized_client": .clientRegistration,
         "unsupported_grant_type": .clientRegistration,
@@ -119,9 +172,11 @@ extension TokenServiceError.Remedy {
     ///
     /// A status that speaks of a busy or broken server wins over the error code: a bad gateway must not end a session. A 401 or 403
     /// without a known code is about the client, whose credentials each request carries: some servers refuse a wrong secret with
-    /// an empty 403. It is not a sign-out: only `invalid_grant` ends a session.
-    static func ending(_ error: String?, status: Int) -> TokenServiceError.Remedy {
+    /// an empty 403. It is not a sign-out: only a refused grant ends a session.
+    static func ending(_ error: String?, status: Int, of grant: Grant?) -> TokenServiceError.Remedy {
         if status == 408 || status == 429 || status >= 500 { return .retry }
+        if let error, let grant, grant.isRefused(by: error) { return grant.remedyWhenRefused }
+        if error == nil, grant?.remedyWhenRefused == .signIn, [400, 401, 403].contains(status) { return .signInOrRegistration }
         return error.flatMap { permanent[$0] } ?? (status == 401 || status == 403 ? .clientRegistration : .retry)
     }
 }

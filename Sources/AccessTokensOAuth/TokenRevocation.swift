@@ -19,32 +19,36 @@ public import Foundation
 ///
 /// Source: RFC 7009.
 public struct TokenRevocation: Sendable {
-    private let endpoint: TokenEndpoint
+    private let client: OAuthClient
+    private let endpoint: Endpoint
 
-    /// Creates a revocation, after checking what can be checked without the server.
+    /// Creates a revocation for a client.
     ///
     /// - Parameters:
+    ///   - client: The client that the tokens were issued to.
     ///   - revocationURL: The revocation endpoint: `https`, or `http` to a loopback address. Its query is kept.
     ///     Source: RFC 7009 §2.
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
+    public init(_ client: OAuthClient, revocationURL: URL) throws(OAuthError) {
+        endpoint = try Endpoint("revocation URL", revocationURL)
+        self.client = client
+    }
+
+    /// Creates a revocation for a public client, such as an app, or for one that sends its secret in the `Authorization` header.
+    ///
+    /// - Parameters:
+    ///   - revocationURL: The revocation endpoint: `https`, or `http` to a loopback address. Source: RFC 7009 §2.
     ///   - clientID: The client's id, the one that the token was issued to.
-    ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client, such as an app,
-    ///     which can keep none. Source: RFC 6749 §2.1, §3.2.1.
-    ///   - authentication: How a client with a secret proves who it is. Source: RFC 6749 §2.3.1.
+    ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client.
     ///   - transport: What carries the requests.
-    ///   - wallClock: The time, which only a `Retry-After` with a date is compared with.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
-        revocationURL: URL,
-        clientID: String,
-        clientSecret: String? = nil,
-        authentication: ClientAuthentication = .clientSecretBasic,
-        transport: any TokenTransport = URLSessionTransport(),
-        wallClock: @escaping @Sendable () -> Date = { Date() }
+        revocationURL: URL, clientID: String, clientSecret: String? = nil, transport: any TokenTransport = URLSessionTransport()
     ) throws(OAuthError) {
-        endpoint = try TokenEndpoint(
-            "revocation URL", url: revocationURL,
-            client: Client(id: clientID, secret: clientSecret, authentication: authentication), transport: transport,
-            wallClock: wallClock)
+        endpoint = try Endpoint("revocation URL", revocationURL)
+        client = try OAuthClient(
+            id: clientID, authentication: clientSecret.map { .clientSecretBasic($0) } ?? .publicClient, tokenURL: revocationURL,
+            transport: transport)
     }
 
     /// Revokes the grant of a token: its refresh token, with which servers end the access tokens of the grant too, or the
@@ -63,14 +67,12 @@ public struct TokenRevocation: Sendable {
         if let refreshToken = token.refreshToken, !refreshToken.isEmpty { (revoked, hint) = (refreshToken, "refresh_token") }
         // Nothing to revoke, and an empty parameter would be an invalid request.
         guard !revoked.isEmpty else { return }
-        try await endpoint.send([("token", revoked), ("token_type_hint", hint)], about: token)
+        try await client.send(["token": revoked, "token_type_hint": hint], to: endpoint, hiding: token)
             .requireSuccess(isBodyIgnored: true)
     }
 }
 
 extension TokenRevocation: Redacted {
     /// The client's id and the server's host; not the secret.
-    public var description: String {
-        "TokenRevocation(client \(endpoint.client.id) at \(endpoint.url.host ?? "nowhere"))"
-    }
+    public var description: String { "TokenRevocation(client \(client.id) at \(endpoint.url.host ?? "nowhere"))" }
 }

@@ -82,9 +82,10 @@ extension Options.Server {
     /// Without a lifetime a token is kept: the lab then says so, instead of guessing when it expires.
     func loader(secret: String) throws(UsageError) -> ClientCredentialsLoader {
         do {
-            return try ClientCredentialsLoader(
-                tokenURL: tokenURL, clientID: clientID, clientSecret: secret, scope: scope,
-                authentication: postsSecret ? .clientSecretPost : .clientSecretBasic, lifetimeWhenMissing: nil)
+            let client = try OAuthClient(
+                id: clientID, authentication: postsSecret ? .clientSecretPost(secret) : .clientSecretBasic(secret),
+                tokenURL: tokenURL, lifetimeWhenMissing: nil)
+            return try ClientCredentialsLoader(client, scope: scope)
         } catch { throw UsageError("--token-url: \(error)") }
     }
 }

@@ -38,6 +38,10 @@ struct NetworkLoader: AccessTokenLoader {
     }
 }
 
+private struct SigningKey: Sendable {
+    func signature(for bytes: Data) async throws -> Data { bytes }
+}
+
 private struct Recorder: TokenTransport {
     let answer: TokenResponse
 
@@ -105,6 +109,21 @@ private struct Recorder: TokenTransport {
             loader: try RefreshTokenLoader(tokenURL: url, clientID: "app"))
         await session.replace(with: tokenFromSignIn)
 
+        let key = SigningKey()
+        let assertion = JWTAssertion(algorithm: "ES256") { bytes in
+            try await key.signature(for: bytes)
+        }
+        let client = try OAuthClient(
+            id: "reports", authentication: .privateKeyJWT(assertion),
+            tokenURL: url, issuer: "https://login.example")
+        let exchange = TokenService(
+            loader: GrantLoader(client, isRepeatable: true) { _ in
+                .tokenExchange(
+                    subject: try await reports.retrieveToken().value,
+                    type: .accessToken, resource: ["https://api.example"])
+            })
+
+        #expect(exchange.cachedToken == nil)
         #expect(reports.cachedToken == nil && session.cachedToken == tokenFromSignIn)
     }
 

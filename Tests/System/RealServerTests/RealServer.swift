@@ -68,12 +68,13 @@ struct RealServer: Sendable {
 
     /// A loader for a client of this server, which needs a scope to be sent.
     func loader(
-        for client: Client, authentication: ClientAuthentication = .clientSecretBasic,
+        for client: Client, authentication: (String) -> ClientAuthentication = { .clientSecretBasic($0) },
         over transport: any TokenTransport = URLSessionTransport()
     ) throws -> ClientCredentialsLoader {
         try ClientCredentialsLoader(
-            tokenURL: tokenURL, clientID: client.id, clientSecret: client.secret, scope: scope,
-            authentication: authentication, transport: transport)
+            OAuthClient(
+                id: client.id, authentication: authentication(client.secret), tokenURL: tokenURL, transport: transport),
+            scope: scope)
     }
 
     /// How many access tokens the server has ever issued, by its own books.

@@ -83,7 +83,7 @@ struct RealServerTests {
 
     @Test func `a secret that a form must encode is sent right`() async throws {
         let before = try await server.tokensIssued()
-        let service = TokenService(loader: try server.loader(for: server.oddClient, authentication: .clientSecretPost))
+        let service = TokenService(loader: try server.loader(for: server.oddClient, authentication: { .clientSecretPost($0) }))
         let token = try await service.retrieveToken()
         #expect(token.lifetime == server.lifetime)
         #expect(try await server.tokensIssued() == before + 1)

@@ -3,6 +3,7 @@ import AccessTokensKeys
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokensFiles
 

@@ -5,6 +5,7 @@ import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokensFiles
 

@@ -4,6 +4,7 @@ import AccessTokensSharing
 import Foundation
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokensFiles
 @testable import AccessTokensSharedFiles

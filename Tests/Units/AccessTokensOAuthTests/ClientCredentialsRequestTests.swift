@@ -9,11 +9,11 @@ struct ClientCredentialsRequestTests {
 
     func request(
         id: String = "me", secret: String = "secret", scope: String? = nil,
-        authentication: ClientAuthentication = .clientSecretBasic, adding parameters: [String: String] = [:]
+        authentication: (String) -> ClientAuthentication = { .clientSecretBasic($0) }, adding parameters: Form = [:]
     ) async throws -> TokenRequest {
-        let loader = try ClientCredentialsLoader(
-            tokenURL: #require(url), clientID: id, clientSecret: secret, scope: scope, authentication: authentication,
-            additionalParameters: parameters, transport: transport)
+        let client = try OAuthClient(
+            id: id, authentication: authentication(secret), tokenURL: #require(url), transport: transport)
+        let loader = try ClientCredentialsLoader(client, scope: scope, additionalParameters: parameters)
         _ = try await loader.loadToken(replacing: nil)
         return try #require(transport.requests.last)
     }
@@ -29,7 +29,7 @@ struct ClientCredentialsRequestTests {
 
     // RFC 6749 App. B: spaces become plus signs, UTF-8 is encoded byte by byte.
     @Test func `scope and additional parameters are form-encoded`() async throws {
-        let request = try await request(scope: "read write", adding: ["resource": "https://api/ü", "audience": "a&b=c*-._~"])
+        let request = try await request(scope: "read write", adding: ["audience": "a&b=c*-._~", "resource": "https://api/ü"])
         #expect(
             String(decoding: request.body, as: UTF8.self)
                 == "grant_type=client_credentials&scope=read+write&audience=a%26b%3Dc*-._%7E&resource=https%3A%2F%2Fapi%2F%C3%BC")
@@ -54,7 +54,7 @@ struct ClientCredentialsRequestTests {
 
     // RFC 6749 §2.3: one method per request.
     @Test func `post authentication puts id and secret into the form alone`() async throws {
-        let request = try await request(id: "a:b", secret: "p+w d", authentication: .clientSecretPost)
+        let request = try await request(id: "a:b", secret: "p+w d", authentication: { .clientSecretPost($0) })
         #expect(request.headers["Authorization"] == nil)
         #expect(
             String(decoding: request.body, as: UTF8.self)

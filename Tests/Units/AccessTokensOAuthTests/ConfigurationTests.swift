@@ -6,10 +6,11 @@ import Testing
 struct ConfigurationTests {
     func create(
         _ url: String = "https://as.example/token", id: String = "me", secret: String = "hush",
-        adding parameters: [String: String] = [:]
+        adding parameters: Form = [:]
     ) throws {
         _ = try ClientCredentialsLoader(
-            tokenURL: #require(URL(string: url)), clientID: id, clientSecret: secret, additionalParameters: parameters)
+            OAuthClient(id: id, authentication: .clientSecretBasic(secret), tokenURL: #require(URL(string: url))),
+            additionalParameters: parameters)
     }
 
     func problem(_ body: () throws -> Void) throws -> String {
@@ -63,18 +64,18 @@ struct ConfigurationTests {
     func `an additional parameter of a refresh cannot replace one of the loader's`(name: String) throws {
         let url = try #require(URL(string: "https://as.example/token"))
         let reason = try problem {
-            _ = try RefreshTokenLoader(tokenURL: url, clientID: "me", additionalParameters: [name: "hush"])
+            _ = try RefreshTokenLoader(OAuthClient(id: "me", tokenURL: url), additionalParameters: [name: "hush"])
         }
         #expect(reason.contains("'\(name)'"))
     }
 
     // RFC 6749 §4.4: for confidential clients only.
-    @Test func `a client without a secret is refused client credentials`() throws {
+    @Test func `a public client is refused client credentials`() throws {
         let reason = try problem {
             let url = try #require(URL(string: "https://as.example/token"))
-            _ = try ClientCredentialsLoader(tokenURL: url, clientID: "me", clientSecret: "")
+            _ = try ClientCredentialsLoader(OAuthClient(id: "me", tokenURL: url))
         }
-        #expect(reason.contains("secret is empty"))
+        #expect(reason.contains("public client"))
     }
 
     // RFC 6749 §3.2: nothing repeated, nothing empty.
@@ -83,9 +84,15 @@ struct ConfigurationTests {
         #expect(try problem { try create(adding: [name: "hush"]) }.contains("'\(name)'"))
     }
 
-    @Test(arguments: [["audience": ""], ["": "api"]])
-    func `an additional parameter needs a name and a value`(parameters: [String: String]) throws {
+    @Test(arguments: [["audience": ""], ["": "api"]] as [Form])
+    func `an additional parameter needs a name and a value`(parameters: Form) throws {
         #expect(try problem { try create(adding: parameters) }.contains("additional parameter"))
+    }
+
+    // RFC 6749 §3.2; RFC 8707 §2 and RFC 8693 §2.1 for the two that may.
+    @Test func `only a resource and an audience may come twice`() throws {
+        try create(adding: ["resource": "https://a", "resource": "https://b", "audience": "c", "audience": "d"])
+        #expect(try problem { try create(adding: ["policy": "a", "policy": "b"]) }.contains("'policy' is repeated"))
     }
 
     @Test func `an additional parameter must not be in the URL's query too`() throws {

@@ -58,13 +58,17 @@ struct FaultTests {
         return (server, Transport(fault: fault, arrival: arrival))
     }
 
+    func client(_ server: LoopbackServer, _ transport: Transport) throws -> OAuthClient {
+        try OAuthClient(
+            id: "me", authentication: .clientSecretBasic("client-s3cr3t"), tokenURL: server.url, transport: transport,
+            wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+    }
+
     // RFC 9700 §4.14.2 (museum 19, 29): a hostile server costs an error, never the session.
     @Test(arguments: Fault.ofConnections + Fault.ofAnswers + Fault.ofLifetimes)
     func `whatever a server does, the session goes on with the refresh token that it knows`(fault: Fault) async throws {
         let (server, transport) = try server(fault)
-        let loader = try RefreshTokenLoader(
-            tokenURL: server.url, clientID: "me", clientSecret: "client-s3cr3t",
-            transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+        let loader = try RefreshTokenLoader(client(server, transport))
         let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         await tokens.replace(with: AccessToken("old-access", lifetime: .zero, refreshToken: "refresh-1"))
         do {
@@ -102,11 +106,44 @@ struct FaultTests {
     @Test(arguments: Fault.ofAnswers + (isThorough ? Fault.ofConnections : []))
     func `whatever a server does, a client's own load ends with the same error`(fault: Fault) async throws {
         let (server, transport) = try server(fault)
-        let loader = try ClientCredentialsLoader(
-            tokenURL: server.url, clientID: "me", clientSecret: "client-s3cr3t",
-            transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+        let loader = try ClientCredentialsLoader(client(server, transport))
         let error = try await loader.failure()
         check(TokenServiceError(.loadFailed, underlying: error, remedy: error.remedy), against: fault.outcome)
         #expect(try await loader.loadToken(replacing: nil).value == "good")
+    }
+
+    static let exchanges: [Grant] = [
+        .authorizationCode("refresh-1", verifier: CodeVerifier()), .jwtBearer("refresh-1"),
+        .tokenExchange(subject: "refresh-1", type: .jwt),
+        Grant(type: "urn:ietf:params:oauth:grant-type:device_code", ["device_code": "refresh-1"]),
+    ]
+
+    // Each exchange reads its answers in the same place; the faults of connections are the transport's, and have been tested.
+    @Test(arguments: Fault.ofAnswers + Fault.ofLifetimes, exchanges)
+    func `whatever a server does, an exchange loses no refresh token and shows nothing`(fault: Fault, grant: Grant) async throws {
+        let (server, transport) = try server(fault)
+        let client = try client(server, transport)
+        let isSalvaged = fault.kept == "refresh-2" && !grant.isRepeatable
+        do {
+            let token = try await client.token(for: grant).token
+            guard case .token(let lifetime) = fault.outcome else {
+                Issue.record("no token was expected")
+                return
+            }
+            #expect(token.lifetime == lifetime && token.refreshToken == "refresh-2")
+        } catch let salvaged as SalvagedGrant {
+            #expect(isSalvaged && salvaged.grant.refreshToken == "refresh-2")
+            let reason = try #require(salvaged.reason as? OAuthError)
+            check(TokenServiceError(.loadFailed, underlying: reason, remedy: reason.remedy), against: fault.outcome)
+        } catch let error as OAuthError {
+            // A lifetime that is none costs a repeatable grant nothing but another request.
+            if case .token = fault.outcome {
+                #expect(grant.isRepeatable && error.code == .unreadableResponse)
+            } else {
+                #expect(!isSalvaged)
+                check(TokenServiceError(.loadFailed, underlying: error, remedy: error.remedy), against: fault.outcome)
+            }
+        }
+        #expect(try await client.token(for: grant).token.value == "good")
     }
 }

@@ -6,7 +6,8 @@ import Testing
 struct OAuthErrorTests {
     // RFC 6749 §5.2; a status of a busy or broken server wins over the code.
     @Test(arguments: [
-        (400, "invalid_grant", TokenServiceError.Remedy.signIn), (200, "invalid_grant", .signIn),
+        // No user can sign in again for a program that acts for itself.
+        (400, "invalid_grant", TokenServiceError.Remedy.clientRegistration), (200, "invalid_grant", .clientRegistration),
         (401, "invalid_client", .clientRegistration),
         (400, "unauthorized_client", .clientRegistration), (400, "unsupported_grant_type", .clientRegistration),
         (400, "invalid_scope", .clientRegistration), (400, "invalid_request", .clientRegistration),

@@ -9,13 +9,14 @@ struct RefreshTokenLoaderTests {
 
     func form(
         secret: String = "secret", scope: String? = nil, scopeMayShrink: Bool = false,
-        authentication: ClientAuthentication = .clientSecretBasic, adding parameters: [String: String] = [:],
+        authentication: (String) -> ClientAuthentication = { .clientSecretBasic($0) }, adding parameters: Form = [:],
         replacing previous: AccessToken? = nil
     ) async throws -> String {
+        let client = try OAuthClient(
+            id: "me", authentication: authentication(secret),
+            tokenURL: #require(URL(string: "https://as.example/token?policy=1")), transport: transport)
         let loader = try RefreshTokenLoader(
-            tokenURL: #require(URL(string: "https://as.example/token?policy=1")), clientID: "me", clientSecret: secret,
-            scope: scope, scopeMayShrink: scopeMayShrink, authentication: authentication, additionalParameters: parameters,
-            transport: transport)
+            client, scope: scope, scopeMayShrink: scopeMayShrink, additionalParameters: parameters)
         _ = try await loader.loadToken(replacing: previous ?? self.previous)
         return try String(decoding: #require(transport.requests.last).body, as: UTF8.self)
     }
@@ -32,7 +33,7 @@ struct RefreshTokenLoaderTests {
     // RFC 6749 §2.3.1: one method per request.
     @Test func `post authentication puts id and secret into the form alone`() async throws {
         let expected = "grant_type=refresh_token&refresh_token=r%2B%2F%3D&resource=x&client_id=me&client_secret=secret"
-        #expect(try await form(authentication: .clientSecretPost, adding: ["resource": "x"]) == expected)
+        #expect(try await form(authentication: { .clientSecretPost($0) }, adding: ["resource": "x"]) == expected)
         #expect(transport.requests.last?.headers["Authorization"] == nil)
     }
 
@@ -110,12 +111,9 @@ struct RefreshTokenLoaderTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test(arguments: [
-        ClientAuthentication.clientSecretBasic, .clientSecretPost,
-    ])
-    func `an empty secret is a mistake, not a public client`(method: ClientAuthentication) async throws {
-        let error = await #expect(throws: OAuthError.self) { try await form(secret: "", authentication: method) }
-        #expect(error?.code == .invalidConfiguration)
-        #expect("\(error as Any)".contains("secret is empty"))
+    @Test(arguments: [ClientAuthentication.clientSecretBasic(""), .clientSecretPost("")])
+    func `a client's secret is not empty`(method: ClientAuthentication) async throws {
+        let error = await #expect(throws: OAuthError.self) { try await form(authentication: { _ in method }) }
+        #expect(error?.code == .invalidConfiguration && "\(error as Any)".contains("secret is empty"))
     }
 }

@@ -181,6 +181,7 @@ struct RenewalTests {
     // RFC 6749 §5.2 and museum 29: `invalid_grant` alone signs out, and not from behind a broken gateway.
     @Test(arguments: [
         (400, "invalid_grant", TokenServiceError.Remedy.signIn), (200, "invalid_grant", .signIn),
+        (400, "interaction_required", .signIn), (400, "login_required", .signIn), (403, "consent_required", .signIn),
         (400, #" invalid_grant\n"#, .signIn), (503, "invalid_grant", .retry),
         (400, "invalid_client", .clientRegistration), (400, "invalid_scope", .clientRegistration), (400, "odd", .retry),
         (403, "", .signInOrRegistration), (404, "", .retry), (302, "invalid_grant", .retry),

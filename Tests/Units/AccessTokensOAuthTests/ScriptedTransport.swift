@@ -45,10 +45,11 @@ extension ClientCredentialsLoader {
         answer: TokenResponse, lifetimeWhenMissing: Duration? = .seconds(300), now: Date = Date(timeIntervalSince1970: 0)
     ) throws {
         try self.init(
-            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", clientSecret: Self.secret,
-            lifetimeWhenMissing: lifetimeWhenMissing, transport: ScriptedTransport { answer }, wallClock: { now })
+            OAuthClient(
+                id: "me", authentication: .clientSecretBasic(Self.secret),
+                tokenURL: #require(URL(string: "https://as.example/token")), lifetimeWhenMissing: lifetimeWhenMissing,
+                transport: ScriptedTransport { answer }, wallClock: { now }))
     }
-
 }
 
 extension RefreshTokenLoader {

@@ -132,11 +132,13 @@ struct SecretsTests {
     @Test func `loaders, requests and responses don't show what they carry`() async throws {
         let transport = ScriptedTransport { .token(#""refresh_token":"xyzzy""#) }
         let url = try #require(URL(string: "https://as.example/token"))
-        for authentication in [ClientAuthentication.clientSecretBasic, .clientSecretPost] {
-            let loader = try ClientCredentialsLoader(
-                tokenURL: url, clientID: "me", clientSecret: "xyzzy", authentication: authentication, transport: transport)
+        for authentication in [ClientAuthentication.clientSecretBasic("xyzzy"), .clientSecretPost("xyzzy")] {
+            let client = try OAuthClient(id: "me", authentication: authentication, tokenURL: url, transport: transport)
+            let loader = try ClientCredentialsLoader(client)
             let token = try await loader.loadToken(replacing: nil)
-            let everything = texts(loader) + texts(token) + texts(transport.requests) + texts(TokenResponse("xyzzy"))
+            let everything =
+                texts(loader) + texts(client) + texts(authentication) + texts(token) + texts(transport.requests)
+                + texts(TokenResponse("xyzzy"))
             #expect(!everything.contains("xyzzy"))
             #expect(!everything.contains(Data("me:xyzzy".utf8).base64EncodedString()))
         }

@@ -8,8 +8,11 @@ struct TokenRevocationTests {
     func revocation(_ answer: TokenResponse = TokenResponse(status: 200)) throws -> (TokenRevocation, ScriptedTransport) {
         let transport = ScriptedTransport { answer }
         let revocation = try TokenRevocation(
-            revocationURL: #require(URL(string: "https://as.example/revoke?policy=1")), clientID: "me", clientSecret: "s3cr3t",
-            transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+            OAuthClient(
+                id: "me", authentication: .clientSecretBasic("s3cr3t"),
+                tokenURL: #require(URL(string: "https://as.example/token")),
+                transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) }),
+            revocationURL: #require(URL(string: "https://as.example/revoke?policy=1")))
         return (revocation, transport)
     }
 

@@ -1,13 +1,13 @@
 /// A hash of a text: it doesn't reveal the text, and no two texts with the same hash are known.
 ///
 /// Source: FIPS 180-4, §4.2.2 (constants), §5.1.1 (padding), §6.2 (the hash).
-enum SHA256 {
+package enum SHA256 {
     /// Returns the hash of a text's UTF-8 as 64 lower-case hexadecimal digits.
-    static func hexadecimal(of text: String) -> String {
+    package static func hexadecimal(of text: String) -> String {
         hash(Array(text.utf8)).flatMap { byte in [byte >> 4, byte & 15].map { String($0, radix: 16) } }.joined()
     }
 
-    static func hash(_ message: [UInt8]) -> [UInt8] {
+    package static func hash(_ message: [UInt8]) -> [UInt8] {
         var state = initial
         let padded = padded(message)
         for start in stride(from: 0, to: padded.count, by: 64) { compress(padded[start..<start + 64], into: &state) }

@@ -1,0 +1,81 @@
+public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The members of an authorization server's answer, by name.
+///
+/// A server may write a secret anywhere: no description, dump or mirror shows a member.
+///
+/// Source: RFC 6749 §5.1; RFC 8259.
+public struct AnswerMembers: Sendable {
+    private let body: Data
+    private let members: [(name: String, value: JSONScanner.Value)]
+    /// Why the body can't be used, without quoting it; `nil` if it can.
+    let problem: String?
+
+    init(_ body: Data) {
+        self.body = body
+        guard !body.isEmpty, body.count <= TokenResponse.maximumBodySize else {
+            (members, problem) = ([], body.isEmpty ? "it is empty" : "it is too long")
+            return
+        }
+        var scanner = JSONScanner(body)
+        let object = scanner.object()
+        members = object.members
+        let isUTF8 = String(validating: body, as: UTF8.self) != nil && !body.contains(0)
+        problem = isUTF8 ? object.problem ?? Self.repeated(object.members) : "it is not UTF-8"
+    }
+
+    /// The text of a member, such as `id_token` or `issued_token_type`; `nil` if there is none, if it is empty, no string, or repeated.
+    public subscript(name: String) -> String? {
+        guard case .string(let text)? = value(name), !text.isEmpty else { return nil }
+        return text
+    }
+
+    /// Decodes the whole answer.
+    ///
+    /// - Throws: ``OAuthError`` with the code `unreadableResponse`, which quotes nothing of the answer.
+    public func decoded<Answer: Decodable>(as type: Answer.Type) throws(OAuthError) -> Answer {
+        do {
+            return try JSONDecoder().decode(type, from: body)
+        } catch {
+            throw OAuthError(.unreadableResponse, detail: "it does not have the members of \(type)")
+        }
+    }
+
+    /// The value of a member that comes once; `nil` if there is none, or it is `null`.
+    func value(_ name: String) -> JSONScanner.Value? {
+        let values = members.filter { $0.name == name }
+        return values.count == 1 && values[0].value != .null ? values[0].value : nil
+    }
+
+    /// The refresh tokens, also of a body that can't be used otherwise; several if the name repeats.
+    var refreshTokens: [String] { texts(of: ["refresh_token"]) }
+
+    /// What the server issued, which no text may show.
+    var secrets: [String] {
+        texts(of: ["access_token", "refresh_token", "id_token", "device_code", "user_code", "code", "request_uri"])
+    }
+
+    private func texts(of names: Set<String>) -> [String] {
+        members.filter { names.contains($0.name) }.compactMap { if case .string(let text) = $0.value { text } else { nil } }
+    }
+
+    /// Only a name that we read is told: nothing else of the body is.
+    private static func repeated(_ members: [(name: String, value: JSONScanner.Value)]) -> String? {
+        let read: Set<String> = [
+            "access_token", "token_type", "expires_in", "refresh_in", "refresh_token", "scope", "error", "error_description",
+        ]
+        var seen: Set<String> = []
+        return members.first { read.contains($0.name) && !seen.insert($0.name).inserted }.map { "\($0.name) is repeated" }
+    }
+}
+
+extension AnswerMembers: Redacted {
+    /// How many members there are; no names and no values.
+    public var description: String { "AnswerMembers(\(members.count))" }
+}

@@ -1,0 +1,38 @@
+public import TokenServiceConcurrency
+
+/// A random secret that binds a sign-in's code to the program that began the sign-in (PKCE).
+///
+/// The sign-in carries its ``challenge``, the request for the token the verifier itself. No description or dump shows it.
+///
+/// Source: RFC 7636.
+public struct CodeVerifier: Sendable, Hashable {
+    /// The secret, for the request that presents the code.
+    public let value: String
+
+    /// Creates a verifier of 256 random bits (RFC 7636 §7.1).
+    public init() {
+        value = Base64URL.random(bytes: 32)
+    }
+
+    /// Creates a verifier of another program's text.
+    ///
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration` if it doesn't have 43 to 128 letters, digits and `-._~`.
+    public init(_ value: String) throws(OAuthError) {
+        let isValid = value.utf8.allSatisfy { byte in
+            UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte
+                || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte || "-._~".utf8.contains(byte)
+        }
+        guard isValid, 43...128 ~= value.utf8.count else {
+            throw OAuthError(.invalidConfiguration, detail: "a code verifier has 43 to 128 letters, digits and -._~")
+        }
+        self.value = value
+    }
+
+    /// What the sign-in carries, with the method `S256`: the verifier's SHA-256 in Base64 for URLs (RFC 7636 §4.2).
+    public var challenge: String { Base64URL.encode(SHA256.hash(Array(value.utf8))) }
+}
+
+extension CodeVerifier: Redacted {
+    /// The type's name alone.
+    public var description: String { "CodeVerifier" }
+}

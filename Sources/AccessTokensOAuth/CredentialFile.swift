@@ -1,0 +1,114 @@
+import Dispatch
+import TokenServiceConcurrency
+import TokenServiceHTTP
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#else
+import Glibc
+#endif
+
+/// A secret, an assertion or a token that another program keeps in a file and replaces before it expires.
+///
+/// ```swift
+/// let file = CredentialFile(path: "/var/run/secrets/tokens/identity")
+/// let client = try OAuthClient(id: "reports", authentication: .assertion { try await file.read() }, tokenURL: url)
+/// ```
+///
+/// Such as a Kubernetes service account's token. The file is read at each load, so that no restart is needed when it is replaced. It
+/// may be a symbolic link.
+public struct CredentialFile: Sendable {
+    /// Where the file is.
+    public let path: String
+
+    /// The largest file that is read, in bytes (64 KiB).
+    public static let maximumSize = 1 << 16
+
+    /// Names a file; it needn't exist yet.
+    public init(path: String) {
+        self.path = path
+    }
+
+    /// Returns the file's text without the blanks and line breaks around it.
+    ///
+    /// Concurrent reads are independent. The disk is waited for on a thread of Dispatch.
+    ///
+    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if there is no such file, if it is empty, too large or not UTF-8, if
+    ///   it belongs to a user other than this one and root, if others can write it, or if it changed while it was read: then it is
+    ///   good at the next attempt. The error shows the path and nothing of the text.
+    @concurrent public func read() async throws -> String {
+        try await read {}
+    }
+
+    /// The same; a test changes the file while it is read.
+    func read(meanwhile: @escaping @Sendable () -> Void) async throws -> String {
+        let answer = SingleResult<String>()
+        DispatchQueue.global().async { [self] in
+            answer.complete(with: Result { try readNow(meanwhile) })
+        }
+        return try await answer.value()
+    }
+
+    private func readNow(_ meanwhile: () -> Void) throws -> String {
+        // Without waiting for the other end of a pipe.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw failure("cannot be opened: \(Self.systemText)") }
+        defer { _ = close(descriptor) }
+        let before = try status(of: descriptor)
+        guard before.st_mode & S_IFMT == S_IFREG else { throw failure("is not a regular file") }
+        guard before.st_uid == geteuid() || before.st_uid == 0 else { throw failure("belongs to user \(before.st_uid)") }
+        guard before.st_mode & 0o022 == 0 else { throw failure("can be written by other users") }
+        var bytes: [UInt8] = []
+        while bytes.count <= Self.maximumSize {
+            var part = [UInt8](repeating: 0, count: 4_096)
+            let count = unsafe part.withUnsafeMutableBytes {
+                unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(bytes.count))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("cannot be read: \(Self.systemText)") }
+            if count == 0 { break }
+            bytes += part[..<count]
+            meanwhile()
+        }
+        let after = try status(of: descriptor)
+        guard bytes.count <= Self.maximumSize else { throw failure("is longer than \(Self.maximumSize) bytes") }
+        guard Version(before) == Version(after), bytes.count == Int(after.st_size) else {
+            throw failure("changed while it was read; it is read again at the next attempt")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw failure("is not UTF-8") }
+        let credential = text.trimming { $0.isWhitespace }
+        guard !credential.isEmpty else { throw failure("is empty") }
+        return credential
+    }
+
+    private func status(of descriptor: Int32) throws(OAuthError) -> stat {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw failure("cannot be read: \(Self.systemText)") }
+        return status
+    }
+
+    /// What a write changes.
+    private struct Version: Equatable {
+        let size: Int64
+        let seconds, nanoseconds: Int
+
+        init(_ status: stat) {
+            #if canImport(Darwin)
+            let time = status.st_mtimespec
+            #else
+            let time = status.st_mtim
+            #endif
+            (size, seconds, nanoseconds) = (Int64(status.st_size), Int(time.tv_sec), Int(time.tv_nsec))
+        }
+    }
+
+    private static var systemText: String { unsafe String(cString: strerror(errno)) }
+
+    private func failure(_ problem: String) -> OAuthError {
+        OAuthError(.credentialsUnavailable, detail: "the file \(ServerText.safe(path, hiding: [])) \(problem)")
+    }
+}

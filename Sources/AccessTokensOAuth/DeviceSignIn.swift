@@ -1,0 +1,132 @@
+public import TokenServiceConcurrency
+import AccessTokens
+import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A sign-in on another device, for tools and televisions: the user enters a code there, and this program asks until that is done.
+///
+/// ```swift
+/// let signIn = try await DeviceSignIn(client, deviceAuthorizationURL: url, scope: "api")
+/// print("Open \(signIn.verificationURI) and enter \(signIn.userCode)")
+/// await tokens.replace(with: try await signIn.token().token)
+/// ```
+///
+/// A value for one sign-in. No description or dump shows a code.
+///
+/// Source: RFC 8628.
+public struct DeviceSignIn: Sendable {
+    /// The code that the user enters; show it to the user and to no log.
+    public let userCode: String
+
+    /// Where the user enters it.
+    public let verificationURI: String
+
+    /// The same with the code in it, for a QR code; `nil` if the server offers none.
+    public let verificationURIComplete: String?
+
+    /// How long the user has, counted from the request.
+    public let lifetime: Duration
+
+    private let client: OAuthClient
+    private let deviceCode: String
+    private let interval: Duration
+    /// The time since the request.
+    private let elapsed: @Sendable () -> Duration
+    private let sleep: @Sendable (Duration) async throws -> Void
+
+    /// Asks the server for the codes, with one request.
+    ///
+    /// - Parameters:
+    ///   - client: The client that the user signs in to.
+    ///   - deviceAuthorizationURL: The device authorization endpoint: `https`, or `http` to a loopback address.
+    ///   - scope: The scopes to ask for, separated by spaces.
+    ///   - additionalParameters: What else the server wants to know, such as `resource`.
+    ///   - clock: What the pauses and the lifetime are measured by.
+    /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
+    public init(
+        _ client: OAuthClient, deviceAuthorizationURL: URL, scope: String? = nil, additionalParameters: Form = [:],
+        clock: some Clock<Duration> = ContinuousClock()
+    ) async throws {
+        let endpoint = try Endpoint("device authorization URL", deviceAuthorizationURL)
+        try endpoint.check(additional: additionalParameters)
+        var form = Form()
+        form.add("scope", ifAny: scope)
+        form.add(additionalParameters)
+        let start = clock.now
+        let reader = try await client.send(form, to: endpoint)
+        let members = try reader.readableMembers()
+        func required(_ names: String...) throws(OAuthError) -> String {
+            let text = names.lazy.compactMap { members[$0] }.first
+            // It is shown to the user, in a terminal too.
+            guard let text, text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
+                throw reader.failure(.unreadableResponse, "\(names[0]) is missing or has an invalid value")
+            }
+            return text
+        }
+        guard let lifetime = members.value("expires_in").flatMap({ ServerSeconds($0).duration }) else {
+            throw reader.failure(.unreadableResponse, "expires_in must be a non-negative number of seconds")
+        }
+        deviceCode = try required("device_code")
+        userCode = try required("user_code")
+        // Google's has another name.
+        verificationURI = try required("verification_uri", "verification_url")
+        verificationURIComplete = try? required("verification_uri_complete")
+        // RFC 8628 §3.2.
+        let interval = members.value("interval").flatMap { ServerSeconds($0).duration } ?? .seconds(5)
+        self.interval = max(interval, .seconds(1))
+        self.lifetime = lifetime
+        self.client = client
+        elapsed = { start.duration(to: clock.now) }
+        sleep = { try await clock.sleep(for: $0) }
+    }
+
+    /// Waits until the user has signed in, and returns the token.
+    ///
+    /// It asks at the server's interval, and 5 s more slowly each time the server says `slow_down`. After a time-out, a broken
+    /// connection or a busy server the pauses grow until there is an answer again, and `Retry-After` is honoured.
+    ///
+    /// - Throws: ``OAuthError`` with the remedy `signIn` if the user refuses (`access_denied`) or the time is over
+    ///   (`expired_token`, or the code `signInExpired`); a `SalvagedGrant` as ``OAuthClient/token(for:replacing:)``; or
+    ///   `CancellationError` promptly when its task is cancelled.
+    ///
+    /// Source: RFC 8628 §3.4, §3.5.
+    @concurrent public func token() async throws -> TokenAnswer {
+        let grant = Grant(type: Grant.deviceType, ["device_code": deviceCode])
+        var interval = interval
+        var pause = interval
+        while true {
+            let remaining = lifetime - elapsed()
+            if remaining > .zero { try await sleep(min(pause, remaining)) }
+            try Task.checkCancellation()
+            guard elapsed() < lifetime else { throw OAuthError(.signInExpired) }
+            do {
+                return try await client.token(for: grant)
+            } catch let error as OAuthError {
+                if error.error == "slow_down" { interval += .seconds(5) }
+                let hasAnswered = error.error.map(Grant.pausesOfDevices.contains) ?? false
+                guard hasAnswered || Self.isPassing(error) else { throw error }
+                pause = hasAnswered ? interval : min(pause * 2, max(interval, .seconds(60)))
+                pause = max(pause, error.retryAfter ?? .zero)
+            }
+        }
+    }
+
+    /// Whether the server, or what lies before it, will answer again.
+    private static func isPassing(_ error: OAuthError) -> Bool {
+        switch error.code {
+        case .timedOut, .connectionFailed, .credentialsUnavailable: true
+        case .refused: error.status.map { $0 == 408 || $0 == 429 || $0 >= 500 } ?? false
+        default: false
+        }
+    }
+}
+
+extension DeviceSignIn: Redacted {
+    /// The client and the server; no code.
+    public var description: String { "DeviceSignIn(\(client.place))" }
+}

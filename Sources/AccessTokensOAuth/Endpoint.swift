@@ -1,0 +1,58 @@
+import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An endpoint of an authorization server, checked before anything is sent to it.
+///
+/// Source: RFC 6749 §3.2 (TLS, no fragment, nothing empty or repeated), §2.3.1 (no secret in the URL).
+struct Endpoint: Sendable {
+    let url: URL
+    /// What errors call the URL.
+    private let name: String
+    private let namesInQuery: Set<String>
+
+    init(_ name: String, _ url: URL) throws(OAuthError) {
+        self.url = url
+        self.name = name
+        namesInQuery = Set(URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems?.map(\.name) ?? [])
+        try Self.require(url.host?.isEmpty == false, "the \(name) must name a host")
+        try Self.require(url.fragment == nil, "the \(name) must not have a fragment")
+        try Self.require(url.user == nil && url.password == nil, "the \(name) must not contain a user or a password")
+        try Self.require(
+            Origin(url)?.isPrivate == true, "the \(name) must begin with https, or with http for a loopback address")
+        try Self.require(
+            ParameterNames.reserved.isDisjoint(with: namesInQuery), "the \(name)'s query repeats a parameter of the form")
+    }
+
+    /// Throws unless a form can be sent here.
+    func check(_ form: Form) throws(OAuthError) {
+        var seen: Set<String> = []
+        for parameter in form.parameters {
+            let name = parameter.name
+            try Self.require(
+                !name.isEmpty && !parameter.value.isEmpty, "the additional parameter '\(name)' must have a name and a value")
+            try Self.require(
+                !ParameterNames.ofClient.contains(name), "the parameter '\(name)' belongs to the client and can't be added")
+            try Self.require(!namesInQuery.contains(name), "the \(self.name)'s query repeats a parameter of the form")
+            try Self.require(
+                seen.insert(name).inserted || ParameterNames.repeatable.contains(name), "the parameter '\(name)' is repeated")
+        }
+    }
+
+    /// Throws unless a loader can add the parameters to each of its forms.
+    func check(additional form: Form) throws(OAuthError) {
+        try check(form)
+        for name in form.parameters.map(\.name) where ParameterNames.reserved.contains(name) {
+            throw OAuthError(
+                .invalidConfiguration, detail: "the parameter '\(name)' belongs to the loader and can't be added")
+        }
+    }
+
+    private static func require(_ condition: Bool, _ problem: @autoclosure () -> String) throws(OAuthError) {
+        guard condition else { throw OAuthError(.invalidConfiguration, detail: problem()) }
+    }
+}

@@ -1,0 +1,97 @@
+public import TokenServiceConcurrency
+
+/// The parameters of a request to an authorization server, in order; each may be secret.
+///
+/// ```swift
+/// var form: Form = ["resource": "https://api.example", "resource": "https://files.example"]
+/// form.add("password", secret: password)
+/// ```
+///
+/// A name may come twice only where a specification says so: `resource` (RFC 8707 §2) and `audience` (RFC 8693 §2.1). No error,
+/// description or dump shows a secret value, however a server spells it. What is known to be a secret, such as `assertion` or
+/// `code_verifier`, is one however it is added.
+///
+/// Source: RFC 6749 §3.2.
+public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
+    struct Parameter: Sendable, Hashable {
+        let name: String
+        let value: String
+        let isSecret: Bool
+
+        init(_ name: String, _ value: String, isSecret: Bool) {
+            self.name = name
+            self.value = value
+            self.isSecret = isSecret || ParameterNames.secret.contains(name)
+        }
+    }
+
+    private(set) var parameters: [Parameter] = []
+
+    /// Creates an empty form.
+    public init() {}
+
+    /// Creates a form of parameters that are no secrets, in their order; a name may repeat.
+    public init(dictionaryLiteral elements: (String, String)...) {
+        for (name, value) in elements { add(name, value) }
+    }
+
+    /// Adds a parameter that may be shown, after the others.
+    public mutating func add(_ name: String, _ value: String) {
+        parameters.append(Parameter(name, value, isSecret: false))
+    }
+
+    /// Adds a parameter that no text may show, after the others.
+    public mutating func add(_ name: String, secret value: String) {
+        parameters.append(Parameter(name, value, isSecret: true))
+    }
+
+    /// Adds the parameters of another form, after the others.
+    public mutating func add(_ form: Form) {
+        parameters += form.parameters
+    }
+
+    /// Removes all parameters of a name, so that another value can be added.
+    public mutating func remove(_ name: String) {
+        parameters.removeAll { $0.name == name }
+    }
+
+    /// The first value of a name.
+    subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+
+    /// Adds a parameter unless it has no value.
+    mutating func add(_ name: String, ifAny value: String?) {
+        if let value, !value.isEmpty { add(name, value) }
+    }
+
+    /// What no text may show: each secret whole, and of a signed token the parts that tell something.
+    var secrets: [String] { parameters.filter(\.isSecret).flatMap { Self.secrets(of: $0.value) } }
+
+    static func secrets(of value: String) -> [String] {
+        let parts = value.split(separator: ".", omittingEmptySubsequences: false)
+        return [value] + (parts.count == 3 ? parts.dropFirst().filter { $0.utf8.count >= 16 }.map(String.init) : [])
+    }
+}
+
+extension Form: Redacted {
+    /// How many parameters there are; no names and no values.
+    public var description: String { "Form(\(parameters.count) parameters)" }
+}
+
+/// Parameters with a meaning of their own.
+///
+/// Source: IANA registry "OAuth Parameters", those of the token, revocation and introspection requests.
+enum ParameterNames {
+    static let secret: Set<String> = [
+        "client_secret", "client_assertion", "assertion", "password", "refresh_token", "code", "code_verifier", "device_code",
+        "subject_token", "actor_token", "token",
+    ]
+
+    /// Those of a client's authentication, and the grant's type: never a part of another form.
+    static let ofClient: Set<String> = ["grant_type", "client_id", "client_secret", "client_assertion", "client_assertion_type"]
+
+    /// What belongs to a grant or to a client's authentication, so that it can't be an additional parameter of a loader.
+    static let reserved: Set<String> = secret.union(ofClient).union(["scope", "username", "redirect_uri", "token_type_hint"])
+
+    /// Source: RFC 8707 §2; RFC 8693 §2.1.
+    static let repeatable: Set<String> = ["resource", "audience"]
+}

@@ -1,0 +1,173 @@
+public import TokenServiceConcurrency
+public import AccessTokens
+
+/// What a client presents to get a token.
+///
+/// ```swift
+/// var grant = Grant.jwtBearer(assertion, scope: "api.read")
+/// grant.form.add("resource", "https://api.example")
+/// ```
+///
+/// The grants here are those of the specifications; ``init(type:_:isRepeatable:remedyWhenRefused:)`` makes any other.
+///
+/// Source: RFC 6749 §1.3, §4.5.
+public struct Grant: Sendable {
+    /// The value of `grant_type`.
+    public let type: String
+
+    /// The other parameters, but those of the client's authentication.
+    public var form: Form
+
+    /// Whether presenting it twice does no harm: not a code or a refresh token, each of which is good for one use.
+    public var isRepeatable: Bool
+
+    /// What ends the failure when the server refuses this grant (`invalid_grant`, and of OpenID Connect `interaction_required`,
+    /// `login_required` and `consent_required`).
+    ///
+    /// `signIn` for what a user gave, such as a code; `clientRegistration` for what the program itself presents, such as an
+    /// assertion: that is tried again with the longest pause, so that a program recovers when the next one is good. Change it for an
+    /// exchange of a user's token.
+    public var remedyWhenRefused: TokenServiceError.Remedy
+
+    /// Creates a grant of any type.
+    ///
+    /// - Parameters:
+    ///   - type: The value of `grant_type`.
+    ///   - form: The other parameters, but those of the client's authentication.
+    ///   - isRepeatable: Whether presenting it twice does no harm.
+    ///   - remedyWhenRefused: What ends the failure when the server refuses it; see ``remedyWhenRefused``.
+    public init(
+        type: String, _ form: Form = Form(), isRepeatable: Bool = false,
+        remedyWhenRefused: TokenServiceError.Remedy = .signIn
+    ) {
+        self.type = type
+        self.form = form
+        self.isRepeatable = isRepeatable
+        self.remedyWhenRefused = remedyWhenRefused
+    }
+
+    /// The client itself, for a program that acts in its own name (RFC 6749 §4.4).
+    public static func clientCredentials(scope: String? = nil) -> Grant {
+        Grant(type: "client_credentials", isRepeatable: true, remedyWhenRefused: .clientRegistration).adding(scope: scope)
+    }
+
+    /// A refresh token (RFC 6749 §6).
+    ///
+    /// - Parameters:
+    ///   - token: The refresh token.
+    ///   - scope: The scopes to ask for, to have fewer than were granted; `nil`: all of them.
+    public static func refreshToken(_ token: String, scope: String? = nil) -> Grant {
+        Grant(type: refreshType, ["refresh_token": token]).adding(scope: scope)
+    }
+
+    /// The code that a sign-in ended with (RFC 6749 §4.1.3; RFC 7636 §4.5).
+    ///
+    /// ``SignInRequest/grant(from:)`` makes it after checking the answer.
+    ///
+    /// - Parameters:
+    ///   - code: The code, good for one use.
+    ///   - verifier: The verifier whose challenge the sign-in began with; `nil` if it began without one.
+    ///   - redirectURI: The redirect URI that the sign-in began with, just as it was sent; `nil` if none was.
+    public static func authorizationCode(_ code: String, verifier: CodeVerifier?, redirectURI: String? = nil) -> Grant {
+        var form: Form = ["code": code]
+        form.add("redirect_uri", ifAny: redirectURI)
+        form.add("code_verifier", ifAny: verifier?.value)
+        return Grant(type: "authorization_code", form)
+    }
+
+    /// A token to be exchanged for another (RFC 8693 §2.1).
+    ///
+    /// - Parameters:
+    ///   - subject: The token that stands for whom the request is made.
+    ///   - type: What kind of token that is.
+    ///   - actor: The token of who acts for the subject, with its type; `nil` if that is the subject itself.
+    ///   - requestedType: What kind of token is wanted; `nil`: the server decides.
+    ///   - audience: The names of the services where the token is to be used.
+    ///   - resource: Their URIs.
+    ///   - scope: The scopes to ask for.
+    public static func tokenExchange(
+        subject: String, type: TokenType, actor: (token: String, type: TokenType)? = nil, requestedType: TokenType? = nil,
+        audience: [String] = [], resource: [String] = [], scope: String? = nil
+    ) -> Grant {
+        var form = Form()
+        for resource in resource { form.add("resource", resource) }
+        for audience in audience { form.add("audience", audience) }
+        form.add("scope", ifAny: scope)
+        form.add("requested_token_type", ifAny: requestedType?.uri)
+        form.add("subject_token", subject)
+        form.add("subject_token_type", type.uri)
+        if let actor {
+            form.add("actor_token", actor.token)
+            form.add("actor_token_type", actor.type.uri)
+        }
+        return Grant(
+            type: "urn:ietf:params:oauth:grant-type:token-exchange", form, isRepeatable: true,
+            remedyWhenRefused: .clientRegistration)
+    }
+
+    /// An assertion that says who the token is for (RFC 7523 §2.1).
+    public static func jwtBearer(_ assertion: String, scope: String? = nil) -> Grant {
+        Grant(
+            type: "urn:ietf:params:oauth:grant-type:jwt-bearer", ["assertion": assertion], isRepeatable: true,
+            remedyWhenRefused: .clientRegistration
+        ).adding(scope: scope)
+    }
+
+    static let refreshType = "refresh_token"
+    static let deviceType = "urn:ietf:params:oauth:grant-type:device_code"
+
+    /// The refresh token that is presented, which stays good unless a new one comes.
+    var refreshToken: String? { type == Self.refreshType ? form["refresh_token"] : nil }
+
+    /// What says that the server refuses the grant (RFC 6749 §5.2; OpenID Connect Core §3.1.2.6).
+    static let refusals: Set<String> = ["invalid_grant", "interaction_required", "login_required", "consent_required"]
+
+    /// What says that of a device's sign-in (RFC 8628 §3.5).
+    static let refusalsOfDevices: Set<String> = ["access_denied", "expired_token"]
+
+    /// What asks a device to wait (RFC 8628 §3.5).
+    static let pausesOfDevices: Set<String> = ["authorization_pending", "slow_down"]
+
+    /// Whether an error code says that the server refuses the grant.
+    func isRefused(by error: String) -> Bool {
+        Self.refusals.contains(error) || type == Self.deviceType && Self.refusalsOfDevices.contains(error)
+    }
+
+    private func adding(scope: String?) -> Grant {
+        var grant = self
+        grant.form.add("scope", ifAny: scope)
+        return grant
+    }
+}
+
+extension Grant: Redacted {
+    /// How many parameters it has; no names and no values.
+    public var description: String { "Grant(\(form.parameters.count) parameters)" }
+}
+
+/// What kind of token an exchange is about.
+///
+/// Source: RFC 8693 §3.
+public struct TokenType: Sendable, Hashable, CustomStringConvertible {
+    /// The type's URI.
+    public let uri: String
+
+    /// Creates a type of any URI.
+    public init(uri: String) {
+        self.uri = uri
+    }
+
+    /// An OAuth 2.0 access token.
+    public static let accessToken = TokenType(uri: "urn:ietf:params:oauth:token-type:access_token")
+    /// An OAuth 2.0 refresh token.
+    public static let refreshToken = TokenType(uri: "urn:ietf:params:oauth:token-type:refresh_token")
+    /// An ID token of OpenID Connect.
+    public static let idToken = TokenType(uri: "urn:ietf:params:oauth:token-type:id_token")
+    /// Any JSON Web Token, such as a platform's token for a workload.
+    public static let jwt = TokenType(uri: "urn:ietf:params:oauth:token-type:jwt")
+    /// A SAML 2.0 assertion.
+    public static let saml2 = TokenType(uri: "urn:ietf:params:oauth:token-type:saml2")
+
+    /// The URI.
+    public var description: String { uri }
+}

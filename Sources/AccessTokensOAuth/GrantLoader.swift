@@ -1,0 +1,54 @@
+public import TokenServiceConcurrency
+public import AccessTokens
+
+/// A loader for any grant, which a closure makes for each load.
+///
+/// ```swift
+/// let tokens = TokenService(
+///     loader: GrantLoader(client, isRepeatable: true) { _ in .jwtBearer(try await file.read(), scope: "api.read") })
+/// ```
+///
+/// A value without state: concurrent loads are independent requests, each sent once and never redirected. The next refresh token is
+/// handed on inside the returned token. One that comes beside an access token that can't be used is kept, too: see
+/// ``OAuthClient/token(for:replacing:)``.
+public struct GrantLoader: TokenLoader {
+    /// Whether another load may start while one that took too long still runs.
+    public let isRepeatable: Bool
+
+    private let client: OAuthClient
+    private let grant: @Sendable @concurrent (AccessToken?) async throws -> Grant
+
+    /// Creates a loader.
+    ///
+    /// - Parameters:
+    ///   - client: The client that presents the grants.
+    ///   - isRepeatable: Whether all grants are repeatable, so that another load may start while one that took too long still runs. A
+    ///     grant that isn't is refused then, before it is sent.
+    ///   - grant: Makes the grant for one load. Its parameter is the token to replace; `nil` on the first load and after a sign-out.
+    ///     It may be called concurrently. If it has nothing to present, it throws ``OAuthError/signInNeeded``. An error that is no
+    ///     `TokenLoadFailure` becomes an ``OAuthError`` with the code `credentialsUnavailable`; nothing was sent then.
+    public init(
+        _ client: OAuthClient, isRepeatable: Bool,
+        grant: @escaping @Sendable @concurrent (_ previous: AccessToken?) async throws -> Grant
+    ) {
+        self.client = client
+        self.isRepeatable = isRepeatable
+        self.grant = grant
+    }
+
+    /// Gets a token with one request to the server.
+    ///
+    /// - Throws: What ``OAuthClient/token(for:replacing:)`` throws.
+    @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+        let grant = try await beforeSending("the grant") { try await self.grant(previous) }
+        guard grant.isRepeatable || !isRepeatable else {
+            throw OAuthError(.invalidConfiguration, detail: "the loader is repeatable, but its grant isn't")
+        }
+        return try await client.token(for: grant, replacing: previous).token
+    }
+}
+
+extension GrantLoader: Redacted {
+    /// The client's id and the server's host; not the grant.
+    public var description: String { "GrantLoader(\(client.place))" }
+}

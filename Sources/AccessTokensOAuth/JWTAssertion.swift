@@ -1,0 +1,79 @@
+public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Makes assertions that authenticate a client by its private key (`private_key_jwt`).
+///
+/// ```swift
+/// let assertion = JWTAssertion(algorithm: "ES256", keyID: "2026-11") { try await key.signature(for: $0) }
+/// let client = try OAuthClient(id: "reports", authentication: .privateKeyJWT(assertion), tokenURL: url, issuer: "https://as.example")
+/// ```
+///
+/// The signature is yours, so that the key may stay in a key service or a security chip. Each assertion has a `jti` of its own and
+/// ends after 60 s. Its audience is the client's issuer and nothing else: an audience that one server could present to another is
+/// how assertions were stolen.
+///
+/// Source: RFC 7523 §2.2, §3; RFC 9700 §2.5.
+public struct JWTAssertion: Sendable {
+    private let header: [String: String]
+    private let lifetime: Int
+    private let wallClock: @Sendable () -> Date
+    private let sign: @Sendable @concurrent (Data) async throws -> Data
+
+    /// Creates the maker.
+    ///
+    /// - Parameters:
+    ///   - algorithm: The signature's algorithm, such as `ES256` or `RS256` (RFC 7518 §3.1).
+    ///   - keyID: Which of the client's registered keys signs (RFC 7515 §4.1.4).
+    ///   - wallClock: The time that the assertion is valid from.
+    ///   - sign: Returns the signature of the bytes in the form that the algorithm has in RFC 7518 §3: for `ES256` the 64 bytes of R and
+    ///     S, not DER. It is called at each request, maybe concurrently.
+    public init(
+        algorithm: String, keyID: String? = nil, wallClock: @escaping @Sendable () -> Date = { Date() },
+        sign: @escaping @Sendable @concurrent (Data) async throws -> Data
+    ) {
+        var header = ["alg": algorithm, "typ": "JWT"]
+        header["kid"] = keyID
+        self.header = header
+        lifetime = 60
+        self.wallClock = wallClock
+        self.sign = sign
+    }
+
+    /// Returns a new assertion.
+    ///
+    /// - Parameters:
+    ///   - clientID: Who asserts, and about whom.
+    ///   - audience: The authorization server's issuer.
+    @concurrent public func make(clientID: String, audience: String) async throws -> String {
+        struct Claims: Encodable {
+            let iss, sub, aud, jti: String
+            let iat, exp: Int
+        }
+        let now = Int(wallClock().timeIntervalSince1970)
+        let claims = Claims(
+            iss: clientID, sub: clientID, aud: audience, jti: Base64URL.random(bytes: 16), iat: now, exp: now + lifetime)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let signed = "\(Base64URL.encode(try encoder.encode(header))).\(Base64URL.encode(try encoder.encode(claims)))"
+        return "\(signed).\(Base64URL.encode(try await sign(Data(signed.utf8))))"
+    }
+}
+
+extension JWTAssertion: Redacted {
+    /// The type's name alone.
+    public var description: String { "JWTAssertion" }
+}
+
+extension ClientAuthentication {
+    /// By an assertion that the client's private key signs; the client needs an `issuer`.
+    ///
+    /// Source: RFC 7523 §2.2; OpenID Connect Core §9.
+    public static func privateKeyJWT(_ assertion: JWTAssertion) -> ClientAuthentication {
+        .assertion { clientID, audience in try await assertion.make(clientID: clientID, audience: audience) }
+    }
+}

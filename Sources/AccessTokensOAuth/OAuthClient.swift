@@ -1,0 +1,160 @@
+public import TokenServiceConcurrency
+public import AccessTokens
+import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A client at an authorization server: all forms leave through it, and all answers are read by it.
+///
+/// ```swift
+/// let client = try OAuthClient(id: "reports", authentication: .clientSecretBasic { try await vault.secret() }, tokenURL: url)
+/// let answer = try await client.token(for: .tokenExchange(subject: token, type: .accessToken))
+/// ```
+///
+/// A value without state: concurrent calls are independent requests. Each call sends one request, never repeated and never
+/// redirected. Neither the client nor its errors show a secret: not the client's own, not one of a form, not the answer's.
+///
+/// For a `TokenService`, use a loader over it: ``ClientCredentialsLoader``, ``RefreshTokenLoader``, or ``GrantLoader`` for any other
+/// grant.
+///
+/// Source: RFC 6749 §2, §3.2.
+public struct OAuthClient: Sendable {
+    /// The client's id.
+    public let id: String
+
+    /// The authorization server's identifier, as its metadata has it; `nil` if unknown.
+    public let issuer: String?
+
+    /// How the client proves who it is.
+    public let authentication: ClientAuthentication
+
+    let endpoint: Endpoint
+    let acceptedTokenTypes: Set<String>
+    let lifetimeWhenMissing: Duration?
+    let transport: any TokenTransport
+    let wallClock: @Sendable () -> Date
+
+    /// Creates a client, after checking everything that can be checked without the server.
+    ///
+    /// - Parameters:
+    ///   - id: The client's id.
+    ///   - authentication: How the client proves who it is. Source: RFC 6749 §2.3.
+    ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
+    ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), and what
+    ///     the answer to a sign-in is compared with (RFC 9207). It is never guessed from a URL.
+    ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case. Source: RFC 6749 §7.1.
+    ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none; `nil`: until it is invalidated. A load
+    ///     every five minutes costs little; a token that is kept without end is refused one day, and only callers that call
+    ///     `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is but recommended).
+    ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
+    ///   - wallClock: The time, which a `Retry-After` with a date is compared with.
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
+    public init(
+        id: String,
+        authentication: ClientAuthentication = .publicClient,
+        tokenURL: URL,
+        issuer: String? = nil,
+        acceptedTokenTypes: Set<String> = ["Bearer"],
+        lifetimeWhenMissing: Duration? = .seconds(300),
+        transport: any TokenTransport = URLSessionTransport(),
+        wallClock: @escaping @Sendable () -> Date = { Date() }
+    ) throws(OAuthError) {
+        self.id = id
+        self.issuer = issuer
+        self.authentication = authentication
+        self.acceptedTokenTypes = acceptedTokenTypes
+        self.lifetimeWhenMissing = lifetimeWhenMissing
+        self.transport = transport
+        self.wallClock = wallClock
+        endpoint = try Endpoint("token URL", tokenURL)
+        let problem = id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer)
+        if let problem { throw OAuthError(.invalidConfiguration, detail: problem) }
+    }
+
+    /// Gets a token for a grant, with one request.
+    ///
+    /// - Parameters:
+    ///   - grant: What the client presents.
+    ///   - previous: The token to replace: no text shows it, and a refresh keeps its scope.
+    /// - Returns: The token with the other members of the answer. After a refresh the token has the refresh token for the next one,
+    ///   also when the server sent no new one (RFC 6749 §6).
+    /// - Throws: ``OAuthError``; a `SalvagedGrant` with the ``OAuthError`` inside if a grant that can't be repeated was spent, and the
+    ///   answer has a refresh token but is otherwise of no use; or `CancellationError` when its task is cancelled.
+    @concurrent public func token(for grant: Grant, replacing previous: AccessToken? = nil) async throws -> TokenAnswer {
+        try await send(grant.form, of: grant, to: endpoint, hiding: previous).token(for: grant, replacing: previous)
+    }
+
+    /// Sends a form to another endpoint of the same server, with one request, and returns the answer's members.
+    ///
+    /// For introspection, pushed authorization requests and the like; for revocation see ``TokenRevocation``.
+    ///
+    /// - Parameters:
+    ///   - form: The parameters but the client's.
+    ///   - url: The endpoint: `https`, or `http` to a loopback address. Its query is kept.
+    /// - Throws: ``OAuthError``, also if the answer is no JSON object, or `CancellationError` when its task is cancelled.
+    @concurrent public func members(for form: Form, at url: URL) async throws -> AnswerMembers {
+        try await send(form, to: Endpoint("endpoint's URL", url)).readableMembers()
+    }
+
+    /// Sends a form, once, and returns what reads the answer: the only place where a request is made.
+    func send(
+        _ form: Form, of grant: Grant? = nil, to endpoint: Endpoint, hiding token: AccessToken? = nil
+    ) async throws -> ResponseReader {
+        try endpoint.check(form)
+        let credentials = try await authentication.credentials(id: id, issuer: issuer)
+        let secrets =
+            form.secrets + credentials.form.secrets + credentials.secrets
+            + [token?.value, token?.refreshToken].compactMap { $0 }
+        let headers = ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"]
+        var parameters = grant.map { ["grant_type": $0.type] as Form } ?? Form()
+        parameters.add(form)
+        parameters.add(credentials.form)
+        let request = TokenRequest(
+            url: endpoint.url, headers: headers.merging(credentials.headers) { $1 },
+            body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8))
+        let response: TokenResponse
+        try LoadTime.check()
+        do {
+            response = try await transport.send(request)
+        } catch let error as OAuthError {
+            throw error
+        } catch {
+            if error is NotSent { throw error }
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            var failure = OAuthError(
+                .connectionFailed, detail: ServerText.safe(String(describing: error), hiding: secrets))
+            failure.underlying = error
+            throw failure
+        }
+        return ResponseReader(
+            response: response, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
+            lifetimeWhenMissing: lifetimeWhenMissing, now: wallClock())
+    }
+}
+
+extension OAuthClient: Redacted {
+    /// The client's id and the server's host; not the secret.
+    public var description: String { "OAuthClient(\(place))" }
+
+    /// Which client, and where.
+    var place: String { "client \(id) at \(endpoint.url.host ?? "nowhere")" }
+}
+
+/// Runs code of the program's that makes a part of a request; if it fails, nothing has been sent.
+///
+/// An error that says itself what ends it is thrown as it is. Of any other only the type is told: its text may have a secret.
+func beforeSending<Value>(_ what: String, _ make: () async throws -> Value) async throws -> Value {
+    do {
+        return try await make()
+    } catch {
+        if error is any TokenLoadFailure || error is NotSent { throw error }
+        if error is CancellationError || Task.isCancelled { throw CancellationError() }
+        var failure = OAuthError(.credentialsUnavailable, detail: "\(what) failed with an error of type \(type(of: error))")
+        failure.underlying = error
+        throw failure
+    }
+}

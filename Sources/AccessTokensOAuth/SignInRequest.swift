@@ -1,0 +1,120 @@
+public import TokenServiceConcurrency
+import AccessTokens
+import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// One sign-in with a browser: the URL to open, and how to check what comes back.
+///
+/// ```swift
+/// let request = try SignInRequest(client, authorizationURL: url, redirectURI: "com.example.app:/signed-in", scope: "api")
+/// let callback = try await browser.open(request.url)  // yours
+/// await tokens.replace(with: try await client.token(for: request.grant(from: callback)).token)
+/// ```
+///
+/// A value for one sign-in: it makes a code verifier (RFC 7636) and a `state` of its own, and accepts only a callback with that
+/// state. No description or dump shows either.
+///
+/// Source: RFC 6749 §4.1; RFC 7636; RFC 9207.
+public struct SignInRequest: Sendable {
+    /// What to open in a browser.
+    public let url: URL
+
+    private let client: OAuthClient
+    private let redirectURI: String?
+    private let requiresIssuer: Bool
+    private let verifier: CodeVerifier
+    private let state: String
+
+    /// Creates a sign-in.
+    ///
+    /// - Parameters:
+    ///   - client: The client that will present the code.
+    ///   - authorizationURL: The authorization endpoint. Its query is kept.
+    ///   - redirectURI: Where the server sends the browser in the end; `nil` if the client has registered a single one.
+    ///   - scope: The scopes to ask for, separated by spaces.
+    ///   - additionalParameters: What else the server wants to know, such as `resource`, `prompt` or `nonce`. They become a part of the
+    ///     URL, so none may be a secret.
+    ///   - requiresIssuer: Whether a callback without `iss` is refused: for a server whose metadata says
+    ///     `authorization_response_iss_parameter_supported` (RFC 9207 §2.4). One that has it is compared in any case if the client
+    ///     names its issuer.
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
+    public init(
+        _ client: OAuthClient, authorizationURL: URL, redirectURI: String? = nil, scope: String? = nil,
+        additionalParameters: Form = [:], requiresIssuer: Bool = false
+    ) throws(OAuthError) {
+        self.client = client
+        self.redirectURI = redirectURI
+        self.requiresIssuer = requiresIssuer
+        verifier = CodeVerifier()
+        state = Base64URL.random(bytes: 16)
+        var form: Form = ["response_type": "code", "client_id": client.id]
+        form.add("redirect_uri", ifAny: redirectURI)
+        form.add("scope", ifAny: scope)
+        form.add(["state": state, "code_challenge": verifier.challenge, "code_challenge_method": "S256"])
+        try Endpoint("authorization URL", authorizationURL).check(additional: additionalParameters)
+        let own = Set(form.parameters.map(\.name))
+        guard additionalParameters.parameters.allSatisfy({ !$0.isSecret && !own.contains($0.name) }) else {
+            throw OAuthError(
+                .invalidConfiguration, detail: "an additional parameter of the URL is a secret or belongs to the sign-in")
+        }
+        form.add(additionalParameters)
+        let text = authorizationURL.absoluteString
+        let query = FormEncoding.form(form.parameters.map { ($0.name, $0.value) })
+        let separator = authorizationURL.query == nil ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
+        guard let url = URL(string: text + separator + query) else {
+            throw OAuthError(.invalidConfiguration, detail: "the authorization URL can't carry a query")
+        }
+        self.url = url
+    }
+
+    /// Returns the grant that a callback brings.
+    ///
+    /// - Parameter callback: The URL that the server sent the browser to.
+    /// - Throws: ``OAuthError`` with the code `callbackMismatch` if the callback answers another sign-in or comes from another server
+    ///   (nothing of it may be used then), or with the code `refused` if the server or the user has refused. The remedy is `signIn`.
+    public func grant(from callback: URL) throws(OAuthError) -> Grant {
+        let parameters = Self.parameters(of: callback)
+        func value(_ name: String) throws(OAuthError) -> String? {
+            let values = parameters.filter { $0.name == name }.map(\.value)
+            guard values.count < 2 else { throw OAuthError(.callbackMismatch, detail: "'\(name)' is repeated") }
+            return values.first.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        guard try value("state") == state else { throw OAuthError(.callbackMismatch, detail: "its state is another") }
+        let issuer = try value("iss")
+        // RFC 9207 §2.4: compared as strings.
+        if let expected = client.issuer, let issuer, issuer != expected {
+            throw OAuthError(.callbackMismatch, detail: "it comes from another authorization server")
+        }
+        guard issuer != nil || !requiresIssuer else { throw OAuthError(.callbackMismatch, detail: "it names no issuer") }
+        if let error = try value("error") {
+            var failure = OAuthError(.refused)
+            failure.error = ServerText.safe(error, hiding: secrets)
+            failure.serverDescription = try value("error_description").map { ServerText.safe($0, hiding: secrets) }
+            failure.remedy = .signIn
+            throw failure
+        }
+        guard let code = try value("code") else { throw OAuthError(.callbackMismatch, detail: "it has no code") }
+        return .authorizationCode(code, verifier: verifier, redirectURI: redirectURI)
+    }
+
+    private var secrets: [String] { [state, verifier.value] }
+
+    /// Returns the parameters of a callback's query, which is form-encoded (RFC 6749 §4.1.2).
+    private static func parameters(of callback: URL) -> [(name: String, value: String)] {
+        let query = URLComponents(url: callback, resolvingAgainstBaseURL: true)?.percentEncodedQuery ?? ""
+        return query.split(separator: "&").map { pair in
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return (FormEncoding.decode(parts[0]), parts.count == 2 ? FormEncoding.decode(parts[1]) : "")
+        }
+    }
+}
+
+extension SignInRequest: Redacted {
+    /// The client and the server; neither the state nor the verifier.
+    public var description: String { "SignInRequest(client \(client.id) at \(url.host ?? "nowhere"))" }
+}

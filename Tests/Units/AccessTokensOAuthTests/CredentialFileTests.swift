@@ -1,0 +1,102 @@
+import AccessTokens
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+@testable import AccessTokensOAuth
+
+final class CredentialFileTests {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "credential-\(UUID().uuidString)")
+    var path: String { directory.appending(path: "token").path }
+
+    init() throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    func write(_ data: Data, mode: Int = 0o600) throws {
+        try data.write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    func problem(_ file: CredentialFile, meanwhile: @escaping @Sendable () -> Void = {}) async throws -> String {
+        let error = try await #require(throws: OAuthError.self) { try await file.read(meanwhile: meanwhile) }
+        #expect(error.code == .credentialsUnavailable && error.remedy == .retry && !error.mayBeUnderWay)
+        return "\(error)"
+    }
+
+    // As Kubernetes does it: a link to a directory that is replaced.
+    @Test func `a file that is rotated under a loader is read at each load`() async throws {
+        let transport = ScriptedTransport { .token() }
+        let client = try OAuthClient(
+            id: "me", tokenURL: #require(URL(string: "https://sts.example/token")), transport: transport)
+        let file = CredentialFile(path: path)
+        let loader = GrantLoader(client, isRepeatable: true) { _ in .jwtBearer(try await file.read()) }
+        let manager = FileManager.default
+        for round in 1...3 {
+            let target = directory.appending(path: "data-\(round)")
+            try Data("token-\(round)\n".utf8).write(to: target)
+            try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: target.path)
+            let link = directory.appending(path: "link").path
+            try manager.createSymbolicLink(atPath: link, withDestinationPath: target.path)
+            #expect(rename(link, path) == 0)
+            _ = try await loader.loadToken(replacing: nil)
+        }
+        let sent = transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(sent.map { $0.contains("assertion=token-1&") } == [true, false, false])
+        #expect(sent.map { $0.contains("assertion=token-3&") } == [false, false, true])
+    }
+
+    @Test(arguments: ["x", "x\n", " \t\r\nx\n\n"])
+    func `blanks around the text are no part of it`(text: String) async throws {
+        try write(Data(text.utf8))
+        #expect(try await CredentialFile(path: path).read() == "x")
+    }
+
+    @Test func `a file that is no credential is an error that says why`() async throws {
+        let file = CredentialFile(path: path)
+        #expect(try await problem(file).contains("cannot be opened"))
+        for (data, reason) in [
+            (Data(), "is empty"), (Data("\n".utf8), "is empty"), (Data([0xFF]), "not UTF-8"),
+            (Data(repeating: 0x61, count: CredentialFile.maximumSize + 1), "longer than"),
+        ] {
+            try write(data)
+            #expect(try await problem(file).contains(reason))
+        }
+        try write(Data(repeating: 0x61, count: CredentialFile.maximumSize))
+        #expect(try await file.read().utf8.count == CredentialFile.maximumSize)
+        for mode in [0o620, 0o602, 0o666] {
+            try write(Data("hush".utf8), mode: mode)
+            let problem = try await problem(file)
+            #expect(problem.contains("written by other users") && !problem.contains("hush"))
+        }
+        #expect(try await problem(CredentialFile(path: directory.path)).contains("not a regular file"))
+        #expect(mkfifo(directory.appending(path: "pipe").path, 0o600) == 0)
+        #expect(try await problem(CredentialFile(path: directory.appending(path: "pipe").path)).contains("not a regular file"))
+    }
+
+    // What is torn is told from what is empty: the one is good at the next attempt.
+    @Test func `a file that is written while it is read is not used`() async throws {
+        let path = path
+        for change in ["other1", "much longer", ""] {
+            try write(Data("first!".utf8))
+            let isFirst = Lock(true)
+            let problem = try await problem(CredentialFile(path: path)) {
+                guard
+                    isFirst.withLock({ isFirst in
+                        defer { isFirst = false }; return isFirst
+                    })
+                else { return }
+                // In place, as a program does that doesn't rename.
+                let handle = FileHandle(forWritingAtPath: path)
+                try? handle?.truncate(atOffset: 0)
+                try? handle?.write(contentsOf: Data(change.utf8))
+                try? handle?.close()
+            }
+            #expect(problem.contains("changed while it was read"), "\(change)")
+        }
+    }
+}

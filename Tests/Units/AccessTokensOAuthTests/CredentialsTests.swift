@@ -1,0 +1,103 @@
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+/// What a client proves itself with, asked for at each request.
+struct CredentialsTests {
+    let transport = ScriptedTransport { .token() }
+
+    func client(_ authentication: ClientAuthentication, issuer: String? = "https://as.example") throws -> OAuthClient {
+        try OAuthClient(
+            id: "me", authentication: authentication, tokenURL: #require(URL(string: "https://as.example/token")), issuer: issuer,
+            transport: transport)
+    }
+
+    var headers: [String?] { transport.requests.map { $0.headers["Authorization"] } }
+
+    @Test func `a secret that is replaced is used at the next load`() async throws {
+        let secret = Lock(1)
+        let next: @Sendable @concurrent () async throws -> String = {
+            secret.withLock { secret in
+                secret += 1
+                return "s\(secret)"
+            }
+        }
+        for method in [ClientAuthentication.clientSecretBasic(next), .clientSecretPost(next)] {
+            let loader = try ClientCredentialsLoader(client(method))
+            for _ in 1...2 { _ = try await loader.loadToken(replacing: nil) }
+        }
+        #expect(headers == ["s2", "s3"].map { "Basic \(Data("me:\($0)".utf8).base64EncodedString())" } + [nil, nil])
+        let forms = transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(forms.map { $0.hasSuffix("client_secret=s4") } == [false, false, true, false])
+        #expect(forms.last?.hasSuffix("client_secret=s5") == true)
+    }
+
+    struct Broken: Error { let file = "s3cr3t" }
+
+    @Test func `a secret that can't be read sends nothing, and shows nothing`() async throws {
+        for make in [{ throw Broken() }, { "" }] as [@Sendable @concurrent () async throws -> String] {
+            for method in [ClientAuthentication.clientSecretBasic(make), .clientSecretPost(make), .assertion(make)] {
+                let failure = try await ClientCredentialsLoader(client(method)).failure()
+                #expect(failure.code == .credentialsUnavailable && failure.remedy == .retry && !failure.mayBeUnderWay)
+                #expect(!texts(failure).contains("s3cr3t"), "\(failure)")
+            }
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `what a closure throws with a remedy is thrown as it is`() async throws {
+        let client = try client(.publicClient)
+        let loader = GrantLoader(client, isRepeatable: false) { _ in throw OAuthError.signInNeeded }
+        let failure = try await loader.failure()
+        #expect(failure.code == .notSignedIn && failure.remedy == .signIn)
+        let cancelled = GrantLoader(client, isRepeatable: false) { _ in throw CancellationError() }
+        await #expect(throws: CancellationError.self) { try await cancelled.loadToken(replacing: nil) }
+        let broken = GrantLoader(client, isRepeatable: false) { _ in throw Broken() }
+        let error = try await broken.failure()
+        #expect(error.code == .credentialsUnavailable && error.underlying is Broken && !texts(error).contains("s3cr3t"))
+    }
+
+    // RFC 7523 §3: issuer and subject are the client, the audience is the server's issuer, an expiry, an id.
+    @Test func `an assertion has the claims that are asked for, and its own id`() async throws {
+        let signed = Lock<[Data]>([])
+        let assertion = JWTAssertion(algorithm: "ES256", keyID: "16", wallClock: { Date(timeIntervalSince1970: 1_300_819_380) }) {
+            bytes in
+            signed.withLock { $0.append(bytes) }
+            return Data([0xFB, 0xFF, 0xFE])
+        }
+        let loader = try ClientCredentialsLoader(client(.privateKeyJWT(assertion)))
+        for _ in 1...2 { _ = try await loader.loadToken(replacing: nil) }
+        var ids: Set<String> = []
+        for (request, bytes) in zip(transport.requests, signed.withLock { $0 }) {
+            let form = String(decoding: request.body, as: UTF8.self)
+            let sent = try #require(form.split(separator: "client_assertion=").last)
+            #expect(sent == "\(String(decoding: bytes, as: UTF8.self)).-__-")
+            let parts = sent.split(separator: ".").map(Self.decoded)
+            #expect(String(decoding: parts[0], as: UTF8.self) == #"{"alg":"ES256","kid":"16","typ":"JWT"}"#)
+            struct Claims: Decodable {
+                let iss, sub, aud, jti: String
+                let iat, exp: Int
+            }
+            let claims = try JSONDecoder().decode(Claims.self, from: parts[1])
+            #expect([claims.iss, claims.sub, claims.aud] == ["me", "me", "https://as.example"])
+            #expect(claims.iat == 1_300_819_380 && claims.exp == 1_300_819_440 && claims.jti.utf8.count == 22)
+            ids.insert(claims.jti)
+        }
+        #expect(ids.count == 2)
+    }
+
+    static func decoded(_ part: Substring) -> Data {
+        let text = part.replacing("-", with: "+").replacing("_", with: "/")
+        return Data(base64Encoded: text + String(repeating: "=", count: (4 - text.count % 4) % 4)) ?? Data()
+    }
+
+    @Test(arguments: [nil, ""])
+    func `an audience is never guessed`(issuer: String?) throws {
+        let assertion = JWTAssertion(algorithm: "ES256") { _ in Data() }
+        let error = try #require(throws: OAuthError.self) { try client(.privateKeyJWT(assertion), issuer: issuer) }
+        #expect(error.code == .invalidConfiguration && "\(error)".contains("issuer"))
+        _ = try client(.assertion { "made elsewhere" }, issuer: issuer)
+    }
+}

@@ -1,0 +1,152 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+/// On a clock that stands still until the test moves it.
+@Suite(.timeLimit(.minutes(5)))
+struct DeviceSignInTests {
+    let clock = ManualClock()
+
+    // RFC 8628 §3.2: its example.
+    static let codes = TokenResponse(
+        #"""
+        {
+          "device_code": "GmRhmhcxhwAzkoEqiMEg_DnyEysNkuNhszIySk9eS",
+          "user_code": "WDJB-MJHT",
+          "verification_uri": "https://example.com/device",
+          "verification_uri_complete":
+              "https://example.com/device?user_code=WDJB-MJHT",
+          "expires_in": 1800,
+          "interval": 5
+        }
+        """#)
+
+    static func error(_ code: String, _ status: Int = 400, retryAfter: String? = nil) -> TokenResponse {
+        var answer = TokenResponse(status, #"{"error":"\#(code)"}"#)
+        answer.headers["Retry-After"] = retryAfter
+        return answer
+    }
+
+    /// A server that gives its answers in order, and a client of it.
+    func client(_ answers: [TokenResponse]) throws -> (OAuthClient, ScriptedTransport) {
+        let rest = Lock(answers)
+        let transport = ScriptedTransport {
+            let next = rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            guard let next, next.status != 0 else { throw URLError(.networkConnectionLost) }
+            return next
+        }
+        let url = try #require(URL(string: "https://server.example.com/token"))
+        return (try OAuthClient(id: "1406020730", tokenURL: url, transport: transport), transport)
+    }
+
+    func signIn(_ client: OAuthClient, scope: String? = nil) async throws -> DeviceSignIn {
+        let url = try #require(URL(string: "https://server.example.com/device_authorization"))
+        return try await DeviceSignIn(client, deviceAuthorizationURL: url, scope: scope, clock: clock)
+    }
+
+    // RFC 8628 §3.1, §3.4: its examples, of a public client.
+    @Test func `the forms are the specification's`() async throws {
+        let (client, transport) = try client([Self.codes, .token(#""expires_in":60"#)])
+        let signIn = try await signIn(client, scope: "example_scope")
+        #expect(signIn.userCode == "WDJB-MJHT" && signIn.verificationURI == "https://example.com/device")
+        #expect(signIn.verificationURIComplete == "https://example.com/device?user_code=WDJB-MJHT")
+        #expect(signIn.lifetime == .seconds(1800))
+        let token = Task { try await signIn.token() }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(5))
+        #expect(try await token.value.token.value == "abc")
+        #expect(
+            transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == [
+                "scope=example_scope&client_id=1406020730",
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code"
+                    + "&device_code=GmRhmhcxhwAzkoEqiMEg_DnyEysNkuNhszIySk9eS&client_id=1406020730",
+            ])
+        #expect(transport.requests.map(\.url.path) == ["/device_authorization", "/token"])
+        #expect(!texts(signIn).contains("WDJB") && !texts(signIn).contains("GmRhm"))
+    }
+
+    /// Waits for each pause, and lets just that much time pass.
+    func pass(_ pauses: [Int], until transport: ScriptedTransport) async throws {
+        for (index, pause) in pauses.enumerated() {
+            try await clock.waitForSleepers()
+            #expect(transport.requests.count == index + 1)
+            clock.advance(by: .seconds(pause) - .milliseconds(1))
+            #expect(clock.sleeperCount == 1, "pause \(index) is shorter than \(pause) s")
+            clock.advance(by: .milliseconds(1))
+        }
+    }
+
+    // RFC 8628 §3.5: slow_down counts for good; a broken connection makes pauses longer until there is an answer.
+    @Test(
+        arguments: [
+            ([error("authorization_pending"), error("authorization_pending")], [5, 5, 5]),
+            ([error("slow_down"), error("authorization_pending"), error("slow_down", 429)], [5, 10, 10, 15]),
+            ([TokenResponse(status: 0), TokenResponse(status: 0), error("authorization_pending")], [5, 10, 20, 5]),
+            ([error("", 429, retryAfter: "40"), error("authorization_pending")], [5, 40, 5]),
+            ([error("", 503), error("slow_down")], [5, 10, 10]), ([error("", 429, retryAfter: "1")], [5, 10]),
+        ] as [([TokenResponse], [Int])])
+    func `it asks at the server's pace`(answers: [TokenResponse], pauses: [Int]) async throws {
+        let (client, transport) = try client([Self.codes] + answers + [.token(#""refresh_token":"r""#)])
+        let signIn = try await signIn(client)
+        let token = Task { try await signIn.token() }
+        try await pass(pauses, until: transport)
+        #expect(try await token.value.token.refreshToken == "r")
+        #expect(transport.requests.count == pauses.count + 1)
+    }
+
+    @Test(arguments: [
+        (error("access_denied"), TokenServiceError.Remedy.signIn), (error("access_denied", 403), .signIn),
+        (error("expired_token"), .signIn), (error("invalid_grant"), .signIn), (error("invalid_client", 401), .clientRegistration),
+        (error("odd"), .retry), (TokenResponse("<html>"), .retry), (TokenResponse(302, ""), .retry),
+    ])
+    func `any other answer ends it`(answer: TokenResponse, remedy: TokenServiceError.Remedy) async throws {
+        let (client, transport) = try client([Self.codes, answer])
+        let signIn = try await signIn(client)
+        let token = Task { try await signIn.token() }
+        try await pass([5], until: transport)
+        let failure = try await #require(throws: OAuthError.self) { try await token.value }
+        #expect(failure.remedy == remedy && transport.requests.count == 2)
+        #expect(!texts(failure).contains("GmRhm"))
+    }
+
+    @Test func `when the time is over nothing more is asked`() async throws {
+        let codes = #"{"device_code":"d","user_code":"u","verification_url":"https://v","expires_in":"12"}"#
+        let (client, transport) = try client(
+            [TokenResponse(codes)] + .init(repeating: Self.error("authorization_pending"), count: 9))
+        let signIn = try await signIn(client)
+        #expect(signIn.verificationURI == "https://v" && signIn.verificationURIComplete == nil)
+        let token = Task { try await signIn.token() }
+        try await pass([5, 5, 2], until: transport)
+        let failure = try await #require(throws: OAuthError.self) { try await token.value }
+        #expect(failure.code == .signInExpired && failure.remedy == .signIn && !failure.mayBeUnderWay)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func `a cancelled wait ends at once`() async throws {
+        let (client, transport) = try client([Self.codes])
+        let signIn = try await signIn(client)
+        let token = Task { try await signIn.token() }
+        try await clock.waitForSleepers()
+        token.cancel()
+        await #expect(throws: CancellationError.self) { try await token.value }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        (#"{"user_code":"u","verification_uri":"https://v","expires_in":9}"#, "device_code"),
+        (#"{"device_code":"d","verification_uri":"https://v","expires_in":9}"#, "user_code"),
+        (#"{"device_code":"d","user_code":"u\u001b[2J","verification_uri":"https://v","expires_in":9}"#, "user_code"),
+        (#"{"device_code":"d","user_code":"u","expires_in":9}"#, "verification_uri"),
+        (#"{"device_code":"d","user_code":"u","verification_uri":"https://v"}"#, "expires_in"),
+        (#"{"device_code":"d","user_code":"u","verification_uri":"https://v","expires_in":-1}"#, "expires_in"),
+        ("<html>", "not JSON"),
+    ])
+    func `an answer without the codes is an error`(body: String, reason: String) async throws {
+        let (client, _) = try client([TokenResponse(body)])
+        let failure = try await #require(throws: OAuthError.self) { try await signIn(client) }
+        #expect(failure.code == .unreadableResponse && "\(failure)".contains(reason), "\(failure)")
+    }
+}
