@@ -95,7 +95,18 @@ extension Engine.State {
     /// Begins a turn, in its lane and in those of its target queues.
     mutating func begin(_ turn: Engine.Turn) { count(turn, 1) }
 
-    mutating func end(_ turn: Engine.Turn) { count(turn, -1) }
+    mutating func end(_ turn: Engine.Turn) {
+        count(turn, -1)
+        if hasTargets, lanes[turn.lane].hasOnePlace { moveToThreadsPlace(turn.lane) }
+    }
+
+    /// Gives a queue the last place in its target if a thread waits in it next: Dispatch hands such a thread on to the target.
+    private mutating func moveToThreadsPlace(_ lane: Int) {
+        let next = ready.filter { $0.lane == lane && $0.isWaiting }.min { $0.arrival < $1.arrival }
+        guard case .thread = next?.work else { return }
+        arrivals += 1
+        lanes[lane].place = arrivals
+    }
 
     private mutating func count(_ turn: Engine.Turn, _ change: Int) {
         var (next, isBarrier) = (Optional(turn.lane), turn.isBarrier)

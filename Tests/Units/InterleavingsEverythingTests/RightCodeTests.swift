@@ -114,6 +114,19 @@ import FoundationNetworking
     }
 
     @Test(arguments: [Granularity.jobs, .accesses])
+    func `lets sync behind a queue's own block wait for what its target got before`(_ granularity: Granularity) async throws {
+        try await expect(["1", "2", "3", "4", "5"], .everythingAndQueues, granularity) { notes in
+            let target = DispatchQueue(label: "target")
+            let (a, b) = (DispatchQueue(label: "a", target: target), DispatchQueue(label: "b", target: target))
+            a.async { notes.add("1") }
+            b.async { notes.add("2") }
+            target.async { notes.add("3") }
+            a.sync { notes.add("4") }
+            a.sync { notes.add("5") }
+        }
+    }
+
+    @Test(arguments: [Granularity.jobs, .accesses])
     func `lets sync in a queue wait for what its target has to do`(_ granularity: Granularity) async throws {
         try await expect(["1", "2", "3"], .everythingAndQueues, granularity) { notes in
             let target = DispatchQueue(label: "target"), queue = DispatchQueue(label: "queue", target: target)
