@@ -52,7 +52,7 @@ public struct DeviceSignIn: Sendable {
         _ client: OAuthClient, deviceAuthorizationURL: URL, scope: String? = nil, additionalParameters: Form = [:],
         clock: some Clock<Duration> = ContinuousClock()
     ) async throws {
-        let endpoint = try Endpoint("device authorization URL", deviceAuthorizationURL)
+        let endpoint = try TokenEndpoint("device authorization URL", deviceAuthorizationURL)
         try endpoint.check(additional: additionalParameters)
         var form = Form()
         form.add("scope", ifAny: scope)

@@ -18,7 +18,7 @@ extension OAuthClient {
     @concurrent public func introspect(_ token: String, at url: URL, hint: String? = nil) async throws -> AnswerMembers? {
         var form: Form = ["token": token]
         form.add("token_type_hint", ifAny: hint)
-        let reader = try await send(form, to: Endpoint("introspection URL", url))
+        let reader = try await send(form, to: TokenEndpoint("introspection URL", url))
         let members = try reader.readableMembers()
         guard case .bool(let isActive)? = members.value("active") else {
             throw reader.failure(.unreadableResponse, "active must be true or false")

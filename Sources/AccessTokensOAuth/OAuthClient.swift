@@ -32,7 +32,7 @@ public struct OAuthClient: Sendable {
     /// How the client proves who it is.
     public let authentication: ClientAuthentication
 
-    let endpoint: Endpoint
+    let endpoint: TokenEndpoint
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
     let transport: any TokenTransport
@@ -70,7 +70,7 @@ public struct OAuthClient: Sendable {
         self.lifetimeWhenMissing = lifetimeWhenMissing
         self.transport = transport
         self.wallClock = wallClock
-        endpoint = try Endpoint("token URL", tokenURL)
+        endpoint = try TokenEndpoint("token URL", tokenURL)
         let problem = id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer)
         if let problem { throw OAuthError(.invalidConfiguration, detail: problem) }
     }
@@ -97,12 +97,12 @@ public struct OAuthClient: Sendable {
     ///   - url: The endpoint: `https`, or `http` to a loopback address. Its query is kept.
     /// - Throws: ``OAuthError``, also if the answer is no JSON object, or `CancellationError` when its task is cancelled.
     @concurrent public func members(for form: Form, at url: URL) async throws -> AnswerMembers {
-        try await send(form, to: Endpoint("endpoint's URL", url)).readableMembers()
+        try await send(form, to: TokenEndpoint("endpoint's URL", url)).readableMembers()
     }
 
     /// Sends a form, once, and returns what reads the answer: the only place where a request is made.
     func send(
-        _ form: Form, of grant: Grant? = nil, to endpoint: Endpoint, hiding token: AccessToken? = nil
+        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, hiding token: AccessToken? = nil
     ) async throws -> ResponseReader {
         try endpoint.check(form)
         let credentials = try await authentication.credentials(id: id, issuer: issuer)

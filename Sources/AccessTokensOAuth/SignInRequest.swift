@@ -56,7 +56,7 @@ public struct SignInRequest: Sendable {
         form.add("redirect_uri", ifAny: redirectURI)
         form.add("scope", ifAny: scope)
         form.add(["state": state, "code_challenge": verifier.challenge, "code_challenge_method": "S256"])
-        try Endpoint("authorization URL", authorizationURL).check(additional: additionalParameters)
+        try TokenEndpoint("authorization URL", authorizationURL).check(additional: additionalParameters)
         let own = Set(form.parameters.map(\.name))
         guard additionalParameters.parameters.allSatisfy({ !$0.isSecret && !own.contains($0.name) }) else {
             throw OAuthError(

@@ -20,7 +20,7 @@ public import Foundation
 /// Source: RFC 7009.
 public struct TokenRevocation: Sendable {
     private let client: OAuthClient
-    private let endpoint: Endpoint
+    private let endpoint: TokenEndpoint
 
     /// Creates a revocation for a client.
     ///
@@ -30,7 +30,7 @@ public struct TokenRevocation: Sendable {
     ///     Source: RFC 7009 §2.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(_ client: OAuthClient, revocationURL: URL) throws(OAuthError) {
-        endpoint = try Endpoint("revocation URL", revocationURL)
+        endpoint = try TokenEndpoint("revocation URL", revocationURL)
         self.client = client
     }
 
@@ -45,7 +45,7 @@ public struct TokenRevocation: Sendable {
     public init(
         revocationURL: URL, clientID: String, clientSecret: String? = nil, transport: any TokenTransport = URLSessionTransport()
     ) throws(OAuthError) {
-        endpoint = try Endpoint("revocation URL", revocationURL)
+        endpoint = try TokenEndpoint("revocation URL", revocationURL)
         client = try OAuthClient(
             id: clientID, authentication: clientSecret.map { .clientSecretBasic($0) } ?? .publicClient, tokenURL: revocationURL,
             transport: transport)

@@ -9,7 +9,7 @@ import Foundation
 /// An endpoint of an authorization server, checked before anything is sent to it.
 ///
 /// Source: RFC 6749 §3.2 (TLS, no fragment, nothing empty or repeated), §2.3.1 (no secret in the URL).
-struct Endpoint: Sendable {
+struct TokenEndpoint: Sendable {
     let url: URL
     /// What errors call the URL.
     private let name: String

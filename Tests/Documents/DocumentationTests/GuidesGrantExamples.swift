@@ -1,0 +1,110 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Synchronization
+import Testing
+
+// The Swift blocks of `ChoosingAGrant`, as they stand there; the sign-ins run.
+
+func workloadTokens(tokenURL: URL) throws -> TokenService {
+    let file = CredentialFile(path: "/var/run/secrets/tokens/identity")
+    let client = try OAuthClient(id: "reports", tokenURL: tokenURL)
+    return TokenService(
+        loader: GrantLoader(client, isRepeatable: true) { _ in
+            .tokenExchange(
+                subject: try await file.read(), type: .jwt,
+                audience: ["https://api.example"], scope: "reports.read")
+        })
+}
+
+func federatedTokens(tokenURL: URL) throws -> TokenService {
+    let file = CredentialFile(path: "/var/run/secrets/tokens/identity")
+    let client = try OAuthClient(
+        id: "reports", authentication: .assertion { try await file.read() },
+        tokenURL: tokenURL)
+    return TokenService(loader: try ClientCredentialsLoader(client))
+}
+
+private struct Tool {
+    func signIn(
+        to tokens: TokenService, _ client: OAuthClient, at url: URL,
+        show: (String) -> Void
+    ) async throws {
+        let signIn = try await DeviceSignIn(
+            client, deviceAuthorizationURL: url, scope: "api")
+        show("Open \(signIn.verificationURI), enter \(signIn.userCode)")
+        await tokens.replace(with: try await signIn.token().token)
+    }
+}
+
+private struct App {
+    func signIn(
+        to tokens: TokenService, _ client: OAuthClient, at url: URL,
+        open: (URL) async throws -> URL
+    ) async throws {
+        let request = try SignInRequest(
+            client, authorizationURL: url,
+            redirectURI: "com.example.app:/signed-in", scope: "api")
+        let grant = try request.grant(from: try await open(request.url))
+        do {
+            await tokens.replace(with: try await client.token(for: grant).token)
+        } catch let salvaged as SalvagedGrant {
+            await tokens.replace(with: salvaged.grant)
+        }
+    }
+}
+
+@Suite struct `Choosing a grant` {
+    /// Answers each request with the next body.
+    private final class Answers: TokenTransport {
+        private let bodies: Mutex<[String]>
+
+        init(_ bodies: String...) { self.bodies = Mutex(bodies) }
+
+        @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+            TokenResponse(status: 200, body: Data(bodies.withLock { $0.isEmpty ? "" : $0.removeFirst() }.utf8))
+        }
+    }
+
+    private func client(_ transport: any TokenTransport) throws -> OAuthClient {
+        try OAuthClient(id: "app", tokenURL: #require(URL(string: "https://id.example/token")), transport: transport)
+    }
+
+    @Test func `an app signs in, and keeps what a useless answer still has`() async throws {
+        let url = try #require(URL(string: "https://id.example/authorize"))
+        for (body, kept) in [
+            (#"{"access_token":"a","token_type":"Bearer","refresh_token":"r"}"#, "a"),
+            (#"{"access_token":"a","token_type":"odd","refresh_token":"r"}"#, nil as String?),
+        ] {
+            let tokens = TokenService(environment: .init(clock: ManualClock()), loader: ScriptedLoader())
+            try await App().signIn(to: tokens, client(Answers(body)), at: url) { url in
+                let items = URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+                let state = items.first { $0.name == "state" }?.value ?? ""
+                return try #require(URL(string: "com.example.app:/signed-in?code=c&state=\(state)"))
+            }
+            #expect(tokens.cachedToken?.value == kept)
+            #expect(await tokens.reset().discarded.first?.refreshToken == "r")
+        }
+    }
+
+    @Test func `a tool shows where to enter which code`() async throws {
+        let url = try #require(URL(string: "https://id.example/device"))
+        // No time is left, so nothing is waited for.
+        let codes = #"{"device_code":"d","user_code":"WDJB","verification_uri":"https://v","expires_in":0}"#
+        let tokens = TokenService(loader: ScriptedLoader())
+        var shown = ""
+        let error = await #expect(throws: OAuthError.self) {
+            try await Tool().signIn(to: tokens, client(Answers(codes)), at: url) { shown = $0 }
+        }
+        #expect(shown == "Open https://v, enter WDJB" && error?.code == .signInExpired)
+    }
+
+    @Test func `a server without its file sends nothing`() async throws {
+        let url = try #require(URL(string: "https://id.example/token"))
+        for tokens in [try workloadTokens(tokenURL: url), try federatedTokens(tokenURL: url)] {
+            let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+            #expect((error?.underlying as? OAuthError)?.code == .credentialsUnavailable)
+        }
+    }
+}
