@@ -42,7 +42,7 @@ final class CredentialFileTests {
             try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: target.path)
             let link = directory.appending(path: "link").path
             try manager.createSymbolicLink(atPath: link, withDestinationPath: target.path)
-            #expect(rename(link, path) == 0)
+            #expect(unsafe rename(link, path) == 0)
             _ = try await loader.loadToken(replacing: nil)
         }
         let sent = transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
@@ -74,7 +74,7 @@ final class CredentialFileTests {
             #expect(problem.contains("written by other users") && !problem.contains("hush"))
         }
         #expect(try await problem(CredentialFile(path: directory.path)).contains("not a regular file"))
-        #expect(mkfifo(directory.appending(path: "pipe").path, 0o600) == 0)
+        #expect(unsafe mkfifo(directory.appending(path: "pipe").path, 0o600) == 0)
         #expect(try await problem(CredentialFile(path: directory.appending(path: "pipe").path)).contains("not a regular file"))
     }
 
