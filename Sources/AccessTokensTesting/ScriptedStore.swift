@@ -53,7 +53,7 @@ public final class ScriptedStore: TokenStore {
     /// The operations begun so far, in order: `load`, `remove`, or `save` with the token's text, such as `save first`.
     public var log: [String] { state.withLock { $0.log } }
 
-    /// Makes the named operations throw a ``Failure`` from now on, and all others succeed.
+    /// Makes the named operations throw an error from now on, and all others succeed.
     ///
     /// An operation fails when it ends, so it may have begun before this call and be held.
     public func fail(_ operations: Operation...) { state.withLock { $0.failing = Set(operations) } }
@@ -72,7 +72,7 @@ public final class ScriptedStore: TokenStore {
 
     /// Returns the contents of the store.
     ///
-    /// - Throws: A ``Failure`` if ``fail(_:)`` says so.
+    /// - Throws: An error if ``fail(_:)`` says so.
     @concurrent public func load() async throws -> StoredToken? {
         try await begin(.load, "load")
         return state.withLock { $0.contents }
@@ -80,7 +80,7 @@ public final class ScriptedStore: TokenStore {
 
     /// Saves a token in place of the old one.
     ///
-    /// - Throws: A ``Failure`` if ``fail(_:)`` says so; the old token stays.
+    /// - Throws: An error if ``fail(_:)`` says so; the old token stays.
     @concurrent public func save(_ token: StoredToken) async throws {
         try await begin(.save, "save \(token.token.value)")
         state.withLock { $0.contents = token }
@@ -88,7 +88,7 @@ public final class ScriptedStore: TokenStore {
 
     /// Removes the token.
     ///
-    /// - Throws: A ``Failure`` if ``fail(_:)`` says so; the token stays.
+    /// - Throws: An error if ``fail(_:)`` says so; the token stays.
     @concurrent public func remove() async throws {
         try await begin(.remove, "remove")
         state.withLock { $0.contents = nil }

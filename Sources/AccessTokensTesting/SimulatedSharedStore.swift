@@ -71,7 +71,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
 
     /// Returns the current record.
     ///
-    /// - Throws: A ``Failure`` if the test says so, and `CancellationError` if the task is cancelled while the store is slow.
+    /// - Throws: An error if the test says so, and `CancellationError` if the task is cancelled while the store is slow.
     @concurrent public func load() async throws -> SharedRecord? {
         let pause = state.withLock { $0.latency / 2 }
         try await travel(pause)
@@ -87,7 +87,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
     /// - Parameters:
     ///   - bytes: The new record.
     ///   - revision: The revision of the record that it replaces; `nil` if there is none.
-    /// - Throws: A ``Failure`` if the test says so; whether the record was replaced depends on which. `CancellationError` if the
+    /// - Throws: An error if the test says so; whether the record was replaced depends on which. `CancellationError` if the
     ///   task is cancelled while the store is slow.
     @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
         let pause = state.withLock { $0.latency / 2 }
@@ -108,7 +108,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
     /// - Parameters:
     ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
     ///   - limit: Ignored.
-    /// - Throws: A ``Failure`` if the store is down when the wait begins.
+    /// - Throws: An error if the store is down when the wait begins.
     @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
         guard isReachable else { throw Failure() }
         try await register.waitForChange(from: revision, atMost: limit)
