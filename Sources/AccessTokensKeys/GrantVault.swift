@@ -1,4 +1,5 @@
 import AccessTokens
+import TokenServiceConcurrency
 
 /// A step of work for a grant's vault.
 enum VaultStep: Sendable {
@@ -55,5 +56,27 @@ extension Result {
     /// The error, if it is one.
     var failure: Failure? {
         if case .failure(let error) = self { error } else { nil }
+    }
+}
+
+/// A vault's link to the table of grants; it keeps the grant, not the vault, alive.
+final class VaultTether: ServiceTether {
+    private let tether: any ServiceTether
+    private let grant = Lock<WeakReference?>(nil)
+
+    init(_ tether: any ServiceTether) {
+        self.tether = tether
+    }
+
+    func attach(to grant: SharedGrant) {
+        self.grant.withLock { $0 = WeakReference(object: grant) }
+    }
+
+    var isObserved: Bool { tether.isObserved }
+
+    func announce(_ event: TokenEvent) { tether.announce(event) }
+
+    func changed(_ service: any AnyObject & Sendable, restingIn wait: Duration?) {
+        if let grant = grant.withLock({ $0?.object }) { tether.changed(grant, restingIn: wait) }
     }
 }
