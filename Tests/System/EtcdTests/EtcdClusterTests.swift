@@ -20,22 +20,22 @@ struct EtcdClusterTests {
     func `when the leader is killed or stopped, callers go on and nothing acknowledged is lost`(signal: Int32) async throws {
         let trial = try await SharedStoreTrial(cluster.stores(6, timeLimit: .seconds(1)))
         try await cluster.restoring {
-            let leader = try await cluster.leader()
             let report = try await withThrowingTaskGroup(of: SharedStoreReport?.self) { group in
                 let isOver = Flag()
                 group.addTask { try await trial.run(callers: 6) { _ in !isOver.isSet } }
                 group.addTask {
                     defer { isOver.set() }
                     try await progress(of: trial)
+                    let leader = try await cluster.leader()
                     try cluster.signal(leader, signal)
-                    // Operations that began before may still end well; these can't all have.
+                    // The nodes that are left elect another. Which operations fail until then is up to chance: maybe none.
+                    _ = try await eventually { try await cluster.leader(except: leader) }
                     try await progress(of: trial, swaps: 40)
                     return nil
                 }
                 return try await group.reduce(into: nil) { $0 = $0 ?? $1 }
             }
-            #expect(try #require(report).swaps >= 60 && #require(report).failures > 0, "\(report as Any)")
-            #expect(try await eventually { try await cluster.leader(except: leader) } != leader)
+            #expect(try #require(report).swaps >= 60, "\(report as Any)")
         }
     }
 
