@@ -31,7 +31,8 @@ public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
     /// Creates the stores without touching the disk.
     ///
     /// - Parameters:
-    ///   - directory: A directory that is used for nothing else. A relative path is resolved now, against the working directory.
+    ///   - directory: An existing directory that is used for nothing else. A relative path is resolved now, against the working
+    ///     directory.
     ///   - name: The text that identifies a key in the next run of the program. No two keys may have texts that Swift calls
     ///     equal.
     ///   - key: The key for such a text; `nil` if there is none any more: then its token is left alone.
@@ -69,8 +70,8 @@ public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
 extension FileTokenStores where Key: LosslessStringConvertible {
     /// Creates the stores for keys that are strings or can be written as one, without touching the disk.
     ///
-    /// - Parameter directory: A directory that is used for nothing else. A relative path is resolved now, against the working
-    ///   directory.
+    /// - Parameter directory: An existing directory that is used for nothing else. A relative path is resolved now, against the
+    ///   working directory.
     public init(directory: String) {
         self.init(directory: directory, name: { String($0) }, key: { Key($0) })
     }

@@ -24,7 +24,8 @@ public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores
     /// Creates the stores without touching the disk; all copies of one value count as one process.
     ///
     /// - Parameters:
-    ///   - directory: A directory that is used for nothing else. A relative path is resolved now, against the working directory.
+    ///   - directory: An existing directory that is used for nothing else. A relative path is resolved now, against the working
+    ///     directory.
     ///   - name: The text that identifies a key in all processes. No two keys may have texts that Swift calls equal.
     ///   - key: The key for such a text; `nil` if there is none any more: then its record is left alone.
     public init(
@@ -62,8 +63,8 @@ public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores
 extension SharedFileTokenStores where Key: LosslessStringConvertible {
     /// Creates the stores for keys that are strings or can be written as one, without touching the disk.
     ///
-    /// - Parameter directory: A directory that is used for nothing else. A relative path is resolved now, against the working
-    ///   directory.
+    /// - Parameter directory: An existing directory that is used for nothing else. A relative path is resolved now, against the
+    ///   working directory.
     public init(directory: String) {
         self.init(directory: directory, name: { String($0) }, key: { Key($0) })
     }

@@ -1,5 +1,7 @@
 import AccessTokens
+import AccessTokensFiles
 import AccessTokensKeys
+import AccessTokensSharedFiles
 import AccessTokensSharing
 import AccessTokensTesting
 import DataLoading
@@ -50,6 +52,28 @@ private struct Scope: Hashable {
         let signOut = await services.reset { $0 == "Anna" }
         #expect(signOut.changes["Anna"]?.discarded.first?.refreshToken == "refresh-1")  // yours to revoke
         #expect(await stores.storedKeys().isEmpty)
+    }
+
+    @Test func `keeps each tenant's token in files, and each account's record`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID())").path
+        func makeDirectory() throws {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        }
+        try makeDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        do {
+            let files = FileTokenStores<String>(directory: directory)
+            let tenants = TokenServices(keepingIdle: 500, stores: files) { tenant, _ in try await fetchToken(for: tenant) }
+            _ = try await tenants["tenant 7"].retrieveToken()
+            await tenants["tenant 7"].drain(within: .seconds(60))
+            #expect(try await files.storedKeys() == ["tenant 7"])
+        }
+        try FileManager.default.removeItem(atPath: directory)
+        try makeDirectory()
+        let records = SharedFileTokenStores<String>(directory: directory)
+        let services = TokenServices(sharedStores: records, loader: { _ in server.loader })
+        await services["Anna"].replace(with: server.signIn())
+        #expect(try await records.storedKeys() == ["Anna"])
     }
 
     @Test func `shares each account's grant among processes`() async throws {

@@ -13,12 +13,26 @@ private enum OneModule {
     typealias AccessTokenService = AccessTokensDispatch.AccessTokenService
 }
 
+extension AccessTokensDispatch.AccessTokenService {
+    func signOut(then handler: @escaping @Sendable () -> Void) {
+        reset { _ in handler() }
+    }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `Migrating from completion handlers` {
     private let log = GuideLog()
 
     @Test func `two names in one file are the package's types`() {
         let service = OneModule.AccessTokenService(loader: ScriptedLoader())
         #expect(type(of: service) == AccessTokenService.self && OneModule.AccessToken("abc") == AccessToken("abc"))
+    }
+
+    @Test func `an old service's sign-out keeps its name, and holds`() async throws {
+        let tokens = TokenService(loader: ScriptedLoader())
+        await tokens.replace(with: AccessToken("abc", lifetime: .seconds(3600)))
+        let service = OneModule.AccessTokenService(service: tokens, queue: DispatchQueue(label: "test"))
+        await withCheckedContinuation { done in service.signOut { done.resume() } }
+        #expect(tokens.cachedToken == nil)
     }
 
     @Test func `a call with a limit is answered in time`() async throws {

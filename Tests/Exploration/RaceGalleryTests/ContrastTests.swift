@@ -94,7 +94,8 @@ import Testing
     {
         var failing: [String] = []
         for trial in Trial.all {
-            let summary = try await trial.explore(design, callers: 3, .exhaustive(delays: .everyday(1, thorough: 2)))
+            let summary = try await trial.explore(
+                design, callers: .everyday(2, thorough: 3), .exhaustive(delays: .everyday(1, thorough: 2)))
             #expect(summary.coverage.gaps.isEmpty)
             if summary.failures > 0 { failing.append(trial.name) }
         }

@@ -10,8 +10,8 @@ import Testing
 /// minutes, so a run that is not thorough visits only what is nearest to the start.
 @Suite(.serialized) struct StateMachineWalkTests {
     @Test(arguments: [false, true])
-    func `the 2,500 states of a caller nearest to the start keep every promise`(hasStore: Bool) async {
-        await walk(from: World(callers: 1, isRepeatable: false, hasStore: hasStore), visits: 2_500)
+    func `the 1,500 states of a caller nearest to the start keep every promise`(hasStore: Bool) async {
+        await walk(from: World(callers: 1, isRepeatable: false, hasStore: hasStore), visits: 1_500)
     }
 
     @Test(.thorough, arguments: [true, false])

@@ -2,6 +2,7 @@ import Foundation
 import Interleavings
 import InterleavingsTesting
 import RaceGallery
+import TestBudgets
 import Testing
 
 @testable import race_lab
@@ -23,7 +24,7 @@ import Testing
         #expect(text.contains(".replay("))
     }
 
-    @Test(arguments: [Design.callbackShim, .tokenService].map(\.name))
+    @Test(arguments: isThorough ? [Design.callbackShim, .tokenService].map(\.name) : [Design.tokenService.name])
     func `--show says of a design that never fails how many schedules there were`(_ name: String) async throws {
         let schedules = try #require(try await LabRun.usual.value.report.designs.first { $0.design == name }?.schedules)
         let text = try await exhibition(of: name)
