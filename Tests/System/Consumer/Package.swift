@@ -1,4 +1,4 @@
-// swift-tools-version: 6.0
+// swift-tools-version: 6.2
 import PackageDescription
 
 // A program as its author would begin it: the plainest settings, and every product of the package. `.ci/consumer` builds and runs it.
@@ -24,6 +24,15 @@ let package = Package(
                 .product(name: "DataLoading", package: "TokenService"),
                 .product(name: "Interleavings", package: "TokenService"),
             ]),
+        .executableTarget(
+            name: "screens",
+            dependencies: [
+                .product(name: "AccessTokens", package: "TokenService"),
+                .product(name: "AccessTokensDispatch", package: "TokenService"),
+                .product(name: "AccessTokensOAuth", package: "TokenService"),
+                .product(name: "DataLoading", package: "TokenService"),
+            ],
+            swiftSettings: [.defaultIsolation(MainActor.self)]),
         .testTarget(
             name: "ConsumerTests",
             dependencies: [
