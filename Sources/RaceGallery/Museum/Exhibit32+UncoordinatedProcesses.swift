@@ -1,17 +1,10 @@
 import AccessTokens
-import AccessTokensSharing
 import AccessTokensTesting
 import Interleavings
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// What an app and its extension both can read and write.
 actor SharedKeychain {
-    private(set) var grant: AccessToken
+    private(set) var grant: AccessToken?
     private var token: KeptToken
 
     init(signedInWith grant: AccessToken, clock: some Clock<Duration>) {
@@ -22,7 +15,7 @@ actor SharedKeychain {
 
     var valid: AccessToken? { token.valid }
 
-    func save(_ renewed: AccessToken) {
+    func save(_ renewed: AccessToken?) {
         grant = renewed
         token.keep(renewed)
     }
@@ -64,13 +57,8 @@ extension Exhibit {
         },
         mended: { simulation in
             let server = simulation.server(keepsOneTokenValid: false, rotates: true)
-            let loader = simulation.loader(of: server), store = InMemorySharedTokenStore()
-            let wallClock = { @Sendable in Date(timeIntervalSinceReferenceDate: simulation.clock.now.offset / .seconds(1)) }
-            let processes = (0..<2).map { _ in
-                TokenService(
-                    sharedStore: store, environment: simulation.seams.environment(wallClock: wallClock), loader: loader)
-            }
-            await processes[0].replace(with: server.signIn())
+            let processes = await simulation.processes(
+                2, loader: simulation.loader(of: server), signedInWith: server.signIn())
             try await appAndExtension(simulation, server) { try await processes[$0].retrieveToken() }
         })
 

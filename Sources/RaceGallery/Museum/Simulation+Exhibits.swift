@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensKeys
+import AccessTokensSharing
 import AccessTokensTesting
 import Interleavings
 
@@ -37,6 +38,17 @@ extension Simulation {
         loader: @escaping @Sendable (Key) -> any TokenLoader
     ) -> TokenServices<Key> {
         TokenServices(keepingIdle: limit, grant: grant, environment: seams.environment(), loader: loader)
+    }
+
+    /// The services of processes that share a grant, and have none of the museum's bugs.
+    func processes(_ count: Int, loader: some TokenLoader, signedInWith grant: AccessToken) async -> [TokenService] {
+        let store = InMemorySharedTokenStore()
+        let wallClock = { @Sendable [clock] in Date(timeIntervalSinceReferenceDate: clock.now.offset / .seconds(1)) }
+        let services = (0..<count).map { _ in
+            TokenService(sharedStore: store, environment: seams.environment(wallClock: wallClock), loader: loader)
+        }
+        await services[0].replace(with: grant)
+        return services
     }
 
     /// A caller's part: it asks, and the diagram shows what it gets.

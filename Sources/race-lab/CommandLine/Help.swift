@@ -33,7 +33,7 @@ enum Help {
             rotating refresh token loses, without faults and with three kinds.
 
         race-lab --museum
-            Prints the museum of races as a page of Markdown, with long lines: 33 bugs
+            Prints the museum of races as a page of Markdown, with long lines: 35 bugs
             of token libraries and of code around them, each with the schedule that
             shows it.
 
