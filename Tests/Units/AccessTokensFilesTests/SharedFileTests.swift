@@ -160,6 +160,25 @@ struct SharedFileTests {
         #expect(await store.holder == second)
     }
 
+    // Whoever judges a lock by its date believes one from the future for ever, and takes an old one from a holder that is slow.
+    @Test(arguments: [0, 4_102_444_800])
+    func `the dates of locks and of holders' files mean nothing, also in the future`(date: TimeInterval) async throws {
+        let living = store, ended = "0123456789abcdef"
+        let holder = try #require(await living.holder)
+        guard case .done(let first) = try await living.swap(Data("one".utf8), ifAt: nil) else { throw Unexpected() }
+        for name in [".token.json.lock", ".token.json.\(ended).alive"] {
+            try Data().write(to: URL(fileURLWithPath: place.directory + "/" + name))
+        }
+        for name in try place.names {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: date)], ofItemAtPath: place.directory + "/" + name)
+        }
+        #expect(await store.isRunning(holder) == true)
+        #expect(await store.isRunning(ended) == false)
+        guard case .done(let second) = try await store.swap(Data("two".utf8), ifAt: first) else { throw Unexpected() }
+        #expect(try await living.load() == SharedRecord(Data("two".utf8), revision: second))
+    }
+
     @Test func `many holders that begin at once all keep their files`() async throws {
         let path = place.path
         let stores = (0..<32).map { _ in SharedFileTokenStore(path: path) }

@@ -17,9 +17,9 @@ extension StateDiagram {
         Without a store, without the steps that lead back to where they began, and without the fences, which lead from
         everywhere to one place. It begins in `empty`.
 
-        | from | to | on |
-        |---|---|---|
-        \(arrows.map { "| `\($0.from)` | `\($0.to)` | \($0.events.joined(separator: ", ")) |" }.joined(separator: "\n"))
+        | | from | to | on |
+        |---|---|---|---|
+        \(zip(1..., arrows).map(line).joined(separator: "\n"))
 
         \(fences.map { "- " + $0 }.joined(separator: "\n"))
 
@@ -35,6 +35,10 @@ extension StateDiagram {
         \(Happening.allCases.compactMap { event in event.meaning.map { "- *\(event.rawValue)*: \($0)." } }.joined(separator: "\n"))
 
         """
+    }
+
+    private func line(_ number: Int, _ arrow: Arrow) -> String {
+        "| \(number) | `\(arrow.from)` | `\(arrow.to)` | \(arrow.events.joined(separator: ", ")) |"
     }
 
     private func row(_ event: Happening) -> String {
@@ -54,8 +58,10 @@ extension StateDiagram {
         }
     }
 
+    typealias Arrow = (from: Place, to: Place, events: [String])
+
     /// What is drawn between two places: services without a store, no fences, nothing that stays where it is.
-    var arrows: [(from: Place, to: Place, events: [String])] {
+    var arrows: [Arrow] {
         Place.allCases.flatMap { from in
             Place.allCases.filter { $0 != from }.compactMap { to in
                 let events = Happening.allCases.filter { !$0.isFence }.compactMap { event -> String? in

@@ -22,7 +22,7 @@ extension StateDiagram {
         case (.loading, .refreshing): Route(path: "M 500 190 L 744 412", x: 640, y: 300, anchor: "start")
         case (.refreshing, .loading): Route(path: "M 718 420 L 472 190", x: 608, y: 348, anchor: "end")
         case (.loading, .stalled): Route(path: "M 440 190 V 412", x: 432, y: 270, anchor: "end")
-        case (.refreshing, .stalled): Route(path: "M 719 440 H 521", x: 620, y: 460)
+        case (.refreshing, .stalled): Route(path: "M 719 440 H 521", x: 620, y: 466)
         case (.refreshing, .empty): Route(path: "M 760 468 V 484 H 96 V 190", x: 270, y: 478)
         case (.stalled, .empty): Route(path: "M 390 412 L 140 190", x: 232, y: 320, anchor: "end")
         case (.stalled, .fresh):
@@ -44,13 +44,16 @@ extension StateDiagram {
     /// The picture, in the colours of its surroundings.
     var picture: String {
         var lines = Self.head
-        for arrow in arrows {
+        for (number, arrow) in zip(1..., arrows) {
             guard let route = Self.route(from: arrow.from, to: arrow.to) else { continue }
             lines.append(#"<path class="arrow" d="\#(route.path)" marker-end="url(#tip)"/>"#)
             let isOneRow = route.anchor == "middle" && arrow.events.count <= route.room
             let rows = isOneRow ? [arrow.events.joined(separator: ", ")] : arrow.events
+            let y = isOneRow ? route.y : route.y + 8
+            lines.append(#"<text class="number" x="\#(route.x)" y="\#(y)" text-anchor="\#(route.anchor)">\#(number)</text>"#)
             for (row, text) in rows.enumerated() {
-                lines.append(#"<text x="\#(route.x)" y="\#(route.y + 18 * row)" text-anchor="\#(route.anchor)">\#(text)</text>"#)
+                let y = route.y + 18 * row
+                lines.append(#"<text class="words" x="\#(route.x)" y="\#(y)" text-anchor="\#(route.anchor)">\#(text)</text>"#)
             }
         }
         for place in Place.allCases {
@@ -74,12 +77,17 @@ extension StateDiagram {
         """
         <style>
         text { font: 14px system-ui, sans-serif; fill: #1f2328 }
-        .name { font-weight: 600 } .small { font-size: 12px; fill: #59636e }
+        .name { font-weight: 600 } .number { display: none } .small { font-size: 12px; fill: #59636e }
         .arrow { fill: none; stroke: #59636e; stroke-width: 1.5 } .tip { fill: #59636e }
         .place { fill: #f6f8fa; stroke: #59636e; stroke-width: 1.5 } .served { fill: #dafbe1; stroke: #1a7f37 }
         @media (prefers-color-scheme: dark) {
           text { fill: #f0f6fc } .small { fill: #9198a1 } .arrow { stroke: #9198a1 } .tip { fill: #9198a1 }
           .place { fill: #212830; stroke: #9198a1 } .served { fill: #12341d; stroke: #3fb950 }
+        }
+        /* On a phone the arrows have the numbers of the page's table. */
+        @media (max-width: 600px) {
+          .words, .small { display: none } .number { display: inline; font-size: 26px }
+          .name { font-size: 23px; transform: translateY(12px) }
         }
         </style>
         """,
