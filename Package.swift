@@ -109,8 +109,9 @@ let package = Package(
         .executableTarget(
             name: "Benchmarks",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensTesting", "AllocationCounter",
-                "BenchmarkSubjects", "Interleavings", "RaceGallery", "first-token", "empty-program",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensSharedFiles", "AccessTokensSharing",
+                "AccessTokensTesting", "AllocationCounter", "BenchmarkSubjects", "Interleavings", "RaceGallery", "first-token",
+                "empty-program",
             ],
             path: "Benchmarks/Benchmarks"),
         // What the tests do every day, and what in CI.

@@ -15,6 +15,7 @@ struct Suite: Sendable {
         Suite(name: "cancelling", run: cancelling),
         Suite(name: "refresh", run: refreshing),
         Suite(name: "storm", run: storm),
+        Suite(name: "rotating", run: rotating),
         Suite(name: "explorer", run: exploring),
         Suite(name: "start-up", run: startUp),
     ]
