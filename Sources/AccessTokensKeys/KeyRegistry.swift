@@ -47,9 +47,12 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         _ = released
         switch entry {
         case .found(let service): return typed(service)
-        case .vacant(let place, let stamp):
-            let tether = KeyTether(use: use) { [weak self] in self?.note($0, of: key, at: place, stamp: stamp) }
-            return insert(make(tether, stamp), at: place, stamp: stamp)
+        case .vacant(let place, var stamp):
+            while true {
+                let made = stamp
+                let tether = KeyTether(use: use) { [weak self] in self?.note($0, of: key, at: place, stamp: made) }
+                if let service = insert(make(tether, made), at: place, stamp: &stamp) { return service }
+            }
         }
     }
 
@@ -58,12 +61,13 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
 
     @usableFromInline var now: Duration { clock.now() }
 
+    /// See `ServiceShelf.insert(_:stamp:at:now:)`.
     @inlinable
-    func insert(_ made: Service, at place: Int, stamp: Int) -> Service {
+    func insert(_ made: Service, at place: Int, stamp: inout Int) -> Service? {
         let now = now
-        let (service, released) = table.withLock { $0.shelf.insert(made, stamp: stamp, at: place, now: now) }
+        let (service, released) = table.withLock { $0.shelf.insert(made, stamp: &stamp, at: place, now: now) }
         _ = released
-        return typed(service)
+        return service.map { typed($0) }
     }
 
     /// Casts a service to this table's type; the shelf only gets what ``insert(_:at:stamp:)`` takes, so the cast is safe.
@@ -80,7 +84,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         case .changed(let service, let wait):
             let now = now, end = wait.map { now + $0 }
             _ = table.withLock { $0.shelf.changed(service, stamp: stamp, at: place, restingFrom: end, at: now) }
-        case .ended: table.withLock { $0.ended(key, at: place, stamp: stamp) }
+        case .ended: _ = table.withLock { $0.ended(key, at: place, stamp: stamp) }
         }
     }
 

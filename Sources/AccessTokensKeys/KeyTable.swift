@@ -20,9 +20,13 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
     }
 
     /// A service has ended; nothing held it any more.
+    ///
+    /// - Returns: The entry that went, to be released outside the lock: the end of a key may be foreign code.
     @inlinable
-    mutating func ended(_ key: Key, at place: Int, stamp: Int) {
-        if shelf.ended(stamp: stamp, at: place) { places[key] = nil }
+    mutating func ended(_ key: Key, at place: Int, stamp: Int) -> (key: Key, place: Int)? {
+        guard shelf.ended(stamp: stamp, at: place), let index = places.index(forKey: key) else { return nil }
+        let entry = places.remove(at: index)
+        return (entry.key, entry.value)
     }
 
     /// All keys with a service, in use elsewhere or kept, and all keys whose service is being made.
@@ -37,6 +41,14 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
             if let service { services.append(service) }
         }
         return (keys, services)
+    }
+
+    /// All services are about to be told something.
+    ///
+    /// - Returns: Those there are; services that are being made hear it from whoever makes them.
+    mutating func turn() -> (keys: Set<Key>, services: [Service]) {
+        shelf.turn()
+        return current
     }
 
     /// A sign-out begins: until `shelf.release()` no service is released.

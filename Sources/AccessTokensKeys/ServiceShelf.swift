@@ -60,6 +60,8 @@ struct ServiceShelf: Sendable {
     /// How many services are released and have not ended.
     private(set) var releasedCount = 0
     private var stamps = 0
+    /// The last stamp that was given before all services were last told something.
+    private var lastTurn = 0
     /// How many running sign-outs need to find every used service; while there are any, none is released.
     private var holds = 0
 
@@ -121,14 +123,25 @@ extension ServiceShelf {
     func isReserved(_ place: Int) -> Bool { slots[place].makers > 0 }
 
     /// A service has been made; returns the one to use, since another caller may have been faster, and the services to release.
+    ///
+    /// - Parameter stamp: What the service was made with. If ``turn()`` was called since, it didn't hear what all were told:
+    ///   the service is `nil`, and the caller makes another with the stamp that stands here afterwards.
     @usableFromInline
-    mutating func insert(_ made: Service, stamp: Int, at place: Int, now: Duration) -> (service: Service, released: [Service]) {
-        slots[place].makers -= 1
+    mutating func insert(
+        _ made: Service, stamp: inout Int, at place: Int, now: Duration
+    ) -> (service: Service?, released: [Service]) {
         var released = elapse(to: now)
         if let (service, oldest) = find(at: place) {
+            slots[place].makers -= 1
             if let oldest { released.append(oldest) }
             return (service, released)
         }
+        guard stamp > lastTurn else {
+            stamps += 1
+            stamp = stamps
+            return (nil, released)
+        }
+        slots[place].makers -= 1
         take(place)
         slots[place].stamp = stamp
         rest(made, at: place, asNewest: true)
@@ -188,6 +201,11 @@ extension ServiceShelf {
     }
 
     // MARK: All keys
+
+    /// All services are about to be told something; those that are being made at the moment will be made again.
+    mutating func turn() {
+        lastTurn = stamps
+    }
 
     /// A sign-out begins: until ``release()`` no service is released, so that one that is made and signed in meanwhile is seen.
     mutating func hold() {

@@ -14,7 +14,7 @@ extension TokenServices {
     public func drain(within limit: Duration) async -> Bool {
         let end = registry.clock.now() + min(limit, RefreshPolicy.longestLifetime)
         isDrained.withLock { $0 = true }
-        let areLoaded = await all(registry.withTable { $0.current }.keys) { await self[$0].drain(within: self.time(until: end)) }
+        let areLoaded = await all(registry.withTable { $0.turn() }.keys) { await self[$0].drain(within: self.time(until: end)) }
         // A key's load saves the refresh token that it shares, so only now is nothing left to save.
         let areSaved = await all(grants.withTable { $0.current }.keys) {
             await self.sharedGrant($0).drain(within: self.time(until: end))
@@ -29,7 +29,7 @@ extension TokenServices {
             await self.sharedGrant($0).resume()
             return true
         }
-        _ = await all(registry.withTable { $0.current }.keys) {
+        _ = await all(registry.withTable { $0.turn() }.keys) {
             await self[$0].resume()
             return true
         }

@@ -29,7 +29,7 @@ import TokenServiceConcurrency
 /// may be repeated.
 ///
 /// **Concurrent calls.** Everything may be called from anywhere at any time. Don't use a key whose `hash(into:)` or `==` calls
-/// back: both are called under a lock.
+/// back: both are called under a lock. A key that is an object may call back when it ends.
 public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     typealias Discard = @Sendable (DiscardedGrant) async -> Void
 
@@ -60,8 +60,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server; see
     ///     `TokenService.init(policy:store:environment:onDiscard:loader:)`.
     ///   - loader: Makes a key's loader. Called whenever a key's service is made, on the caller's thread, outside all locks.
-    ///     Calls may run at the same time for several keys, or twice for one; then one of the two loaders is not used. It must
-    ///     not take long.
+    ///     Calls may run at the same time for several keys, or more than once for one; then only one of the loaders is used. It
+    ///     must not take long.
     public convenience init(
         keepingIdle limit: Int = 1_000,
         policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },

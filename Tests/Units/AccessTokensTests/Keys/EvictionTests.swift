@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensKeys
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantee 23: only so many idle services are kept, and nothing is lost with the others") struct EvictionTests {
     @Test func `the least recently used idle service goes first`() throws {
@@ -211,5 +212,33 @@ import Testing
         call.value?.succeed(with: .hour("1"))
         stage.run()
         #expect(caller.value?.value == "1")
+    }
+}
+
+/// A key that looks at the services when it ends.
+private final class Caller: Hashable, Sendable {
+    let number: Int
+    let services: @Sendable () -> TokenServices<Caller>?
+
+    init(_ number: Int, _ services: @escaping @Sendable () -> TokenServices<Caller>?) {
+        self.number = number
+        self.services = services
+    }
+
+    deinit { _ = services()?.counts }
+
+    static func == (one: Caller, other: Caller) -> Bool { one.number == other.number }
+    func hash(into hasher: inout Hasher) { hasher.combine(number) }
+}
+
+@Suite struct KeyLifetimeTests {
+    @Test(arguments: [0, 1, 3])
+    func `a key that calls back when it ends does so outside the lock`(limit: Int) {
+        let box = Lock<TokenServices<Caller>?>(nil)
+        let services = TokenServices<Caller>(keepingIdle: limit) { _, _ in .hour("token") }
+        box.withLock { $0 = services }
+        for number in 0..<50 { _ = services[Caller(number % 7) { box.withLock { $0 } }] }
+        #expect(services.counts.idle == limit)
+        box.withLock { $0 = nil }
     }
 }

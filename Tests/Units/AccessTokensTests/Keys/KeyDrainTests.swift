@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensKeys
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantee 45: a program with many keys can finish")
 struct KeyDrainTests {
@@ -108,5 +109,55 @@ struct KeyDrainTests {
         scene.perform("a1") { await $0.replace(with: AccessToken("a1 1", lifetime: .seconds(60), refreshToken: "r1")) }
         scene.advance(by: .seconds(50))
         #expect(scene.call("a1").value?.value == "a1 1" && scene.loadCount("a1") == 0)
+    }
+
+    @Test(arguments: [0, 1], [1, 2])
+    func `45: a service that is being made hears a drain, and its end, too`(limit: Int, look: Int) async {
+        let stage = Stage(), clock = WatchedClock(), loads = Lock(0)
+        let services = TokenServices<String>(keepingIdle: limit, environment: .driven(by: stage, clock: clock)) { _, _ in
+            loads.withLock { $0 += 1 }
+            return .hour("token")
+        }
+        func make(_ key: String, meanwhile body: @escaping @Sendable () async -> Void) -> TokenService {
+            clock.interrupt(at: look) {
+                _ = stage.start { await body() }
+                stage.run()
+            }
+            let service = services[key]
+            #expect(clock.wasInterrupted)
+            return service
+        }
+        let drained = make("a") { await services.drain(within: .seconds(1)) }
+        let refused = stage.start { try await drained.retrieveToken() }
+        #expect(refused.code == .drained && loads.withLock { $0 } == 0)
+        let resumed = make("b") { await services.resume() }
+        let served = stage.start { try await resumed.retrieveToken() }
+        #expect(served.value?.value == "token")
+    }
+}
+
+/// A clock that stands still, and at one look at it does something first.
+private final class WatchedClock: Clock {
+    typealias Instant = ManualClock.Instant
+
+    private let clock = ManualClock()
+    private let interruption = Lock<(looks: Int, body: (@Sendable () -> Void)?)>((0, nil))
+
+    func interrupt(at look: Int, _ body: @escaping @Sendable () -> Void) { interruption.withLock { $0 = (look, body) } }
+    var wasInterrupted: Bool { interruption.withLock { $0.looks <= 0 } }
+
+    var now: Instant {
+        let body = interruption.withLock { interruption -> (@Sendable () -> Void)? in
+            interruption.looks -= 1
+            return interruption.looks == 0 ? interruption.body : nil
+        }
+        body?()
+        return clock.now
+    }
+
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        try await clock.sleep(until: deadline, tolerance: tolerance)
     }
 }

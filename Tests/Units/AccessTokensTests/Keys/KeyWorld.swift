@@ -39,6 +39,8 @@ final class KeyWorld {
         case learn(Int)
         /// A sign-out begins, and ends.
         case hold, release
+        /// All services are told something.
+        case turn
         /// Time goes on by more than a pause.
         case wait
     }
@@ -59,6 +61,8 @@ final class KeyWorld {
     private var alive: [WeakDoll?]
     private var order: [Int] = []
     private var isHeld = false
+    /// The highest stamp so far, and when all were last told something.
+    private var lastStamp = 0, lastTurn = 0
     /// The keys of the pauses that the table may still remember, cut short or not.
     private var paused: Set<Int> = []
 
@@ -83,6 +87,8 @@ final class KeyWorld {
             if !endings[key].isEmpty { events.append(.learn(key)) }
             return events
         } + (paused.isEmpty ? [] : [.wait]) + [isHeld ? .release : .hold]
+            // What it does is the same for every limit.
+            + (limit == 0 && making[0].contains { $0.stamp > lastTurn } ? [.turn] : [])
     }
 
     /// Makes an event happen, in the table and naively; returns what went wrong.
@@ -100,6 +106,7 @@ final class KeyWorld {
             case .hold: hold()
             case .release: release()
             case .wait: wait()
+            case .turn: turn()
             }
         for key in keys {
             if let end = before[key], alive[key]?.object?.stamp != end.stamp { endings[key].append(end) }
@@ -139,6 +146,7 @@ final class KeyWorld {
         guard places[key] != .none else {
             guard case .vacant(let place, let stamp) = entry else { return "an ended service was found" }
             making[key].append(Doll(key, place, stamp))
+            lastStamp = stamp
             return nil
         }
         guard case .found(let found) = entry, found === alive[key]?.object else { return "key \(key)'s service was not found" }
@@ -149,8 +157,14 @@ final class KeyWorld {
 
     private func insert(_ key: Int) -> String? {
         let doll = making[key].removeFirst()
-        let used = table.shelf.insert(doll, stamp: doll.stamp, at: doll.place, now: .seconds(now)).service
+        var stamp = doll.stamp
+        let used = table.shelf.insert(doll, stamp: &stamp, at: doll.place, now: .seconds(now)).service
         elapse()
+        if places[key] == .none, doll.stamp <= lastTurn {
+            making[key].append(Doll(key, doll.place, stamp))
+            lastStamp = stamp
+            return used == nil && stamp > lastTurn ? nil : "a service was not told what all were told"
+        }
         if places[key] == .none {
             alive[key] = WeakDoll(object: doll)
             lastStamps[key] = doll.stamp
@@ -188,7 +202,7 @@ final class KeyWorld {
 
     private func learn(_ key: Int) -> String? {
         let end = endings[key].removeFirst()
-        table.ended(key, at: end.place, stamp: end.stamp)
+        _ = table.ended(key, at: end.place, stamp: end.stamp)
         return nil
     }
 
@@ -196,6 +210,12 @@ final class KeyWorld {
         isHeld = true
         let seen = table.hold().keys, there = Set(keys.filter { places[$0] != .none || !making[$0].isEmpty })
         return seen == there ? nil : "a sign-out sees \(seen), not \(there)"
+    }
+
+    private func turn() -> String? {
+        lastTurn = lastStamp
+        let seen = table.turn().keys, there = Set(keys.filter { places[$0] != .none || !making[$0].isEmpty })
+        return seen == there ? nil : "\(seen) are told, not \(there)"
     }
 
     private func release() -> String? {
@@ -252,7 +272,8 @@ final class KeyWorld {
                     case .released: 3
                     }
                 let isLate = endings[key].map { $0.stamp == lastStamps[key] ? 1 : 0 }
-                return [place, holders[key] == nil ? 0 : 1, making[key].count, order.firstIndex(of: key) ?? -1]
+                let late = making[key].count { $0.stamp <= lastTurn }
+                return [place, holders[key] == nil ? 0 : 1, making[key].count, late, order.firstIndex(of: key) ?? -1]
                     + isLate + [paused.contains(key) ? -8 : -9]
             }
     }
