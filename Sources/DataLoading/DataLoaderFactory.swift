@@ -41,7 +41,7 @@ public struct DataLoaderFactory: Sendable {
     public init(
         session: URLSession = .shared, cache: URLCache? = nil, cookies: HTTPCookieStorage? = nil, tokens: OriginTokens? = nil
     ) {
-        runner = RequestRunner(session: SharedSession(like: session, cache: cache, cookies: cookies), tokens: tokens)
+        runner = RequestRunner(session: LoadingSession(like: session, cache: cache, cookies: cookies), tokens: tokens)
     }
 
     /// Makes a loader for one owner.

@@ -4,7 +4,7 @@ import AccessTokens
 ///
 /// A value without state: what changes during a run is in local variables of ``response(to:reporting:)``.
 struct RequestRunner: Sendable {
-    let session: SharedSession
+    let session: LoadingSession
     let tokens: OriginTokens?
 
     /// Sends a request until there is a response that its caller can use, and returns that response.

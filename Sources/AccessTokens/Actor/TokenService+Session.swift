@@ -69,3 +69,61 @@ extension TokenService {
         return hub.subscribe(bufferingNewest: limit)
     }
 }
+
+/// What the calls do once they are on the actor, for these and for those who are there already: it has taken effect on return.
+extension TokenService {
+    /// The isolated version of ``invalidate(_:)``.
+    package func refuse(_ rejected: AccessToken) {
+        step { $0.invalidate(rejected, at: $1) }
+    }
+
+    /// The isolated version of ``replace(with:)``.
+    package func put(_ token: AccessToken) -> Fence {
+        noteFence(token)
+        guard let lender = ties?.lender else { return fence { $0.replace(with: token, at: $1) } }
+        // The grant first: a load that this fence starts must not use the old one.
+        let (isSignedOut, lent) = lender.signIn(token)
+        return fence(lent) { machine, now in
+            let dropped = isSignedOut ? machine.reset(at: now) : nil
+            return machine.replace(with: token.with(refreshToken: nil), at: now) ?? dropped
+        }
+    }
+
+    /// The isolated version of ``reset()``.
+    package func signOut() -> Fence {
+        noteFence(nil)
+        return fence(ties?.lender?.signOut()) { $0.reset(at: $1) }
+    }
+
+    /// The isolated version of ``retryNow()``.
+    package func endPauses() {
+        ties?.session?.noteRetry()
+        ties?.lender?.retry()
+        step { $0.retryNow(at: $1) }
+    }
+
+    /// The grant that several keys use has been replaced through another key.
+    package nonisolated func lentGrantReplaced() async {
+        await visit { service in service.step { $0.lentGrantReplaced(at: $1) } }
+    }
+
+    /// A fence that has taken effect in the service; the store's part may still be under way.
+    package struct Fence: Sendable {
+        let discarded: AccessToken?
+        let end: SingleResult<SessionChange>?
+        /// The same for the grant that other services use, too.
+        let lent: SingleResult<SessionChange>?
+    }
+
+    /// Waits for the store's part; to be called once for each fence.
+    package nonisolated func end(of fence: Fence) async -> SessionChange {
+        var discarded: [AccessToken] = [], storeFailure: TokenServiceError?
+        if let token = fence.discarded { discarded.append(token) }
+        for end in [fence.end, fence.lent] {
+            guard let change = try? await end?.value() else { continue }
+            discarded += change.discarded
+            storeFailure = storeFailure ?? change.storeFailure
+        }
+        return SessionChange(discarded: discarded, storeFailure: storeFailure)
+    }
+}

@@ -26,7 +26,7 @@ enum SharingDesign: CaseIterable {
         }
     }
 
-    func makeClient(of process: SimulatedProcess, in trial: SharingTrial) -> any SharingClient {
+    func makeClient(of process: TrialProcess, in trial: SharingTrial) -> any SharingClient {
         switch self {
         case .naive: FileClient(process: process, trial: trial, lock: .none)
         case .writeLock: FileClient(process: process, trial: trial, lock: .write)
@@ -50,7 +50,7 @@ struct FileClient: SharingClient {
     /// As long as such locks usually are, and longer than an exchange.
     static let lockLimit = Duration.seconds(30)
 
-    let process: SimulatedProcess
+    let process: TrialProcess
     let trial: SharingTrial
     let lock: Locking
 
@@ -91,7 +91,7 @@ struct FileClient: SharingClient {
 struct ServiceClient: SharingClient {
     private let tokens: TokenService
 
-    init(of process: SimulatedProcess, in trial: SharingTrial, asksLast: Bool) {
+    init(of process: TrialProcess, in trial: SharingTrial, asksLast: Bool) {
         let faults = FaultLine()
         tokens = TokenService(
             sharedStore: SimulatedStore(process: process, trial: trial, faults: faults),

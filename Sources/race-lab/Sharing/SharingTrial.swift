@@ -13,7 +13,7 @@ final class SharingTrial: Sendable {
         /// For how long the server answers the last used refresh token again.
         var grace: Duration? { self == .killWithGrace ? .seconds(30) : nil }
 
-        fileprivate var kind: SimulatedProcess.Fault.Kind? {
+        fileprivate var kind: TrialProcess.Fault.Kind? {
             switch self {
             case .none: nil
             case .pause: .pause(.seconds(45))
@@ -39,7 +39,7 @@ final class SharingTrial: Sendable {
         var needsSignIn = false
         var lock: (owner: Int32, end: VirtualClock.Instant)?
         var random: SplitMix64
-        var processes: [SimulatedProcess] = []
+        var processes: [TrialProcess] = []
         var hasEnded = false
         /// The last used refresh token, and until when the server answers it again.
         var graced: (token: Int, end: VirtualClock.Instant)?
@@ -108,7 +108,7 @@ final class SharingTrial: Sendable {
     /// Starts a process that asks for a token every 5 to 15 s.
     private func launch(_ design: SharingDesign) {
         let process = state.withLock { [simulation] state in
-            let process = SimulatedProcess(number: Int32(state.processes.count + 1), simulation: simulation)
+            let process = TrialProcess(number: Int32(state.processes.count + 1), simulation: simulation)
             state.processes.append(process)
             return process
         }
@@ -144,7 +144,7 @@ final class SharingTrial: Sendable {
         return AccessToken(token.value, lifetime: Self.lifetime, refreshToken: token.refreshToken)
     }
 
-    func environment(of process: SimulatedProcess?) -> TokenService.Environment {
+    func environment(of process: TrialProcess?) -> TokenService.Environment {
         let clock = simulation.clock
         let wallClock = { @Sendable in Date(timeIntervalSinceReferenceDate: clock.now.offset / .seconds(1)) }
         let executor = simulation.taskExecutor
@@ -173,24 +173,24 @@ final class SharingTrial: Sendable {
     }
 
     /// A dead process releases nothing.
-    func releaseLock(_ process: SimulatedProcess) {
+    func releaseLock(_ process: TrialProcess) {
         guard !process.isDead else { return }
         state.withLock { if $0.lock?.owner == process.number { $0.lock = nil } }
     }
 
-    func nextFault() -> SimulatedProcess.Fault? {
+    func nextFault() -> TrialProcess.Fault? {
         state.withLock { state in
             state.refreshes += 1
             let (turn, rest) = state.refreshes.quotientAndRemainder(dividingBy: Self.faultRate)
             guard let kind = trouble.kind, rest == 0 else { return nil }
             // In turn, so that each design meets as many of a kind.
-            let places = SimulatedProcess.Fault.Place.allCases
+            let places = TrialProcess.Fault.Place.allCases
             return .init(kind: kind, place: places[turn % places.count])
         }
     }
 
     /// Presents a refresh token; `nil`: it was refused.
-    func exchange(_ token: Int, by process: SimulatedProcess, _ fault: SimulatedProcess.Fault?) async throws -> FileToken? {
+    func exchange(_ token: Int, by process: TrialProcess, _ fault: TrialProcess.Fault?) async throws -> FileToken? {
         try await process.sleep(.milliseconds(100))
         let now = simulation.clock.now
         let answer = state.withLock { state in

@@ -6,15 +6,15 @@ import TokenServiceConcurrency
 
 /// The fault that goes with a process's refresh, from its mark to its save.
 final class FaultLine: Sendable {
-    private let fault = Lock(SimulatedProcess.Fault?.none)
+    private let fault = Lock(TrialProcess.Fault?.none)
 
-    func begin(_ next: SimulatedProcess.Fault?) { fault.withLock { $0 = next } }
-    var current: SimulatedProcess.Fault? { fault.withLock { $0 } }
+    func begin(_ next: TrialProcess.Fault?) { fault.withLock { $0 = next } }
+    var current: TrialProcess.Fault? { fault.withLock { $0 } }
 }
 
 /// The trial's record, as a process reaches it.
 struct SimulatedStore: SharedTokenStore {
-    let process: SimulatedProcess
+    let process: TrialProcess
     let trial: SharingTrial
     let faults: FaultLine
 
@@ -47,7 +47,7 @@ struct SimulatedStore: SharedTokenStore {
 
 /// The trial's server, as a process reaches it.
 struct SimulatedLoader: TokenLoader {
-    let process: SimulatedProcess
+    let process: TrialProcess
     let trial: SharingTrial
     let faults: FaultLine
     /// Whether it asks when it has a connection, or before.

@@ -2,7 +2,7 @@ import Interleavings
 import TokenServiceConcurrency
 
 /// A process of the trial, which may be paused or killed: whatever it waits for, it goes on only when it is running.
-final class SimulatedProcess: Sendable {
+final class TrialProcess: Sendable {
     /// What goes wrong with one refresh, and where.
     struct Fault: Sendable {
         enum Place: CaseIterable { case beforeRequest, beforeAnswer, beforeSave }
@@ -60,7 +60,7 @@ final class SimulatedProcess: Sendable {
 
 /// The simulation's clock as a process has it: what it waits for comes no earlier than its own end of a pause.
 struct ProcessClock: Clock {
-    let process: SimulatedProcess
+    let process: TrialProcess
 
     var now: VirtualClock.Instant { process.simulation.clock.now }
     var minimumResolution: Duration { process.simulation.clock.minimumResolution }
@@ -68,6 +68,6 @@ struct ProcessClock: Clock {
     func sleep(until deadline: VirtualClock.Instant, tolerance: Duration?) async throws {
         try await process.simulation.clock.sleep(until: deadline)
         // What a dead process does has no effect: it can't reach the server or the store.
-        do { try await process.resume() } catch is SimulatedProcess.Killed {}
+        do { try await process.resume() } catch is TrialProcess.Killed {}
     }
 }

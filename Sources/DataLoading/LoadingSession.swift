@@ -7,7 +7,7 @@ import FoundationNetworking
 #endif
 
 /// The session that all loaders of a factory share; it ends with the last of them.
-final class SharedSession: Sendable {
+final class LoadingSession: Sendable {
     private let configuration: URLSessionConfiguration
     private let session: NetworkSession
     private let limits: TimeLimits
