@@ -40,14 +40,12 @@ struct SharedFence: Sendable {
     private var earlier: String?
     private var attempts: [Attempt]
 
-    /// - Parameters:
-    ///   - last: The fence that this one replaces before the store has answered for it.
-    ///   - isOvertaken: Whether the record's session is another service's, which has overtaken this service's session.
-    init(_ token: StoredToken?, number: Int, owner: String, after last: SharedFence?, isOvertaken: Bool = false) {
+    /// - Parameter last: The fence that this one replaces before the store has answered for it.
+    init(_ token: StoredToken?, number: Int, owner: String, after last: SharedFence?) {
         self.number = number
         self.token = token
         id = "\(owner).fence.\(number)"
-        signsOut = token == nil || last?.signsOut ?? isOvertaken
+        signsOut = token == nil || last?.signsOut ?? false
         attempts = []
         if let last { follow(last) }
     }
@@ -65,45 +63,46 @@ struct SharedFence: Sendable {
     /// Notes that the fence before this one is in the store or has been overtaken, and that what it put aside is handed over.
     ///
     /// No attempt of an earlier fence can take effect any longer, and the store needs to hear of no earlier sign-out.
-    mutating func followsSettled(isOvertaken: Bool = false) {
+    mutating func followsSettled() {
         attempts.removeAll { $0.id != id }
-        signsOut = token == nil || isOvertaken
+        signsOut = token == nil
     }
 
-    /// - Parameter known: The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read.
-    func verdict(on record: GrantRecord?, seen: UInt64?, knowing known: UInt64? = nil, wall: Double?) -> Verdict {
+    func verdict(on record: GrantRecord?, knowing knowledge: SharedFlight.Knowledge = .init(), wall: Double?) -> Verdict {
         let fence = record?.fence ?? ""
-        let isOwn = attempts.map(\.id).contains(fence)
         // The session that it was meant for has ended, or another user's sign-in has replaced it.
-        let isTooLate = isUnread && hasNews(record, for: known)
-        let isForeign = !isOwn && (earlier.map { fence != $0 } ?? false || isTooLate)
+        let isTooLate = isUnread && knowledge.hasNews(record)
+        let isForeign = !isOwn(record) && (earlier.map { fence != $0 } ?? false || isTooLate)
         if fence == id || isForeign {
             // A sign-in that another service's has overtaken gives its token to no caller.
             let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
             return .settled((attempts.last { $0.id == id }?.displaced ?? []) + [own].compactMap { $0 })
         }
-        let first = (record ?? .none).generation(after: seen, at: wall) + 1
+        let last = record ?? .none, count = last.generation(after: knowledge.seen, at: wall), first = count + 1
         // If the store learns of a sign-in together with the sign-out before it, the sign-in's generation follows the sign-out's.
         var next = GrantRecord(write: id, generation: signsOut && token != nil ? first + 1 : first)
         next.fence = id
-        next.signedOut = signsOut ? first : record?.signedOut ?? 0
+        // A record that was removed may have had any sign-out, and one that was restored may lack the last one.
+        let known = last.write.isEmpty ? count : max(last.signedOut, knowledge.signedOut ?? 0)
+        next.signedOut = signsOut ? first : known
         next.token = token?.token
         next.received = token?.received.timeIntervalSinceReferenceDate ?? 0
         return .write(next)
     }
 
-    private func hasNews(_ record: GrantRecord?, for known: UInt64?) -> Bool {
-        if let record, let known { known < record.signedOut } else { false }
-    }
+    private func isOwn(_ record: GrantRecord?) -> Bool { attempts.contains { $0.id == record?.fence } }
 
     /// Whether this sign-in comes after another service's sign-out that the service didn't know of, which first ends the session
     /// here.
     ///
-    /// If the record has a session, too, this sign-in ends that session: it may be another user's.
-    mutating func endsSession(before record: GrantRecord?, knowing known: UInt64?) -> Bool {
-        guard !signsOut, record?.fence != id, hasNews(record, for: known) else { return false }
-        signsOut = record.map { !$0.isTombstone } ?? false
-        return true
+    /// If the record has a session that the service can't know, this sign-in ends that session: it may be another user's.
+    mutating func endsSession(before record: GrantRecord?, knowing knowledge: SharedFlight.Knowledge) -> Bool {
+        guard !signsOut, !isOwn(record) else { return false }
+        let isNews = knowledge.hasNews(record)
+        // Here the user is signed out, or the store could not tell. A service that has just started asks first.
+        let isUnknown = knowledge.session == nil && (isUnread || knowledge.signedOut != nil)
+        if isNews || isUnknown { signsOut = record?.token != nil }
+        return isNews
     }
 
     /// Notes that the store could not be read.

@@ -18,6 +18,8 @@ extension SharedFlight {
         var seen: UInt64?
         /// The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read.
         var signedOut: UInt64?
+        /// The sign-in of the session that the service knows, as ``GrantRecord/fence``; `nil`: it knows of none.
+        var session: String?
         var unanswered: Unanswered?
         /// The revision that was read last, and when it was written or, if the store can't tell, first seen: a doubt counts from
         /// then.
@@ -55,16 +57,29 @@ extension SharedFlight.Knowledge {
         // Of two reads the later one counts.
         if revision == other.revision || since <= other.since {
             (revision, since, unmarked) = (other.revision, other.since, isFenced ? nil : other.unmarked)
+            if !isFenced { session = other.session }
         }
     }
+
+    /// Whether a record shows a sign-out that the service doesn't know of.
+    func hasNews(_ record: GrantRecord?) -> Bool {
+        if let record, let signedOut { signedOut < record.signedOut } else { false }
+    }
+
+    /// Whether a record is older than one that the service has seen: by its count or, if it was restored from a backup and
+    /// renewed since, because it lacks a sign-out.
+    func isNewer(than record: GrantRecord) -> Bool { record.generation < seen ?? 0 || record.signedOut < signedOut ?? 0 }
+
+    /// The record's session is known from now on.
+    mutating func meet(_ record: GrantRecord?) { session = record?.token == nil ? nil : record?.fence }
 
     /// Whether a record shows a sign-out that the service doesn't know of; it knows of it from then on.
     ///
     /// A sign-in may have followed. The flights that begin after the session has ended adopt it.
     mutating func learnSignOut(in record: GrantRecord) -> Bool {
-        let isNews = signedOut.map { $0 < record.signedOut } ?? false
+        let isNews = hasNews(record)
         signedOut = max(signedOut ?? 0, record.signedOut)
-        if isNews { generation = record.signedOut }
+        if isNews { (generation, session) = (record.signedOut, nil) }
         return isNews
     }
 
@@ -80,6 +95,7 @@ extension SharedFlight.Knowledge {
         if !isRenewed { generation = record.generation }
         unmarked = nil
         signedOut = record.signedOut
+        meet(record)
         // The program got the token of a sign-in from the server.
         served = record.fence
         seen = max(seen ?? 0, record.generation)

@@ -87,8 +87,8 @@ extension SharedFlight {
             case gaveUp
             /// A look has found a grant newer than any that the service has tried.
             case newGrant
-            /// Another service has signed out.
-            case signedOut
+            /// Another service has signed out; a session is over if this service knew of one.
+            case signedOut(isOfSession: Bool)
         }
 
         var outcome: Outcome

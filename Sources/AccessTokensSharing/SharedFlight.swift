@@ -114,19 +114,22 @@ struct SharedFlight: Sendable, Hashable {
 
     /// The record is known: adopts it, waits for its mark's holder, or marks it.
     private mutating func judge(_ sighting: Sighting?, at moment: Moment, _ isAbandoned: Bool) -> Step {
-        let seen = knowledge.seen
-        see(sighting, at: moment)
+        let seen = knowledge.seen, session = knowledge.session
         var record = sighting?.record ?? .none
-        if knowledge.learnSignOut(in: record) { return end(.signedOut) }
+        let isOlder = knowledge.isNewer(than: record)
+        see(sighting, at: moment)
+        if knowledge.learnSignOut(in: record) { return end(.signedOut(isOfSession: session != nil)) }
         let isLater = knowledge.generation.map { $0 < record.generation } ?? false
-        let isNew = seen.map { $0 < record.generation } ?? true
+        let isNew = !isOlder && seen.map { $0 < record.generation } ?? true
+        if !isOlder { knowledge.meet(record) }
         // A record without a fence and a token began anew with a mark.
-        if seen.map({ record.generation < $0 }) ?? false || record.isTombstone && record.fence.isEmpty && isLater {
+        if isOlder || record.isTombstone && record.fence.isEmpty && isLater {
             // The store has lost its record, by a fault or by hand. The record's refresh token is spent; the one in memory may
             // be.
             let isSession = record.token?.refreshToken != nil || setting.memory?.refreshToken != nil
             if isSession, !setting.isRepeatable, !setting.isLook { return end(.failed(.lostInStore)) }
             record.token = nil
+            record.signedOut = max(record.signedOut, knowledge.signedOut ?? 0)
         }
         record.generation = record.generation(after: seen, at: moment.wall)
         // The service's own token has expired by the service's own clock, whatever the wall clock says.
@@ -364,6 +367,7 @@ struct SharedFlight: Sendable, Hashable {
         _ write: Write, at revision: SharedRecord.Revision, _ moment: Moment, _ isAbandoned: Bool
     ) -> Step {
         see(Sighting(record: write.record, revision: revision), at: moment)
+        knowledge.meet(write.record)
         switch write.purpose {
         case .mark(let isTakenOver):
             if isAbandoned { return end(.failed(.abandoned)) }
@@ -429,7 +433,8 @@ struct SharedFlight: Sendable, Hashable {
         if isTombstone {
             knowledge.generation = sighting?.record.generation
             knowledge.signedOut = max(knowledge.signedOut ?? 0, sighting?.record.signedOut ?? 0)
-            return end(.signedOut, discarding: discarded)
+            knowledge.session = nil
+            return end(.signedOut(isOfSession: true), discarding: discarded)
         }
         // The record's token may have expired or be marked: the next flight continues from there.
         if case .end(let ending) = judge(sighting, at: moment, true) { return end(ending.outcome, discarding: discarded) }

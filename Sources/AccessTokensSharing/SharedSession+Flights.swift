@@ -106,7 +106,7 @@ extension SharedFlight.Ending.Outcome {
         case .failed(let failure): .failed(failure.error, retryAfter: failure.retryAfter, isCostly: failure.salvaged != nil)
         case .gaveUp: .gaveUp
         case .newGrant: .newGrant
-        case .signedOut: .signedOut
+        case .signedOut(let isOfSession): .signedOut(isOfSession: isOfSession)
         }
     }
 }

@@ -29,7 +29,9 @@ extension SharedSession {
         mutating func noteAttempt(of last: SharedFence, over record: GrantRecord?) {
             fence?.heed(last)
             // The token is handed out anyway, so a later sign-out ends a session.
-            if last.token != nil { knowledge.signedOut = max(knowledge.signedOut ?? 0, record?.signedOut ?? 0) }
+            guard last.token != nil else { return }
+            knowledge.signedOut = max(knowledge.signedOut ?? 0, record?.signedOut ?? 0)
+            knowledge.meet(record)
         }
 
         /// Notes that the fence is in the record, or that the record's has overtaken it: then returns the record's last sign-out.
@@ -38,9 +40,10 @@ extension SharedSession {
                 knowledge.take(record, isRenewed: !fence.stands(in: record))
                 return nil
             }
+            // The record's session is another service's.
+            (knowledge.session, knowledge.unmarked) = (nil, nil)
             // The flight that reads a later sign-out than this one ends the session.
-            let isNews = knowledge.signedOut.map { $0 < record?.signedOut ?? 0 } ?? false
-            return fence.token == nil && isNews ? nil : record?.signedOut ?? 0
+            return fence.token == nil && knowledge.hasNews(record) ? nil : record?.signedOut ?? 0
         }
 
         /// Returns, once, which session is over; the service ends it now.

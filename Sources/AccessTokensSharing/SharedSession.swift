@@ -82,8 +82,7 @@ final class SharedSession: Sendable {
     /// A sign-in or a sign-out takes effect; every flight that begins from now on writes it first, unless it has been written.
     func noteFence(_ token: StoredToken?, number: Int) {
         state.withLock { state in
-            let isOvertaken = state.overtaken != nil
-            state.fence = SharedFence(token, number: number, owner: owner, after: state.fence, isOvertaken: isOvertaken)
+            state.fence = SharedFence(token, number: number, owner: owner, after: state.fence)
             state.overtaken = nil
             state.fences += 1
             state.isRetry = false
@@ -101,7 +100,7 @@ final class SharedSession: Sendable {
                     if state.fence?.number == fence.number {
                         (state.fence, state.overtaken) = (nil, overtaken)
                     } else {
-                        state.fence?.followsSettled(isOvertaken: overtaken != nil)
+                        state.fence?.followsSettled()
                     }
                 }
             }
@@ -149,10 +148,13 @@ final class SharedSession: Sendable {
     private func verdict(of fence: inout SharedFence, on record: GrantRecord?) -> SharedFence.Verdict {
         let knowledge = state.withLock { $0.knowledge }
         func verdict() -> SharedFence.Verdict {
-            fence.verdict(on: record, seen: knowledge.seen, knowing: knowledge.signedOut, wall: moment.wall)
+            fence.verdict(on: record, knowing: knowledge, wall: moment.wall)
         }
         if case .settled = verdict() { return verdict() }
-        if fence.endsSession(before: record, knowing: knowledge.signedOut) { state.withLock { $0.end = .beforeSignIn } }
+        if fence.endsSession(before: record, knowing: knowledge) {
+            let end = SessionEnd.beforeSignIn(fence.number, isKnown: knowledge.session != nil)
+            state.withLock { $0.end = end }
+        }
         return verdict()
     }
 

@@ -34,8 +34,8 @@ package protocol GrantSession: TokenStore {
 
 /// The session of a service that another service has ended, as a sign-in or a sign-out found in the shared record.
 package enum SessionEnd: Sendable {
-    /// The session before the last sign-in; the session after it goes on.
-    case beforeSignIn
+    /// The session before the sign-in of this number, which goes on; `isKnown`: whether the record had shown one.
+    case beforeSignIn(Int, isKnown: Bool)
     /// The session that began with the last sign-in or sign-out: another service's has overtaken it.
     case overtaken
 }
@@ -80,8 +80,8 @@ package struct SharedFlightEnd: Sendable {
         case gaveUp
         /// A look has found a grant newer than any that the service has tried.
         case newGrant
-        /// Another service has signed out.
-        case signedOut
+        /// Another service has signed out; `isOfSession`: whether the record had shown a session before.
+        case signedOut(isOfSession: Bool)
     }
 
     package let outcome: Outcome
@@ -172,7 +172,8 @@ extension TokenService {
         if machine.storage.operations.isEmpty { handOver(session.takeDisplaced()) }
         guard let end = session.takeEnd() else { return true }
         step { machine, _ in machine.sharedSessionEnded(end) }
-        return end == .beforeSignIn || machine.generation == flight.generation
+        if case .beforeSignIn = end { return true }
+        return machine.generation == flight.generation
     }
 
     private func finish(_ flight: Machine.Flight, _ end: SharedFlightEnd) {

@@ -12,6 +12,8 @@ struct HandedOut: Sendable {
 
     var isEmpty: Bool { last == nil }
 
+    func hasOther(than token: AccessToken?) -> Bool { !digests.isEmpty || last != nil && last != token?.value }
+
     mutating func note(_ token: AccessToken) {
         guard last != token.value else { return }
         if let last {

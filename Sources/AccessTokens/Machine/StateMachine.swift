@@ -348,7 +348,7 @@ extension TokenService.StateMachine {
         let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
         let ended = end(id)
         // Even if the flight was given up and others have brought tokens since: all belong to the session that is over.
-        if case .signedOut = outcome, isOfSession { endSharedSession() }
+        if case .signedOut(let isKnown) = outcome, isOfSession, isKnown || hasSession { endSharedSession() }
         guard case (var flight, let isCurrent)? = ended else { return }
         switch outcome {
         case .token(let token, let age, let isAdopted):
@@ -357,7 +357,8 @@ extension TokenService.StateMachine {
             _ = grant.put(token, .replaced)
             storage.shared(token)
             accept(token, of: flight, isCurrent: isCurrent, isAdopted: isAdopted, at: now)
-        case .newGrant:
+        case .newGrant,
+            .signedOut where isCurrent && generation == flight.generation:
             backOff = BackOff()
             reserve = nil
             goOn(after: flight, at: now)
@@ -372,16 +373,21 @@ extension TokenService.StateMachine {
         if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
     }
 
+    /// Whether there is a session to end since the last sign-out, the program's own or another's.
+    private var hasSession: Bool { generation > lastReset || !handedOut.isEmpty }
+
     /// Another service has ended a session, as a sign-in or a sign-out found in the shared store.
     mutating func sharedSessionEnded(_ end: SessionEnd) {
-        if case .overtaken = end {
-            // After the program's own sign-out there may be no session to end.
-            if generation > lastReset || !handedOut.isEmpty { endSharedSession() }
+        guard case .beforeSignIn(let number, let isKnown) = end else {
+            if hasSession { endSharedSession() }
             return
         }
+        let token = (state.cached ?? reserve)?.token
+        // The program's own sign-out may have come since, or there was no session before the sign-in.
+        guard number > lastReset, isKnown || number - 1 > lastReset || handedOut.hasOther(than: token) else { return }
         lastReset = generation
         handedOut = HandedOut()
-        if let token = (state.cached ?? reserve)?.token { handedOut.note(token) }
+        if let token { handedOut.note(token) }
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
     }

@@ -60,8 +60,8 @@ struct ChangedUserTests {
     }
 
     @Test func `34: the session ends once, and then the sign-in is adopted`() {
-        var cockpit = Cockpit(knowing: .init(generation: 3, signedOut: 0))
-        #expect(cockpit.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .signedOut)
+        var cockpit = Cockpit(knowing: .init(generation: 3, signedOut: 0, session: "me.fence.1"))
+        #expect(cockpit.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .signedOut(isOfSession: true))
         var next = Cockpit(knowing: cockpit.flight.knowledge)
         #expect(
             next.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .token(.granted("bob"), age: .zero, isAdopted: true))
@@ -94,12 +94,18 @@ struct ChangedUserTests {
         let signOut = SharedFence(nil, number: 1, owner: "me", after: nil)
         let token = StoredToken(.granted("bob"), received: .distantPast)
         let signIn = SharedFence(token, number: 2, owner: "me", after: signOut)
-        guard case .write(let next) = signIn.verdict(on: expired, seen: 3, wall: nil) else { return #expect(Bool(false)) }
+        guard case .write(let next) = signIn.verdict(on: expired, knowing: .init(seen: 3), wall: nil) else {
+            return #expect(Bool(false))
+        }
         #expect(next.generation == 5 && next.signedOut == 4)
         let later = SharedFence(token, number: 3, owner: "me", after: nil)
-        guard case .write(let last) = later.verdict(on: next, seen: 5, wall: nil) else { return #expect(Bool(false)) }
+        guard case .write(let last) = later.verdict(on: next, knowing: .init(seen: 5), wall: nil) else {
+            return #expect(Bool(false))
+        }
         #expect(last.generation == 6 && last.signedOut == 4)
-        guard case .write(let gone) = signOut.verdict(on: last, seen: 6, wall: nil) else { return #expect(Bool(false)) }
+        guard case .write(let gone) = signOut.verdict(on: last, knowing: .init(seen: 6), wall: nil) else {
+            return #expect(Bool(false))
+        }
         #expect(gone.generation == 7 && gone.signedOut == 7)
     }
 

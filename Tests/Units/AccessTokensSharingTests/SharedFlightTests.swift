@@ -123,14 +123,14 @@ struct SharedFlightTests {
         _ = try cockpit.present(expired)
         _ = cockpit.take(.loaded(.granted("late")))
         let step = cockpit.take(.conflict(seen(record(4, nil), at: "5")))
-        #expect(step.outcome == .signedOut && step.discarded?.value == "late")
+        #expect(step.outcome == .signedOut(isOfSession: true) && step.discarded?.value == "late")
     }
 
     @Test func `34: a sign-out elsewhere ends the session here`() {
-        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3, signedOut: 0))
+        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3, signedOut: 0, session: "me.fence.1"))
         var tombstone = record(4, nil)
         (tombstone.fence, tombstone.signedOut) = ("other.fence.1", 4)
-        #expect(cockpit.take(.read(seen(tombstone))).outcome == .signedOut)
+        #expect(cockpit.take(.read(seen(tombstone))).outcome == .signedOut(isOfSession: true))
         var next = Cockpit(knowing: cockpit.flight.knowledge)
         #expect(next.take(.read(seen(record(4, nil)))).written?.mark != nil, "once; then the service is empty, not locked")
     }

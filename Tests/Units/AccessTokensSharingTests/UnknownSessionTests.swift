@@ -1,0 +1,229 @@
+import AccessTokensTesting
+import Foundation
+import Testing
+
+@testable import AccessTokens
+@testable import AccessTokensSharing
+
+@Suite("Sessions that a service doesn't know, and sessions that it hasn't")
+struct UnknownSessionTests {
+    private let store = OddSharedStore()
+
+    /// The second service's store is the odd one.
+    private func fleet(isRepeatable: Bool = false) -> Fleet {
+        Fleet(isRepeatable: isRepeatable, store: { [store] in store.over($0) })
+    }
+
+    private func retry(_ index: Int, insteadOf token: String, _ fleet: Fleet) -> Stage.Player<AccessToken> {
+        fleet.stage.start { [service = fleet.services[index]] in try await service.retrieveToken(insteadOf: .granted(token)) }
+    }
+
+    /// Counts the ends of sessions that a service's stream tells.
+    private func watch(_ index: Int, _ fleet: Fleet) -> Log<TokenEvent.Name> {
+        let log = Log<TokenEvent.Name>(), events = fleet.services[index].events()
+        _ = fleet.stage.start { for await event in events where event.name == .reset { log.append(event.name) } }
+        return log
+    }
+
+    /// Zoe signs out at one service, and the other notices.
+    private func zoesEnd() -> Fleet {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("zoe"))
+        #expect(fleet.call(1).value?.value == "zoe")
+        _ = fleet.signOut(1)
+        #expect(retry(0, insteadOf: "zoe", fleet).code == .reset)
+        return fleet
+    }
+
+    @Test(arguments: [true, false])
+    func `43: a sign-in at a service that is signed out is a change of user for those who have signed in meanwhile`(
+        isLate: Bool
+    ) throws {
+        let fleet = zoesEnd()
+        if isLate {
+            store.isDown = true
+            #expect(fleet.signIn(1, with: .granted("ben"))?.storeFailure != nil)
+            store.isDown = false
+        }
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(0).value?.value == "anna")
+        if isLate { _ = retry(1, insteadOf: "ben", fleet) } else { _ = fleet.signIn(1, with: .granted("ben")) }
+        #expect(fleet.record?.token?.value == "ben")
+        #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.discarded.entries == ["zoe signedOut", isLate ? "anna signedOut" : "anna replaced"])
+    }
+
+    @Test func `43: a late sign-in by a service that has never read is a change of user for those who are signed in`() {
+        let fleet = fleet()
+        store.isDown = true
+        _ = fleet.signIn(1, with: .granted("ben"))
+        store.isDown = false
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(0).value?.value == "anna")
+        _ = retry(1, insteadOf: "ben", fleet)
+        #expect(fleet.record?.token?.value == "ben")
+        #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
+    }
+
+    @Test func `34: a service that has just started and signs in ends no session`() {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("anna"))
+        _ = fleet.signIn(1, with: .granted("anna's next"))
+        #expect(retry(0, insteadOf: "anna", fleet).value?.value == "anna's next")
+    }
+
+    // MARK: A restored backup
+
+    /// Anna is signed in at both, signs out at one, where Ben signs in; then a backup of Anna's record is restored and renewed by
+    /// the other.
+    private func restored(renewals: Int) async throws -> Fleet {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(1).value?.value == "anna")
+        let backup = try #require(fleet.memory.contents?.bytes)
+        _ = fleet.signOut(0)
+        _ = fleet.signIn(0, with: .granted("ben"))
+        #expect(fleet.call(0).value?.value == "ben")
+        _ = await fleet.memory.swap(backup, ifAt: fleet.memory.contents?.revision)
+        var last = "anna"
+        for number in 0..<renewals {
+            fleet.advance(by: .seconds(31))
+            let caller = retry(1, insteadOf: last, fleet)
+            last = "anna+\(number)"
+            fleet.succeed(try fleet.load(1), with: .granted(last))
+            #expect(caller.value?.value == last)
+        }
+        return fleet
+    }
+
+    @Test(arguments: [0, 1, 2, 4, 9])
+    func `34: a restored record from before a sign-out is refused by those who know of it, however often it was renewed`(
+        renewals: Int
+    ) async throws {
+        let fleet = try await restored(renewals: renewals)
+        let caller = retry(0, insteadOf: "ben", fleet)
+        #expect(caller.code == .storeFailed && (caller.error as? TokenServiceError)?.remedy == .signIn)
+        fleet.advance(by: .seconds(2))
+        #expect(fleet.call(0).code == .storeFailed, "nor does a look adopt it")
+        #expect(fleet.loaders[0].loadCount == 0)
+        // A sign-in by one that knows of the sign-out heals the record.
+        _ = fleet.signIn(0, with: .granted("ben's next"))
+        #expect(fleet.call(1).value != nil || renewals == 0)
+        let last = renewals == 0 ? "anna" : "anna+\(renewals - 1)"
+        #expect(retry(1, insteadOf: last, fleet).code == .reset)
+        #expect([0, 1].map { fleet.call($0).value?.value } == ["ben's next", "ben's next"])
+    }
+
+    @Test func `34: a sign-in by one that doesn't know of the record's removal is a change of user for those who do`()
+        async throws
+    {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("zoe"))
+        _ = fleet.signOut(0)
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(0).value?.value == "anna")
+        fleet.advance(by: .seconds(100))
+        _ = await fleet.memory.swap(Data(), ifAt: fleet.memory.contents?.revision)
+        _ = fleet.signIn(1, with: .granted("ben"))
+        #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.call(0).value?.value == "ben")
+    }
+
+    @Test func `a repeatable load that meets a restored record from before a sign-out heals it`() async throws {
+        let fleet = fleet(isRepeatable: true)
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(1).value?.value == "anna")
+        let backup = try #require(fleet.memory.contents?.bytes)
+        _ = fleet.signOut(0)
+        _ = await fleet.memory.swap(backup, ifAt: fleet.memory.contents?.revision)
+        let caller = fleet.call(0), load = try fleet.load(0)
+        #expect(load.previous == nil)
+        fleet.succeed(load, with: .hour("program"))
+        #expect(caller.value?.value == "program" && fleet.record?.signedOut == 2)
+        fleet.advance(by: .seconds(3595))
+        _ = fleet.call(0)
+        fleet.succeed(try fleet.load(0), with: .hour("program's next"))
+        #expect(fleet.record?.token?.value == "program's next" && fleet.record?.signedOut == 2)
+    }
+
+    // MARK: Ends
+
+    @Test(arguments: [nil, "carol"] as [String?])
+    func `6: a call that starts after the service's own sign-out hears nothing of the session before a late sign-in`(
+        next: String?
+    ) throws {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(1).value?.value == "anna")
+        _ = fleet.signOut(0)
+        _ = fleet.signIn(0, with: .granted("ben"))
+        let ends = watch(1, fleet)
+        store.hold()
+        _ = fleet.signIn(1, with: .granted("anna's next"))
+        _ = fleet.signOut(1)
+        if let next { _ = fleet.signIn(1, with: .granted(next)) }
+        let caller = fleet.call(1)
+        #expect(!caller.isDone)
+        store.release()
+        fleet.stage.run()
+        if let next {
+            #expect(caller.value?.value == next && retry(1, insteadOf: next, fleet).code != .reset)
+        } else {
+            #expect(!caller.isDone)
+            #expect(try fleet.load(1).previous == nil)
+        }
+        #expect(ends.entries.count == 1)
+    }
+
+    @Test func `34: a sign-out elsewhere ends no session where there is none`() throws {
+        let fleet = zoesEnd()
+        let ends = [0, 1].map { watch($0, fleet) }
+        // Two sign-outs that neither service hears of at once.
+        _ = fleet.signIn(1, with: .granted("anna"))
+        _ = fleet.signOut(1)
+        _ = fleet.signIn(1, with: .granted("ben"))
+        #expect(fleet.call(0).value?.value == "ben")
+        #expect(ends[0].entries.isEmpty && ends[1].entries.count == 1)
+        #expect(retry(0, insteadOf: "zoe", fleet).code == .reset)
+    }
+
+    @Test func `34: a sign-in where there is no session ends none, although the service doesn't know the last sign-out`() {
+        let fleet = zoesEnd()
+        _ = fleet.signIn(1, with: .granted("anna"))
+        _ = fleet.signOut(1)
+        let ends = watch(0, fleet)
+        _ = fleet.signIn(0, with: .granted("ben"))
+        #expect(fleet.call(0).value?.value == "ben" && ends.entries.isEmpty)
+        #expect(fleet.call(1).value?.value == "ben")
+    }
+
+    @Test func `34: a caller that waits where there is no session gets the token of the next one`() throws {
+        let fleet = zoesEnd()
+        let waiting = fleet.call(0), load = try fleet.load(0)
+        _ = fleet.signIn(1, with: .granted("anna"))
+        _ = fleet.signOut(1)
+        _ = fleet.signIn(1, with: .granted("ben"))
+        fleet.fail(load, with: ScriptedFailure.grantRefused)
+        #expect(waiting.value?.value == "ben")
+    }
+
+    @Test func `34: what was loaded in memory without a record is a session, too`() throws {
+        let fleet = fleet(isRepeatable: true)
+        _ = fleet.signIn(1, with: .granted("zoe"))
+        _ = fleet.signOut(1)
+        fleet.advance(by: .seconds(1))
+        store.isDown = true
+        let caller = fleet.call(0)
+        fleet.succeed(try fleet.load(0), with: .hour("program"))
+        #expect(caller.value?.value == "program")
+        store.isDown = false
+        _ = fleet.signIn(1, with: .granted("anna"))
+        let retry = fleet.stage.start { [service = fleet.services[0]] in
+            try await service.retrieveToken(insteadOf: .hour("program"))
+        }
+        #expect(retry.value?.value == "anna", "it has never read, so it knows of no sign-out")
+        _ = fleet.signOut(1)
+        _ = fleet.signIn(1, with: .granted("ben"))
+        #expect(self.retry(0, insteadOf: "anna", fleet).code == .reset)
+    }
+}
