@@ -62,6 +62,8 @@ package protocol RuntimeDoors: Sendable {
     var lettingThreadsWait: Bool { get }
     /// Throws an ``ExplorationProblem`` that names the doors that are shut.
     func check() throws
+    /// Whether the functions in which tasks go on can be named.
+    var namesFunctions: Bool { get }
     /// Names a function by the address of its code; `nil`: it is unknown, or not the program's.
     func functionName(at address: UInt) -> String?
     /// Opens the doors for one execution, and makes the executor of its tasks, which keeps them.
@@ -78,6 +80,8 @@ package protocol DoorSession: AnyObject, Sendable {
     func callSite() -> (@Sendable () -> String?)?
     /// What to do about an escape; `nil`: what the preferred way needs.
     var remedy: String? { get }
+    /// The functions in which a task goes on, as addresses of their code, the innermost first; empty where that isn't known.
+    func functions(of task: UnownedJob) -> [UInt]
     /// The lane of the default actor at an address; `nil`: none is known.
     func knownLane(of actor: UInt) -> Int?
     /// Runs the explorer's own code inside a step, with the doors shut.

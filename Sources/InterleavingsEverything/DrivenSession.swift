@@ -101,6 +101,8 @@ import TokenServiceConcurrency
         unsafe Unmanaged<DrivenSession>.fromOpaque(owner).takeUnretainedValue()
     }
 
+    func functions(of task: UnownedJob) -> [UInt] { TaskLayout().functions(of: task) }
+
     func knownLane(of actor: UInt) -> Int? { lanes.withLock { $0[actor]?.lane } }
 
     /// Returns the lane of an actor.

@@ -80,6 +80,8 @@ struct ProgramDoors: LinkedDoors {
         try (doors == .actors ? DoorCheck.ofActors : lettingThreadsWait ? DoorCheck.ofAllAndQueues : DoorCheck.ofAll).get()
     }
 
+    var namesFunctions: Bool { TaskLayout.isRight }
+
     // A call returns to the address behind it.
     func functionName(at address: UInt) -> String? { CallSite.name(of: address + 1) }
 

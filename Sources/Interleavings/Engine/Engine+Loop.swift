@@ -106,8 +106,9 @@ extension Engine.State {
         // A thread has its turn already, and takes a further one itself.
         if case .thread = entry.work {} else { begin(entry.turn) }
         if recorder != nil { record(pick, task: name(of: entry.task), place: lanes[entry.lane].name) }
-        // Only doors can name functions, and they have checked the runtime.
-        if session != nil, case .job(let job) = entry.work { recorder?.note(functions: job.functions) }
+        if let session, case .job(let job) = entry.work, let task = job.task {
+            recorder?.note(functions: session.functions(of: task))
+        }
         return entry
     }
 

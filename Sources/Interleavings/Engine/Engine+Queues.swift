@@ -29,7 +29,7 @@ extension Engine {
             return true
         }
         defer {
-            if isFree { state.withLock { if $0.phase != .over { $0.end(turn) } } }
+            if isFree { state.withLock { if $0.phase != .over { $0.end(turn, byThread: true) } } }
             stop()
         }
         body(isFree)

@@ -95,17 +95,37 @@ extension Engine.State {
     /// Begins a turn, in its lane and in those of its target queues.
     mutating func begin(_ turn: Engine.Turn) { count(turn, 1) }
 
-    mutating func end(_ turn: Engine.Turn) {
+    /// - Parameter byThread: Whether a thread had the turn on its own stack.
+    mutating func end(_ turn: Engine.Turn, byThread: Bool = false) {
         count(turn, -1)
-        if hasTargets, lanes[turn.lane].hasOnePlace { moveToThreadsPlace(turn.lane) }
+        guard hasTargets else { return }
+        var next = Optional(turn.lane)
+        while let lane = next {
+            if lanes[lane].hasOnePlace { handOn(lane, byThread: byThread) }
+            next = lanes[lane].target
+        }
     }
 
-    /// Gives a queue the last place in its target if a thread waits in it next: Dispatch hands such a thread on to the target.
-    private mutating func moveToThreadsPlace(_ lane: Int) {
-        let next = ready.filter { $0.lane == lane && $0.isWaiting }.min { $0.arrival < $1.arrival }
-        guard case .thread = next?.work else { return }
+    /// Gives a queue the last place in its target if a thread waits in it next, or was in it.
+    ///
+    /// Dispatch hands such a thread on from queue to queue, and brings the queues back behind what came to their targets meanwhile.
+    private mutating func handOn(_ lane: Int, byThread: Bool) {
+        guard let next = nextWaiting(in: lane) else { return }
+        if !byThread { guard case .thread = next.work else { return } }
         arrivals += 1
         lanes[lane].place = arrivals
+    }
+
+    /// The work that is first in a queue, or in the queue that is first there.
+    private func nextWaiting(in lane: Int) -> Engine.Entry? {
+        let waiting = ready.lazy.compactMap { entry in place(of: entry, in: lane).map { (entry, $0) } }
+        guard let first = waiting.min(by: { $0.1 < $1.1 })?.0 else { return nil }
+        var (next, holder) = (first.lane, Int?.none)
+        while next != lane, let target = lanes[next].target {
+            if lanes[next].hasOnePlace { holder = next }
+            next = target
+        }
+        return holder.map(nextWaiting) ?? first
     }
 
     private mutating func count(_ turn: Engine.Turn, _ change: Int) {

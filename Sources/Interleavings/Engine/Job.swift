@@ -32,26 +32,8 @@
     /// The runtime's number of the job's task; 0: the job belongs to an actor.
     var identity: UInt32 { kind == 0 ? word(1) : 0 }
 
-    /// The functions that the job's task goes on in, as addresses of their code, the innermost first; empty where that isn't known.
-    ///
-    /// A job has the function with which it goes on as its last word. A task has the context of that behind it, which begins with
-    /// the context of its caller and the function with which that goes on. Safe because the task doesn't run. Read only on Linux,
-    /// where these are plain addresses. Source: swift/include/swift/ABI/Task.h, `class AsyncTask` and `class AsyncContext`.
-    var functions: [UInt] {
-        #if os(Linux)
-        guard kind == 0 else { return [] }
-        let task = unsafe unsafeBitCast(job, to: UnsafePointer<UInt>.self)
-        var functions = unsafe [task[7]]
-        var context = unsafe UnsafePointer<UInt>(bitPattern: task[8])
-        while functions.count < 32, let frame = unsafe context {
-            unsafe functions.append(frame[1])
-            unsafe context = UnsafePointer<UInt>(bitPattern: frame[0])
-        }
-        return functions
-        #else
-        return []
-        #endif
-    }
+    /// The job as a task; `nil`: it is none.
+    var task: UnownedJob? { kind == 0 ? job : nil }
 
     /// Whether the job only makes a task runnable again that has yielded.
     var isYield: Bool { kind == 195 }

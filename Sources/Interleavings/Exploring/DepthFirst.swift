@@ -14,7 +14,7 @@ struct DepthFirst: Sendable {
     private var next = 0
     private var preemptions = 0
     private var delays = 0
-    private var differs = false
+    private var difference: String?
     private var cuts: (preemptions: Bool, delays: Bool) = (false, false)
 
     /// The bounds that cut off schedules so far.
@@ -24,8 +24,12 @@ struct DepthFirst: Sendable {
         return (preemptions ?? []) + (delays ?? [])
     }
 
-    /// Whether the same choices led to other candidates than before, so that the search cannot go on.
-    var hasDiverged: Bool { differs || next < path.count }
+    /// In what the same choices led to something else than before, so that the search cannot go on; `nil`: they didn't.
+    var divergence: String? {
+        let isShort = next < path.count
+        return difference
+            ?? (isShort ? "it ended before choice \(next + 1), which an earlier schedule with the same choices had" : nil)
+    }
 
     /// - Parameters:
     ///   - preemptions: How many preemptions a schedule may have; `nil`: any number.
@@ -54,7 +58,10 @@ struct DepthFirst: Sendable {
 
     private mutating func pick(of count: Int, in picks: Range<Int>) -> Int {
         if next == path.count { path.append((picks.lowerBound, count, picks.upperBound)) }
-        if path[next].count != count { differs = true }
+        if path[next].count != count, difference == nil {
+            difference =
+                "at choice \(next + 1) there were \(count) candidates, and \(path[next].count) in an earlier schedule with the same choices"
+        }
         let pick = min(path[next].pick, count - 1)
         next += 1
         return pick

@@ -25,7 +25,7 @@ extension Exploration {
             ? shrink(outcome) : Shrunk(choices: outcome.choices, minimality: .unknown)
         let recorded = outcome.trace.steps.isEmpty ? record(shrunk.choices, of: outcome) : outcome
         guard recorded.failureKind == outcome.failureKind || recorded.hasEscaped || !outcome.isRepeatable else {
-            throw failure(difference(after: recorded), recorded)
+            throw failure(difference(after: recorded, "a schedule ended otherwise the second time"), recorded)
         }
         var failure = failure(shrunk.clarified(recorded.error ?? error), recorded)
         failure.minimality = shrunk.minimality
@@ -60,11 +60,14 @@ extension Exploration {
         guard again.fingerprint != outcome.fingerprint || again.failureKind != outcome.failureKind else { return nil }
         // An escape is nondeterminism too, and explains more.
         if again.hasEscaped { return again.error as? ExplorationProblem }
-        return difference(after: outcome, again)
+        let detail = outcome.difference(from: again) ?? "a schedule ran differently the second time"
+        return difference(after: outcome, detail + ", but all later runs were alike: probably only the first run differs")
     }
 
     /// Runs the same choices until two executions differ, and describes where.
-    mutating func difference(after outcome: Execution.Outcome, _ again: Execution.Outcome? = nil) -> ExplorationProblem {
+    ///
+    /// - Parameter detail: What is known of a difference that doesn't come again.
+    mutating func difference(after outcome: Execution.Outcome, _ detail: String) -> ExplorationProblem {
         let first = execute(.replay(Replay(choices: outcome.choices)), records: true)
         for _ in 0..<20 {
             let second = execute(.replay(Replay(choices: outcome.choices)), records: true)
@@ -72,8 +75,8 @@ extension Exploration {
             guard let detail = first.difference(from: second) else { continue }
             return ExplorationProblem(.nondeterminism, detail: detail)
         }
-        let detail = again.flatMap { outcome.difference(from: $0) } ?? "a schedule ran differently the second time"
-        return ExplorationProblem(
-            .nondeterminism, detail: detail + ", but all later runs were alike: probably only the first run differs")
+        let isLate = outcome.omissions.contains(.sleepingStep)
+        let cause = "; a step slept while others went on, and how long it slept depends on the machine's load"
+        return ExplorationProblem(.nondeterminism, detail: detail + (isLate ? cause : ""))
     }
 }

@@ -135,8 +135,8 @@ struct Exploration: Sendable {
             // Each differs from all before it.
             summary.distinctSchedules = summary.schedules
             guard case .depthFirst(let after) = outcome.chooser else { break }
-            if after.hasDiverged, outcome.isRepeatable {
-                throw failure(difference(after: outcome), outcome)
+            if let divergence = after.divergence, outcome.isRepeatable {
+                throw failure(difference(after: outcome, divergence), outcome)
             }
             search = after
         } while search.advance()

@@ -71,14 +71,19 @@ package struct FailurePage: Sendable {
 
     /// What is known of the functions of the steps, in words.
     private var functions: String {
-        failure.settings.doors == nil
-            ? "Functions are named on Linux, in programs that link InterleavingsEverything."
+        guard let doors = failure.settings.doors else {
+            return "Functions are named on Linux, in programs that link InterleavingsEverything."
+        }
+        return !doors.namesFunctions
+            ? "Functions can't be named: the program has no symbols, or its runtime keeps tasks in another way."
             : "A step's function is the one in which its task goes on; a task's first step and a queue's block have none."
     }
 
     /// The innermost function of the program in which a step's task goes on; `nil`: it is unknown.
     private func function(of step: Trace.Step, in trace: Trace) -> String? {
-        guard let doors = failure.settings.doors, trace.functions.indices.contains(step.number - 1) else { return nil }
+        guard let doors = failure.settings.doors, doors.namesFunctions, trace.functions.indices.contains(step.number - 1) else {
+            return nil
+        }
         return trace.functions[step.number - 1].lazy.compactMap(doors.functionName).first
     }
 

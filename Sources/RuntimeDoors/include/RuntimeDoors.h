@@ -93,6 +93,13 @@ int doors_calls(uintptr_t *_Nonnull calls, int most);
 /// Returns the program's function that made a call, as the linker names it; NULL: unknown.
 const char *_Nullable doors_caller_name(uintptr_t call);
 
+/// Reads the functions in which a suspended task goes on, the innermost first, and returns their number.
+///
+/// A task has the function at the word `function`, and its context at the word `context`. A context begins with that of the caller
+/// and the function with which the caller goes on. Where memory can't be read, the reading ends: a task of another layout gives
+/// other functions, and ends no process.
+int doors_functions(const void *_Nonnull task, int function, int context, uintptr_t *_Nonnull functions, int most);
+
 /// The executor on which this thread runs a task.
 doors_executor doors_current_executor(void);
 

@@ -1,6 +1,6 @@
 #if os(Linux)
 @testable import Interleavings
-import InterleavingsEverything
+@testable import InterleavingsEverything
 import Testing
 
 /// Forgets what was written while it waited.
@@ -54,6 +54,16 @@ private func visit(_ shop: Shop) async throws {
         #expect(Set(known).subtracting(steps) == [], "\(steps)")
         #expect(steps.contains { $0.hasPrefix("Ben: closure #1 in ") }, "\(steps)")
         #expect(page.contains("A step's function is the one in which its task goes on"))
+    }
+
+    @Test(
+        arguments: [
+            (TaskLayout(), true), (TaskLayout(function: 6), false), (TaskLayout(context: 7), false),
+            (TaskLayout(function: 8, context: 9), false), (TaskLayout(function: 8, context: 0), false),
+        ])
+    func `names functions only where a known task's are read`(_ layout: TaskLayout, isRight: Bool) {
+        #expect(layout.readsKnownTask() == isRight)
+        #expect(TaskLayout.isRight)
     }
 
     @Test func `says so where no function can be named`() async throws {

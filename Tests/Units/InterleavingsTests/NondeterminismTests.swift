@@ -93,6 +93,8 @@ import Testing
             _ = simulation.choose("second", 8)
         }
         #expect(found.problem?.code == .nondeterminism)
+        let choice = "at choice 1 there were 3 candidates, and 2 in an earlier schedule with the same choices"
+        #expect(found.problem?.detail == choice)
     }
 
     @Test func `is thrown even where failures are counted`() async throws {
