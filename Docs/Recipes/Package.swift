@@ -1,0 +1,46 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// A product of a package, which has the package's own name unless said otherwise.
+func product(_ name: String, of package: String = "TokenService") -> Target.Dependency { .product(name: name, package: package) }
+
+let package = Package(
+    name: "Recipes",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "TokenService", path: "../.."),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    ],
+    targets: [
+        .target(
+            name: "OverAsyncHTTPClient",
+            dependencies: [
+                product("AccessTokens"), product("AccessTokensEtcd"), product("AccessTokensOAuth"),
+                product("AsyncHTTPClient", of: "async-http-client"), product("NIOCore", of: "swift-nio"),
+                product("NIOHTTP1", of: "swift-nio"), product("NIOPosix", of: "swift-nio"),
+            ]),
+        // Measures that transport beside `URLSession`.
+        .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
+        // A link to the servers of this package's own tests; so is a file of the tests.
+        .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
+        .testTarget(
+            name: "RecipesTests",
+            dependencies: [
+                "LoopbackServers", "OverAsyncHTTPClient", product("AccessTokensSharing"), product("AccessTokensTesting"),
+            ]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets {
+    target.swiftSettings = [
+        .strictMemorySafety(),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("ImmutableWeakCaptures"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ]
+}
