@@ -10,6 +10,8 @@ let package = Package(
     dependencies: [
         .package(name: "TokenService", path: "../.."),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     ],
     targets: [
@@ -20,14 +22,22 @@ let package = Package(
                 product("AsyncHTTPClient", of: "async-http-client"), product("NIOCore", of: "swift-nio"),
                 product("NIOHTTP1", of: "swift-nio"), product("NIOPosix", of: "swift-nio"),
             ]),
-        // Measures that transport beside `URLSession`.
+        .target(
+            name: "ToSwiftLog",
+            dependencies: [product("AccessTokens"), product("AccessTokensKeys"), product("Logging", of: "swift-log")]),
+        .target(
+            name: "ToSwiftMetrics",
+            dependencies: [product("AccessTokens"), product("AccessTokensKeys"), product("Metrics", of: "swift-metrics")]),
+        // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
         // A link to the servers of this package's own tests; so is a file of the tests.
         .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
         .testTarget(
             name: "RecipesTests",
             dependencies: [
-                "LoopbackServers", "OverAsyncHTTPClient", product("AccessTokensSharing"), product("AccessTokensTesting"),
+                "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics", product("AccessTokensSharing"),
+                product("AccessTokensTesting"), product("InMemoryLogging", of: "swift-log"),
+                product("MetricsTestKit", of: "swift-metrics"),
             ]),
     ],
     swiftLanguageModes: [.v6]
