@@ -10,9 +10,11 @@ let package = Package(
     dependencies: [
         .package(name: "TokenService", path: "../.."),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         .target(
@@ -28,6 +30,15 @@ let package = Package(
         .target(
             name: "ToSwiftMetrics",
             dependencies: [product("AccessTokens"), product("AccessTokensKeys"), product("Metrics", of: "swift-metrics")]),
+        .target(
+            name: "WithServiceLifecycle",
+            dependencies: [
+                product("AccessTokens"), product("Logging", of: "swift-log"),
+                product("ServiceLifecycle", of: "swift-service-lifecycle"),
+                product("UnixSignals", of: "swift-service-lifecycle"),
+            ]),
+        .target(
+            name: "WithTracing", dependencies: [product("AccessTokens"), product("Tracing", of: "swift-distributed-tracing")]),
         // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
         // A link to the servers of this package's own tests; so is a file of the tests.
@@ -35,9 +46,11 @@ let package = Package(
         .testTarget(
             name: "RecipesTests",
             dependencies: [
-                "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics", product("AccessTokensSharing"),
-                product("AccessTokensTesting"), product("InMemoryLogging", of: "swift-log"),
+                "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing",
+                product("AccessTokensFiles"), product("AccessTokensSharing"), product("AccessTokensTesting"),
+                product("InMemoryLogging", of: "swift-log"), product("InMemoryTracing", of: "swift-distributed-tracing"),
                 product("MetricsTestKit", of: "swift-metrics"),
+                product("ServiceLifecycleTestKit", of: "swift-service-lifecycle"),
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -64,6 +64,7 @@ struct GuideTests {
             "AsyncHTTPClient": ["HTTPClient", "HTTPClientRequest", "HTTPClientResponse"], "Dispatch": ["DispatchQueue"],
             "Foundation": ["URL", "Data", "URLSession", "URLRequest", "JSONDecoder"],
             "Logging": ["Logger"], "NIOCore": ["ByteBuffer", "NIODeadline", "TimeAmount"],
+            "ServiceLifecycle": ["gracefulShutdown"], "Tracing": ["withSpan"],
             "InterleavingsTesting": ["exploring"], "Synchronization": ["Mutex"], "Testing": ["#expect", "@Test", "@Suite"],
         ]
         let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
