@@ -14,6 +14,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -39,6 +41,14 @@ let package = Package(
             ]),
         .target(
             name: "WithTracing", dependencies: [product("AccessTokens"), product("Tracing", of: "swift-distributed-tracing")]),
+        .target(
+            name: "BehindHummingbird",
+            dependencies: [
+                product("AccessTokens"), product("AccessTokensKeys"), product("AccessTokensOAuth"),
+                product("AsyncHTTPClient", of: "async-http-client"), product("HTTPTypes", of: "swift-http-types"),
+                product("Hummingbird", of: "hummingbird"), product("NIOCore", of: "swift-nio"),
+                product("NIOHTTP1", of: "swift-nio"),
+            ]),
         // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
         // A link to the servers of this package's own tests; so is a file of the tests.
@@ -46,9 +56,11 @@ let package = Package(
         .testTarget(
             name: "RecipesTests",
             dependencies: [
-                "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing",
+                "BehindHummingbird", "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics",
+                "WithServiceLifecycle", "WithTracing",
                 product("AccessTokensFiles"), product("AccessTokensSharing"), product("AccessTokensTesting"),
-                product("InMemoryLogging", of: "swift-log"), product("InMemoryTracing", of: "swift-distributed-tracing"),
+                product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
+                product("InMemoryTracing", of: "swift-distributed-tracing"),
                 product("MetricsTestKit", of: "swift-metrics"),
                 product("ServiceLifecycleTestKit", of: "swift-service-lifecycle"),
             ]),

@@ -63,7 +63,8 @@ struct GuideTests {
         var names = [
             "AsyncHTTPClient": ["HTTPClient", "HTTPClientRequest", "HTTPClientResponse"], "Dispatch": ["DispatchQueue"],
             "Foundation": ["URL", "Data", "URLSession", "URLRequest", "JSONDecoder"],
-            "Logging": ["Logger"], "NIOCore": ["ByteBuffer", "NIODeadline", "TimeAmount"],
+            "Hummingbird": ["Router", "HTTPError"], "Logging": ["Logger"],
+            "NIOCore": ["ByteBuffer", "NIODeadline", "TimeAmount"],
             "ServiceLifecycle": ["gracefulShutdown"], "Tracing": ["withSpan"],
             "InterleavingsTesting": ["exploring"], "Synchronization": ["Mutex"], "Testing": ["#expect", "@Test", "@Suite"],
         ]
