@@ -16,6 +16,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -49,6 +50,8 @@ let package = Package(
                 product("Hummingbird", of: "hummingbird"), product("NIOCore", of: "swift-nio"),
                 product("NIOHTTP1", of: "swift-nio"),
             ]),
+        .target(
+            name: "InSQLite", dependencies: [product("AccessTokensSharing"), product("GRDB", of: "GRDB.swift")]),
         // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
         // A link to the servers of this package's own tests; so is a file of the tests.
@@ -56,9 +59,10 @@ let package = Package(
         .testTarget(
             name: "RecipesTests",
             dependencies: [
-                "BehindHummingbird", "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics",
+                "BehindHummingbird", "InSQLite", "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics",
                 "WithServiceLifecycle", "WithTracing",
                 product("AccessTokensFiles"), product("AccessTokensSharing"), product("AccessTokensTesting"),
+                product("GRDB", of: "GRDB.swift"),
                 product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
                 product("InMemoryTracing", of: "swift-distributed-tracing"),
                 product("MetricsTestKit", of: "swift-metrics"),

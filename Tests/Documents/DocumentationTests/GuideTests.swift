@@ -63,6 +63,7 @@ struct GuideTests {
         var names = [
             "AsyncHTTPClient": ["HTTPClient", "HTTPClientRequest", "HTTPClientResponse"], "Dispatch": ["DispatchQueue"],
             "Foundation": ["URL", "Data", "URLSession", "URLRequest", "JSONDecoder"],
+            "GRDB": ["DatabaseQueue"],
             "Hummingbird": ["Router", "HTTPError"], "Logging": ["Logger"],
             "NIOCore": ["ByteBuffer", "NIODeadline", "TimeAmount"],
             "ServiceLifecycle": ["gracefulShutdown"], "Tracing": ["withSpan"],

@@ -19,7 +19,7 @@ struct `Loads in a trace` {
         let server = SimulatedAuthorizationServer(clock: ManualClock())
         server.failNext(with: ScriptedFailure.grantRefused)
         let tokens = TokenService(loader: TracedLoader(base: server.loader))
-        try await withSpan("a caller") { _ in
+        await withSpan("a caller") { _ in
             _ = try? await tokens.retrieveToken()
             await tokens.replace(with: server.signIn())
         }
