@@ -72,7 +72,7 @@ enum Table {
     /// Sends a request to the hostile server, and in the middle of that one to the other.
     static func measure(_ name: String, _ hostile: URL?, _ good: URL?) async throws {
         guard let hostile, let good else { return }
-        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: .forTokens)
+        let client = HTTPClient(configuration: .forTokens)
         let limit = Duration.seconds(3)
         let transport: any TokenTransport =
             name == "URLSession"

@@ -15,7 +15,7 @@ import Testing
 func withClient<Value>(
     _ configuration: HTTPClient.Configuration = .forTokens, _ body: (HTTPClient) async throws -> Value
 ) async throws -> Value {
-    let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    let client = HTTPClient(configuration: configuration)
     do {
         let value = try await body(client)
         try await client.shutdown()
@@ -129,7 +129,7 @@ struct `The token endpoint over AsyncHTTPClient` {
     }
 
     @Test func `a client that has been shut down is an error that says so`() async throws {
-        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: .forTokens)
+        let client = HTTPClient(configuration: .forTokens)
         try await client.shutdown()
         let loader = try ClientCredentialsLoader(
             tokenURL: try #require(URL(string: "http://127.0.0.1:1/")), clientID: "a", clientSecret: "s",
@@ -141,7 +141,7 @@ struct `The token endpoint over AsyncHTTPClient` {
     #if os(Linux)
     @Test func `waiting takes no processor, and an endless body no memory`() async {
         await #expect(processExitsWith: .success) {
-            let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: .forTokens)
+            let client = HTTPClient(configuration: .forTokens)
             defer { client.shutdown { _ in } }
             let transport = AsyncHTTPClientTransport(client: client, timeLimit: .seconds(2))
             let silent = try LoopbackServer { _ in .unfinished("") }
