@@ -60,12 +60,12 @@ extension HTTPClientRequest {
                 throw HTTPClientError.deadlineExceeded
             }
             do {
-                let first = try await group.next()
-                try Task.checkCancellation()
-                guard let first else { throw CancellationError() }
+                guard let first = try await group.next() else {
+                    throw CancellationError()
+                }
                 return first
             } catch {
-                try Task.checkCancellation()
+                try Task.checkCancellation()  // then that is the reason
                 throw error
             }
         }
