@@ -16,11 +16,7 @@ struct `An HTTP client of your own` {
 
     /// A server that accepts some tokens and refuses all others.
     func server(accepting accepted: @escaping @Sendable (String) -> Bool, challenge: String = "Bearer") throws -> LoopbackServer {
-        try LoopbackServer { request in
-            accepted(request)
-                ? .bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-                : .bytes("HTTP/1.1 401 No\r\nWWW-Authenticate: \(challenge)\r\nContent-Length: 0\r\n\r\n")
-        }
+        try LoopbackServer { accepted($0) ? .answer(200) : .answer(401, "WWW-Authenticate: \(challenge)\r\n") }
     }
 
     func send(
@@ -75,8 +71,8 @@ struct `An HTTP client of your own` {
 
     @Test func `the token goes to its own origin only`() async throws {
         let server = try server { !$0.lowercased().contains("authorization") }
-        let other = try LoopbackServer(answering: "")
-        #expect(try await send(to: server, for: other.url) == .ok)
+        let other = try #require(URL(string: "http://127.0.0.1:1"))
+        #expect(try await send(to: server, for: other) == .ok)
         #expect(tokens.cachedToken == nil)
         #expect(Origin("http://api.example.com/") == nil && Origin("https://user@api.example.com/") == nil)
         #expect(Origin("https://API.example.com/a") == Origin("https://api.example.com:443/b"))
@@ -85,8 +81,7 @@ struct `An HTTP client of your own` {
 
     @Test func `a redirect to another origin doesn't take the token along, and a 401 there costs none`() async throws {
         let elsewhere = try server { _ in false }
-        let server = try LoopbackServer(
-            answering: "HTTP/1.1 302 Go\r\nLocation: \(elsewhere.url)\r\nContent-Length: 0\r\n\r\n")
+        let server = try LoopbackServer { _ in .answer(302, "Location: \(elsewhere.url)\r\n") }
         #expect(try await send(to: server) == .unauthorized)
         #expect(await requests(elsewhere, 1).allSatisfy { !$0.lowercased().contains("authorization") })
         #expect(tokens.cachedToken != nil)
@@ -104,7 +99,7 @@ struct `An HTTP client of your own` {
                 hasChanged.signal()
             }
             hasChanged.wait()
-            return .bytes("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
+            return .answer(401)
         }
         let error = await #expect(throws: TokenServiceError.self) { _ = try await send(to: server) }
         #expect(error?.code == .reset)

@@ -36,7 +36,7 @@ struct `A Hummingbird server in front of an API` {
     func api() throws -> LoopbackServer {
         try LoopbackServer { request in
             let token = request.components(separatedBy: "Bearer ").last?.prefix { !$0.isNewline } ?? ""
-            return .kept("HTTP/1.1 200 OK\r\nContent-Length: \(token.utf8.count)\r\n\r\n\(token)")
+            return .answer(200, body: String(token))
         }
     }
 
@@ -62,11 +62,7 @@ struct `A Hummingbird server in front of an API` {
 
     @Test func `a refused token is replaced in the same tenant's session`() async throws {
         let services = TokenServices<String> { tenant, previous in AccessToken(previous == nil ? "old" : "new") }
-        let api = try LoopbackServer { request in
-            request.contains("Bearer old\r\n")
-                ? .bytes("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
-                : .bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-        }
+        let api = try LoopbackServer { .answer($0.contains("Bearer old\r\n") ? 401 : 200) }
         try await withServer(services, api: api) { send in
             let response = try await send("anna")
             #expect(response.status == .ok)
@@ -88,11 +84,7 @@ struct `A Hummingbird server in front of an API` {
 
     @Test func `an API that refuses every token is a bad gateway, and other tenants notice nothing`() async throws {
         let services = TokenServices<String> { tenant, previous in AccessToken(previous == nil ? tenant : "another") }
-        let api = try LoopbackServer { request in
-            request.contains("Bearer ben\r\n")
-                ? .bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-                : .bytes("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
-        }
+        let api = try LoopbackServer { .answer($0.contains("Bearer ben\r\n") ? 200 : 401) }
         try await withServer(services, api: api) { send in
             let (anna, ben) = (try await send("anna"), try await send("ben"))
             #expect(anna.status == .badGateway && ben.status == .ok)

@@ -26,6 +26,13 @@ func withClient<Value>(
     }
 }
 
+extension LoopbackServer.Reply {
+    /// A complete answer on a connection that is kept: a client with a pool may use one again that is about to be closed.
+    static func answer(_ status: Int, _ headers: String = "", body: String = "") -> Self {
+        .kept("HTTP/1.1 \(status) X\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+    }
+}
+
 @Suite(.timeLimit(.minutes(5)))
 struct `The token endpoint over AsyncHTTPClient` {
     /// What `FoundationCrashTests` has: each ends a process that uses `URLSession` on Linux.
