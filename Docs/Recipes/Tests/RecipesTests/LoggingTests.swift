@@ -21,12 +21,12 @@ struct `Events in a log` {
         let lines = try await lines { logger in
             let tokens = TokenService { _ in AccessToken("s3cr3t", refreshToken: "r3fr3sh") }
             let logging = log(tokens, to: logger)
-            _ = try await tokens.retrieveToken()
+            await tokens.invalidate(try await tokens.retrieveToken())
             _ = await tokens.reset()
             return logging
         }
-        #expect(lines.map { "\($0.message)" } == ["loadStarted", "loadSucceeded", "reset"])
-        #expect(lines.map(\.level) == [.debug, .debug, .info])
+        #expect(lines.map { "\($0.message)" } == ["loadStarted", "loadSucceeded", "invalidated", "reset"])
+        #expect(lines.map(\.level) == [.debug, .debug, .warning, .info])
         #expect(lines[1].metadata == ["generation": "0", "load": "1", "callers": "1"])
         for secret in ["s3cr3t", "r3fr3sh"] { #expect(!"\(lines)".contains(secret)) }
     }
@@ -43,18 +43,6 @@ struct `Events in a log` {
         }
         #expect(lines.last?.level == level)
         #expect(lines.last?.metadata["error"] == "loadFailed" && lines.last?.metadata["description"] != nil)
-    }
-
-    @Test func `events that are no failures have their levels`() async throws {
-        let lines = try await lines { logger in
-            let tokens = TokenService { _ in AccessToken("a") }
-            let logging = log(tokens, to: logger)
-            await tokens.replace(with: AccessToken("b"))
-            await tokens.invalidate(AccessToken("b"))
-            _ = try await tokens.retrieveToken()
-            return logging
-        }
-        #expect(lines.map(\.level) == [.info, .warning, .debug, .debug])
     }
 
     @Test func `the lines of all keys have the part of a key that the program chooses`() async throws {

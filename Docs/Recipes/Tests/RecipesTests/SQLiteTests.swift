@@ -36,10 +36,12 @@ struct `A grant in SQLite` {
         try await store.load().flatMap { Int(String(decoding: $0.bytes, as: UTF8.self)) }
     }
 
-    @Test func `the store keeps every promise of a shared store`() async throws {
+    @Test func `the store keeps every promise of a shared store, and only its user can read it`() async throws {
         try await withPath { path in
             let report = try await checkSharedTokenStore([Self.store(path), Self.store(path)])
             #expect(report.failures == 0 && report.swaps > 0 && report.conflicts > 0)
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
         }
     }
 
@@ -105,14 +107,6 @@ struct `A grant in SQLite` {
             let record = try await readOnly.load()
             await #expect(throws: DatabaseError.self) { try await readOnly.swap(Data("2".utf8), ifAt: record?.revision) }
             #expect(throws: CocoaError.self) { try SQLiteTokenStore.database(at: path + "/nowhere") }
-        }
-    }
-
-    @Test func `only the user can read the files`() async throws {
-        try await withPath { path in
-            try await Self.count(1, in: Self.store(path))
-            let attributes = try FileManager.default.attributesOfItem(atPath: path)
-            #expect(attributes[.posixPermissions] as? Int == 0o600)
         }
     }
 }

@@ -18,7 +18,9 @@ struct `Loads in a trace` {
         _ = Self.tracer
         let server = SimulatedAuthorizationServer(clock: ManualClock())
         server.failNext(with: ScriptedFailure.grantRefused)
-        let tokens = TokenService(loader: TracedLoader(base: server.loader))
+        let loader = TracedLoader(base: server.loader)
+        #expect(loader.isRepeatable == server.loader.isRepeatable)
+        let tokens = TokenService(loader: loader)
         await withSpan("a caller") { _ in
             _ = try? await tokens.retrieveToken()
             await tokens.replace(with: server.signIn())
@@ -32,16 +34,6 @@ struct `Loads in a trace` {
         #expect(spans.first?.attributes["error.type"]?.toSpanAttribute() == "invalid_grant")
         for secret in [token.value, next.value, token.refreshToken, next.refreshToken].compactMap(\.self) {
             #expect(!"\(spans)".contains(secret))
-        }
-    }
-
-    @Test func `a traced loader may be repeated if its base may`() {
-        struct Base: TokenLoader {
-            let isRepeatable: Bool
-            @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken { AccessToken("a") }
-        }
-        for isRepeatable in [true, false] {
-            #expect(TracedLoader(base: Base(isRepeatable: isRepeatable)).isRepeatable == isRepeatable)
         }
     }
 }

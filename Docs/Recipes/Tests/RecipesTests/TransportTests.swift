@@ -62,12 +62,17 @@ struct `The token endpoint over AsyncHTTPClient` {
 
     @Test(arguments: Fault.ofConnections + Fault.ofAnswers + Fault.ofLifetimes)
     func `whatever a server does, the session goes on with the refresh token that it knows`(fault: Fault) async throws {
-        let replies = Replies([fault.reply, Fault.answer(#"{"access_token":"good","token_type":"Bearer","expires_in":3600}"#)])
-        let server = try LoopbackServer { _ in replies.next() }
+        let next = Mutex(fault.reply)
+        let server = try LoopbackServer { _ in
+            next.withLock { next in
+                defer { next = Fault.answer(#"{"access_token":"good","token_type":"Bearer","expires_in":3600}"#) }
+                return next
+            }
+        }
         try await withClient { client in
             var transport = AsyncHTTPClientTransport(client: client)
             // A limit that must not pass elsewhere, however busy the machine is.
-            if case .error(.timedOut, _) = fault.outcome { transport.timeLimit = .seconds(2) }
+            if case .error(.timedOut, _) = fault.outcome { transport.timeLimit = .seconds(3) }
             let loader = try RefreshTokenLoader(
                 tokenURL: server.url, clientID: "me", clientSecret: "client-s3cr3t", transport: transport)
             let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
@@ -166,19 +171,4 @@ struct `The token endpoint over AsyncHTTPClient` {
         }
     }
     #endif
-}
-
-/// What a server answers, one after the other; the last again and again.
-final class Replies: Sendable {
-    private let count = Mutex(0)
-    private let all: [LoopbackServer.Reply]
-
-    init(_ all: [LoopbackServer.Reply]) { self.all = all }
-
-    func next() -> LoopbackServer.Reply {
-        count.withLock { count in
-            defer { count += 1 }
-            return all[min(count, all.count - 1)]
-        }
-    }
 }
