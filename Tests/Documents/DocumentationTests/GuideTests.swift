@@ -19,13 +19,18 @@ struct GuideTests {
         return (imports, blocks.filter { !$0.isEmpty })
     }
 
-    /// What is compiled beside this file and in the migration's sample, each file condensed.
+    /// What is compiled beside this file, in the migration's sample and in the recipes, each file condensed.
     private static func examples() throws -> [String] {
-        let folder = root.appending(path: "Tests/Documents")
-        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
-        return try (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
-            .map { condensed(try String(contentsOf: $0, encoding: .utf8)) }
+        try (sources(in: "Tests/Documents") + recipes).map { condensed(try String(contentsOf: $0, encoding: .utf8)) }
     }
+
+    private static func sources(in folder: String) -> [URL] {
+        let files = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
+        return (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
+    }
+
+    /// What a reader copies out of the package of recipes; the rest is its own tool.
+    private static let recipes = sources(in: "Docs/Recipes/Sources").filter { !$0.path.contains("/transports/") }
 
     /// Lines without their indentation and blank ones.
     private static func condensed(_ text: String) -> String {
@@ -37,8 +42,18 @@ struct GuideTests {
     func `every Swift block is code that compiles`(page: String) throws {
         let examples = try Self.examples()
         for block in try Self.code(of: page).blocks {
-            #expect(examples.contains { $0.contains(block) }, "in no file of Tests/Documents:\n\(block)")
+            #expect(examples.contains { $0.contains(block) }, "in no file of Tests/Documents or Docs/Recipes:\n\(block)")
         }
+    }
+
+    @Test(arguments: recipes)
+    func `a guide shows each recipe, word for word`(recipe: URL) throws {
+        let text = Self.condensed(try String(contentsOf: recipe, encoding: .utf8))
+        let code = text.components(separatedBy: "\n").filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
+        let pages = try LinkTests.catalogPages.filter {
+            try Self.code(of: $0).blocks.joined(separator: "\n").contains(code)
+        }
+        #expect(!pages.isEmpty, "no guide has \(recipe.lastPathComponent) as it is")
     }
 
     /// The names by which code shows that it needs a module: the public declarations of ours, and a few of each other's.
@@ -46,7 +61,12 @@ struct GuideTests {
 
     private static func readNames() throws -> [String: [String]] {
         var names = [
-            "Dispatch": ["DispatchQueue"], "Foundation": ["URL", "Data", "URLSession", "URLRequest", "JSONDecoder"],
+            "AsyncHTTPClient": ["HTTPClient", "HTTPClientRequest", "HTTPClientResponse"], "Dispatch": ["DispatchQueue"],
+            "Foundation": ["URL", "Data", "URLSession", "URLRequest", "JSONDecoder"],
+            "GRDB": ["DatabaseQueue"],
+            "Hummingbird": ["Router", "HTTPError"], "Logging": ["Logger"],
+            "NIOCore": ["ByteBuffer", "NIODeadline", "TimeAmount"],
+            "ServiceLifecycle": ["gracefulShutdown"], "Tracing": ["withSpan"],
             "InterleavingsTesting": ["exploring"], "Synchronization": ["Mutex"], "Testing": ["#expect", "@Test", "@Suite"],
         ]
         let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)

@@ -1,0 +1,101 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// A product of a package, which has the package's own name unless said otherwise.
+func product(_ name: String, of package: String = "TokenService") -> Target.Dependency { .product(name: name, package: package) }
+
+let package = Package(
+    name: "Recipes",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "TokenService", path: "../.."),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .target(
+            name: "OverAsyncHTTPClient",
+            dependencies: [
+                product("AccessTokens"), product("AccessTokensEtcd"), product("AccessTokensOAuth"),
+                product("AsyncHTTPClient", of: "async-http-client"), product("NIOCore", of: "swift-nio"),
+                product("NIOHTTP1", of: "swift-nio"), product("NIOPosix", of: "swift-nio"),
+            ]),
+        .target(
+            name: "ToSwiftLog",
+            dependencies: [product("AccessTokens"), product("AccessTokensKeys"), product("Logging", of: "swift-log")]),
+        .target(
+            name: "ToSwiftMetrics",
+            dependencies: [product("AccessTokens"), product("AccessTokensKeys"), product("Metrics", of: "swift-metrics")]),
+        .target(
+            name: "WithServiceLifecycle",
+            dependencies: [
+                product("AccessTokens"), product("Logging", of: "swift-log"),
+                product("ServiceLifecycle", of: "swift-service-lifecycle"),
+                product("UnixSignals", of: "swift-service-lifecycle"),
+            ]),
+        .target(
+            name: "WithTracing", dependencies: [product("AccessTokens"), product("Tracing", of: "swift-distributed-tracing")]),
+        .target(
+            name: "BehindHummingbird",
+            dependencies: [
+                product("AccessTokens"), product("AccessTokensKeys"), product("AccessTokensOAuth"),
+                product("AsyncHTTPClient", of: "async-http-client"), product("HTTPTypes", of: "swift-http-types"),
+                product("Hummingbird", of: "hummingbird"), product("NIOCore", of: "swift-nio"),
+                product("NIOHTTP1", of: "swift-nio"),
+            ]),
+        .target(
+            name: "InSQLite", dependencies: [product("AccessTokensSharing"), product("GRDB", of: "GRDB.swift")]),
+        // Measures the transport beside `URLSession`.
+        .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
+        // A link to the servers of this package's own tests; so is a file of the tests.
+        .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
+        .testTarget(
+            name: "RecipesTests",
+            dependencies: [
+                "BehindHummingbird", "InSQLite", "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics",
+                "WithServiceLifecycle", "WithTracing",
+                product("AccessTokensFiles"), product("AccessTokensSharing"), product("AccessTokensTesting"),
+                product("GRDB", of: "GRDB.swift"),
+                product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
+                product("InMemoryTracing", of: "swift-distributed-tracing"),
+                product("MetricsTestKit", of: "swift-metrics"),
+                product("ServiceLifecycleTestKit", of: "swift-service-lifecycle"),
+            ]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+// Leaves out what takes longest to build, as CI does for each change: RECIPES=quick swift test
+if Context.environment["RECIPES"] == "quick" {
+    let slow = ["BehindHummingbird": "HummingbirdTests.swift", "InSQLite": "SQLiteTests.swift"]
+    package.targets.removeAll { slow[$0.name] != nil }
+    for target in package.targets where target.name == "RecipesTests" {
+        target.exclude = slow.values.sorted()
+        target.dependencies.removeAll { dependency in
+            switch dependency {
+            case .byNameItem(let name, _): slow[name] != nil
+            case .productItem(_, let package, _, _): ["GRDB.swift", "hummingbird"].contains(package)
+            default: false
+            }
+        }
+    }
+}
+
+for target in package.targets {
+    target.swiftSettings = [
+        .strictMemorySafety(),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("ImmutableWeakCaptures"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ]
+}

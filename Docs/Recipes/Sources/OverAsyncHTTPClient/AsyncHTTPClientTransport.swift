@@ -1,0 +1,73 @@
+import AccessTokensOAuth
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+struct AsyncHTTPClientTransport: TokenTransport {
+    let client: HTTPClient  // made with the configuration `forTokens`
+    var timeLimit: Duration = .seconds(20)
+
+    @concurrent func send(
+        _ request: TokenRequest
+    ) async throws -> TokenResponse {
+        var message = HTTPClientRequest(url: request.url.absoluteString)
+        message.method = .POST
+        for (name, value) in request.headers {
+            message.headers.add(name: name, value: value)
+        }
+        message.body = .bytes(ByteBuffer(bytes: request.body))
+        let (answer, body) = try await message.send(
+            over: client, within: timeLimit,
+            size: TokenResponse.maximumBodySize)
+        let headers = answer.headers.map { ($0.name, $0.value) }
+        return TokenResponse(
+            status: Int(answer.status.code),
+            headers: Dictionary(headers) { "\($0), \($1)" }, body: body)
+    }
+}
+
+extension HTTPClient.Configuration {
+    /// Follows no redirect, inflates nothing, and uses no connection twice:
+    /// the server may be about to close one that is kept.
+    static var forTokens: Self {
+        var configuration = Self(
+            redirectConfiguration: .disallow, decompression: .disabled)
+        configuration.maximumUsesPerConnection = 1
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
+    }
+}
+
+extension HTTPClientRequest {
+    /// Sends the request once and receives the whole answer.
+    ///
+    /// A deadline of `execute` ends with the header. This one is for the
+    /// body, too.
+    func send(
+        over client: HTTPClient, within limit: Duration, size: Int
+    ) async throws -> (HTTPClientResponse, Data) {
+        try await withThrowingTaskGroup { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                let answer = try await client.execute(
+                    self, deadline: .distantFuture)
+                let body = try await answer.body.collect(upTo: size)
+                return (answer, Data(body.readableBytesView))
+            }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw HTTPClientError.deadlineExceeded
+            }
+            do {
+                guard let first = try await group.next() else {
+                    throw CancellationError()
+                }
+                return first
+            } catch {
+                try Task.checkCancellation()  // then that is the reason
+                throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import AccessTokens
+import AccessTokensTesting
+import AsyncHTTPClient
+import Foundation
+import LoopbackServers
+import NIOCore
+import NIOHTTP1
+import Testing
+
+@testable import OverAsyncHTTPClient
+
+@Suite(.timeLimit(.minutes(5)))
+struct `An HTTP client of your own` {
+    /// Tokens named access-1, access-2 and so on.
+    let tokens = TokenService(loader: SimulatedAuthorizationServer(clock: ManualClock()).loader)
+
+    /// A server that accepts some tokens and refuses all others.
+    func server(accepting accepted: @escaping @Sendable (String) -> Bool, challenge: String = "Bearer") throws -> LoopbackServer {
+        try LoopbackServer { accepted($0) ? .answer(200) : .answer(401, "WWW-Authenticate: \(challenge)\r\n") }
+    }
+
+    func send(
+        to server: LoopbackServer, for origin: URL? = nil, body: String? = nil, canRepeat: Bool = true
+    ) async throws -> HTTPResponseStatus {
+        try await withClient(.init()) { client in
+            var request = HTTPClientRequest(url: server.url.absoluteString)
+            if let body { (request.method, request.body) = (.POST, .bytes(Array(body.utf8))) }
+            let origin = try #require(Origin((origin ?? server.url).absoluteString))
+            let response = try await client.execute(
+                request, timeout: .seconds(60), with: tokens, for: origin, canRepeat: canRepeat)
+            return response.status
+        }
+    }
+
+    func requests(_ server: LoopbackServer, _ count: Int) async -> [String] {
+        var all: [String] = []
+        for await request in server.requests.prefix(count) { all.append(request) }
+        return all
+    }
+
+    @Test func `a request carries the token, and after a 401 the next one, with the same body`() async throws {
+        let token = try await tokens.retrieveToken()
+        let server = try server { !$0.contains("Bearer \(token.value)\r\n") }
+        #expect(try await send(to: server, body: "order=1") == .ok)
+        let both = await requests(server, 2)
+        let next = try #require(tokens.cachedToken)
+        #expect(next.value != token.value)
+        #expect(both[0].contains("Authorization: Bearer \(token.value)\r\n") && both[0].hasSuffix("order=1"))
+        #expect(both[1].contains("Authorization: Bearer \(next.value)\r\n") && both[1].hasSuffix("order=1"))
+    }
+
+    @Test(arguments: [true, false])
+    func `a server that refuses every token gets each body as often as it can be sent, and no token twice`(canRepeat: Bool)
+        async throws
+    {
+        let server = try server { _ in false }
+        #expect(try await send(to: server, body: "x", canRepeat: canRepeat) == .unauthorized)
+        #expect(tokens.cachedToken == nil)
+        #expect(await Set(requests(server, canRepeat ? 2 : 1)).count == (canRepeat ? 2 : 1))
+    }
+
+    @Test func `a 401 that asks for something else is returned`() async throws {
+        let token = try await tokens.retrieveToken()
+        let server = try server(accepting: { _ in false }, challenge: #"Basic realm="x""#)
+        #expect(try await send(to: server) == .unauthorized)
+        #expect(tokens.cachedToken == token)
+    }
+
+    @Test func `the token goes to its own origin only`() async throws {
+        let server = try server { !$0.lowercased().contains("authorization") }
+        let other = try #require(URL(string: "http://127.0.0.1:1"))
+        #expect(try await send(to: server, for: other) == .ok)
+        #expect(tokens.cachedToken == nil)
+        #expect(Origin("http://api.example.com/") == nil && Origin("https://user@api.example.com/") == nil)
+        #expect(Origin("https://API.example.com/a") == Origin("https://api.example.com:443/b"))
+        #expect(Origin("https://api.example.com") != Origin("https://api.example.com:8443"))
+    }
+
+    @Test func `a redirect to another origin doesn't take the token along, and a 401 there costs none`() async throws {
+        let elsewhere = try server { _ in false }
+        let server = try LoopbackServer { _ in .answer(302, "Location: \(elsewhere.url)\r\n") }
+        #expect(try await send(to: server) == .unauthorized)
+        #expect(await requests(elsewhere, 1).allSatisfy { !$0.lowercased().contains("authorization") })
+        #expect(tokens.cachedToken != nil)
+    }
+
+    @Test func `a request of a user who has signed out isn't sent as the next one`() async throws {
+        let tokens = tokens
+        let first = try await tokens.retrieveToken()
+        let server = try LoopbackServer { _ in
+            // The next user signs in before the answer is there.
+            let hasChanged = DispatchSemaphore(value: 0)
+            Task {
+                _ = await tokens.reset()
+                await tokens.replace(with: AccessToken("of another user"))
+                hasChanged.signal()
+            }
+            hasChanged.wait()
+            return .answer(401)
+        }
+        let error = await #expect(throws: TokenServiceError.self) { _ = try await send(to: server) }
+        #expect(error?.code == .reset)
+        #expect(await requests(server, 1).allSatisfy { $0.contains("Bearer \(first.value)\r\n") })
+        #expect(tokens.cachedToken?.value == "of another user")
+    }
+}
