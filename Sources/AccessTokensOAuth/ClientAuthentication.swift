@@ -120,7 +120,7 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
         guard method != .idAlone else { return Credentials(form: ["client_id": id]) }
         let secret = try await beforeSending("the client's secret or assertion") { try await make(id, issuer ?? "") }
         guard !secret.isEmpty else {
-            throw OAuthError(.credentialsUnavailable, detail: "the client's secret or assertion is empty")
+            throw OAuthError(.credentialsUnavailable("the client's secret or assertion is empty"))
         }
         switch method {
         case .basic: return Credentials(basic: id, secret)

@@ -32,6 +32,6 @@ struct CredentialSource: Sendable {
 
     /// An error that says what is wrong with the source, and shows nothing of what it holds.
     func failure(_ problem: String) -> OAuthError {
-        OAuthError(.credentialsUnavailable, detail: "\(name) \(problem)")
+        OAuthError(.credentialsUnavailable("\(name) \(problem)"))
     }
 }

@@ -82,7 +82,7 @@ extension URLRequest {
         guard url?.scheme?.lowercased() != "https",
             let objection = EnvironmentProxy.objection(toPlainRequestTo: url?.host ?? "")
         else { return }
-        throw OAuthError(.invalidConfiguration, detail: objection)
+        throw OAuthError(.invalidConfiguration(objection))
     }
 }
 
@@ -91,11 +91,11 @@ extension OAuthError {
     fileprivate init(_ failure: ExchangeFailure, timeLimit: Duration) {
         switch failure {
         case .timedOut(let underlying):
-            self.init(.timedOut, detail: "\(timeLimit)")
+            self.init(.timedOut(after: timeLimit))
             self.underlying = underlying
-        case .tooLong: self.init(.unreadableResponse, detail: "it is longer than 1 MiB")
+        case .tooLong: self.init(.unreadableResponse("it is longer than 1 MiB"))
         case .connection(let detail, let underlying):
-            self.init(.connectionFailed, detail: detail)
+            self.init(.connectionFailed(detail))
             self.underlying = underlying
         }
     }
