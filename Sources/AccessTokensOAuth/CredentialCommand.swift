@@ -6,7 +6,7 @@ import TokenServiceHTTP
 /// A secret, an assertion or a token that another program prints.
 ///
 /// ```swift
-/// let command = CredentialCommand("/usr/local/bin/identity", "print-token", "--audience", "https://login.example")
+/// let command = CredentialCommand("/usr/local/bin/identity", ["print-token", "--audience", "https://login.example"])
 /// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await command.read() }, tokenURL: url)
 /// ```
 ///
@@ -25,12 +25,7 @@ public struct CredentialCommand: Sendable {
     ///   - arguments: What it is called with. Other users of the machine can see them: no secrets.
     ///   - timeLimit: How long it may run, 10 s unless said otherwise: below `RefreshPolicy.loadTimeout` together with the request that
     ///     follows. Kept between 0.1 s and one hour.
-    public init(_ program: String, _ arguments: String..., timeLimit: Duration = .seconds(10)) {
-        self.init(program, arguments: arguments, timeLimit: timeLimit)
-    }
-
-    /// Names a program with a list of arguments.
-    public init(_ program: String, arguments: [String], timeLimit: Duration = .seconds(10)) {
+    public init(_ program: String, _ arguments: [String] = [], timeLimit: Duration = .seconds(10)) {
         self.program = program
         self.arguments = arguments
         self.timeLimit = min(max(timeLimit, .milliseconds(100)), .seconds(3600))
@@ -38,7 +33,8 @@ public struct CredentialCommand: Sendable {
 
     /// Runs the program and returns what it printed, without the blanks and line breaks around it.
     ///
-    /// Concurrent reads run it independently. A thread of its own waits for it, never one of the pool. A program that takes too long,
+    /// Concurrent reads run it independently. A thread of its own waits for it, never one of the pool. The program has ended when it and
+    /// all that could write to its output have. A program that takes too long,
     /// prints too much or is no longer waited for is killed with all its children, but those that have left its process group.
     ///
     /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if it can't be started, ends with a status other than 0 (the error
@@ -49,12 +45,10 @@ public struct CredentialCommand: Sendable {
         guard program.hasPrefix("/"), !([program] + arguments).contains(where: { $0.utf8.contains(0) }) else {
             throw source.failure("can't be started: give its absolute path, and no text with a zero byte")
         }
-        let run = CommandRun(source)
-        let watch = TimeLimits(whole: timeLimit).watch { [timeLimit] in
-            run.end(with: source.failure("did not end within \(timeLimit)"))
-        }
+        let run = CommandRun(source, timeLimit)
+        let watch = TimeLimits(whole: timeLimit).watch { run.end(with: run.timedOut) }
         defer { watch.end() }
-        Thread.detachNewThread { [self] in run.run([program] + arguments, until: .now + timeLimit) }
+        Thread.detachNewThread { [self] in run.run([program] + arguments) }
         return try await withTaskCancellationHandler {
             try await run.result.value()
         } onCancel: {
@@ -81,12 +75,18 @@ private final class CommandRun: Sendable {
     let result = SingleResult<String>()
     private let state = Lock(State.starting)
     private let source: CredentialSource
+    private let timeLimit: Duration
+    private let deadline: ContinuousClock.Instant
+
+    var timedOut: OAuthError { source.failure("did not end within \(timeLimit)") }
 
     /// One begins at a time: no other command inherits its pipe and keeps it open.
     private static let beginning = Lock<Void>(())
 
-    init(_ source: CredentialSource) {
+    init(_ source: CredentialSource, _ timeLimit: Duration) {
         self.source = source
+        self.timeLimit = timeLimit
+        deadline = .now + timeLimit
     }
 
     /// Gives it up: kills the processes and answers with an error, if there is no answer yet.
@@ -106,28 +106,30 @@ private final class CommandRun: Sendable {
         for target in [-process, process] { _ = Foundation.kill(target, SIGKILL) }
     }
 
-    func run(_ words: [String], until deadline: ContinuousClock.Instant) {
-        result.complete(with: Result { try output(of: words, until: deadline) })
+    func run(_ words: [String]) {
+        result.complete(with: Result { try output(of: words) })
     }
 
-    private func output(of words: [String], until deadline: ContinuousClock.Instant) throws -> String {
+    private func output(of words: [String]) throws -> String {
         let (process, output) = try Self.beginning.withLock { _ in try start(words) }
         defer { _ = close(output) }
         state.withLock { state in
             if case .starting = state { state = .running(process) } else { Self.kill(process) }
         }
-        let bytes = read(output, until: deadline)
-        if bytes.count > CredentialSource.maximumSize { end(with: source.tooLong) }
+        let bytes = read(output)
+        if let bytes, bytes.count > CredentialSource.maximumSize { end(with: source.tooLong) }
+        // A part of the output must not pass for all of it.
+        if bytes == nil { end(with: timedOut) }
         let status = try wait(for: process)
         guard status == 0 else {
             let signal = status & 0x7F
             throw source.failure(signal == 0 ? "ended with status \((status >> 8) & 0xFF)" : "was ended by signal \(signal)")
         }
-        return try source.credential(in: bytes)
+        return try source.credential(in: bytes ?? [])
     }
 
-    /// Reads until the end, a byte more than may be, or the deadline: a process that left the group may keep the pipe open.
-    private func read(_ output: Int32, until deadline: ContinuousClock.Instant) -> [UInt8] {
+    /// Reads until the end, or more than may be; `nil` at the deadline: a process that left the group may keep the pipe open.
+    private func read(_ output: Int32) -> [UInt8]? {
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 4_096)
         while bytes.count <= CredentialSource.maximumSize {
@@ -135,10 +137,11 @@ private final class CommandRun: Sendable {
             let remaining = max(ContinuousClock.now.duration(to: deadline) / .milliseconds(1), 0)
             let ready = unsafe poll(&watched, 1, Int32(remaining.rounded(.up)))
             if ready < 0, errno == EINTR { continue }
-            guard ready > 0 else { break }
+            guard ready > 0 else { return nil }
             let count = unsafe part.withUnsafeMutableBytes { unsafe Foundation.read(output, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
             bytes += part[..<count]
         }
         return bytes
