@@ -103,8 +103,8 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
         ClientAuthentication("private_key_jwt", .assertion) { _, _ in try await read() }
     }
 
-    /// Whether the client is a public one.
-    var isPublic: Bool { description == Self.publicClient.description }
+    /// Whether anyone could present what the client presents.
+    var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
     /// Why the client can't be authenticated; `nil` if nothing is wrong so far.
     func problem(issuer: String?) -> String? {

@@ -91,6 +91,7 @@ public struct SignInRequest: Sendable {
         }
         guard issuer != nil || !requiresIssuer else { throw OAuthError(.callbackMismatch("it names no issuer")) }
         if let error = try value("error") {
+            let secrets = [state, verifier.value] + parameters.filter { Self.secretNames.contains($0.name) }.map(\.value)
             var failure = OAuthError(.refused)
             failure.error = ServerText.safe(error, hiding: secrets)
             failure.serverDescription = try value("error_description").map { ServerText.safe($0, hiding: secrets) }
@@ -101,7 +102,8 @@ public struct SignInRequest: Sendable {
         return .authorizationCode(code, verifier: verifier, redirectURI: redirectURI)
     }
 
-    private var secrets: [String] { [state, verifier.value] }
+    /// What a server may answer with, also beside an error.
+    private static let secretNames: Set<String> = ["code", "access_token", "id_token", "refresh_token"]
 
     /// Returns the parameters of a callback's query, which is form-encoded (RFC 6749 §4.1.2).
     private static func parameters(of callback: URL) -> [(name: String, value: String)] {

@@ -79,4 +79,14 @@ struct WorkloadIdentityTests {
                 "scope": "https://graph.microsoft.com/.default",
             ])
     }
+
+    // RFC 6749 §4.4: what anyone could present is no client's credential.
+    @Test func `a client that proves nothing can't use client credentials`() throws {
+        let url = try #require(URL(string: "https://as.example/token"))
+        for authentication in [ClientAuthentication.publicClient, .unidentified] {
+            let client = try OAuthClient(id: "me", authentication: authentication, tokenURL: url)
+            let error = try #require(throws: OAuthError.self) { try ClientCredentialsLoader(client) }
+            #expect(error.code == .invalidConfiguration)
+        }
+    }
 }
