@@ -12,7 +12,7 @@ import Foundation
 /// Source: RFC 6749 §2.3; the names are those of the IANA registry "OAuth Token Endpoint Authentication Methods".
 public struct ClientAuthentication: Sendable, CustomStringConvertible {
     private enum Method: Sendable {
-        case basic, post, idAlone, assertion
+        case none, basic, post, idAlone, assertion
     }
 
     /// The method's registered name.
@@ -73,6 +73,11 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
     /// Source: RFC 6749 §2.1, §3.2.1.
     public static let publicClient = ClientAuthentication("none", .idAlone)
 
+    /// Not at all, without even its id: for an STS that knows no clients, and trusts whoever has the subject token.
+    ///
+    /// Google's is one. Source: RFC 8693 §2.1.
+    public static let unidentified = ClientAuthentication("unidentified", .none)
+
     /// By the certificate that the transport presents; the form has the client's id alone.
     ///
     /// ``URLSessionTransport`` presents none: bring a transport that does. Source: RFC 8705 §2.
@@ -98,8 +103,8 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
         ClientAuthentication("private_key_jwt", .assertion) { _, _ in try await read() }
     }
 
-    /// Whether the client is a public one.
-    var isPublic: Bool { description == Self.publicClient.description }
+    /// Whether anyone could present what the client presents.
+    var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
     /// Why the client can't be authenticated; `nil` if nothing is wrong so far.
     func problem(issuer: String?) -> String? {
@@ -111,10 +116,11 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
 
     /// Returns what to add to a request.
     func credentials(id: String, issuer: String?) async throws -> Credentials {
+        if method == .none { return Credentials() }
         guard method != .idAlone else { return Credentials(form: ["client_id": id]) }
         let secret = try await beforeSending("the client's secret or assertion") { try await make(id, issuer ?? "") }
         guard !secret.isEmpty else {
-            throw OAuthError(.credentialsUnavailable, detail: "the client's secret or assertion is empty")
+            throw OAuthError(.credentialsUnavailable("the client's secret or assertion is empty"))
         }
         switch method {
         case .basic: return Credentials(basic: id, secret)

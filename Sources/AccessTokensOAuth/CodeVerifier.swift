@@ -23,7 +23,7 @@ public struct CodeVerifier: Sendable, Hashable {
                 || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte || "-._~".utf8.contains(byte)
         }
         guard isValid, 43...128 ~= value.utf8.count else {
-            throw OAuthError(.invalidConfiguration, detail: "a code verifier has 43 to 128 letters, digits and -._~")
+            throw OAuthError(.invalidConfiguration("a code verifier has 43 to 128 letters, digits and -._~"))
         }
         self.value = value
     }

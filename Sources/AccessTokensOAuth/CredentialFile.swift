@@ -1,6 +1,5 @@
 import Dispatch
 import TokenServiceConcurrency
-import TokenServiceHTTP
 
 #if canImport(Darwin)
 import Darwin
@@ -20,13 +19,14 @@ import Glibc
 /// ```
 ///
 /// Such as a Kubernetes service account's token. The file is read at each load, so that no restart is needed when it is replaced. It
-/// may be a symbolic link.
+/// may be a symbolic link. Replace it by renaming another file, as Kubernetes does. A write in place is noticed while it goes on during a
+/// read; one that stops halfway, before the read begins, can't be told from a shorter credential, which the server refuses.
 public struct CredentialFile: Sendable {
     /// Where the file is.
     public let path: String
 
     /// The largest file that is read, in bytes (64 KiB).
-    public static let maximumSize = 1 << 16
+    public static let maximumSize = CredentialSource.maximumSize
 
     /// Names a file; it needn't exist yet.
     public init(path: String) {
@@ -75,14 +75,11 @@ public struct CredentialFile: Sendable {
             meanwhile()
         }
         let after = try status(of: descriptor)
-        guard bytes.count <= Self.maximumSize else { throw failure("is longer than \(Self.maximumSize) bytes") }
+        guard bytes.count <= Self.maximumSize else { throw source.tooLong }
         guard Version(before) == Version(after), bytes.count == Int(after.st_size) else {
             throw failure("changed while it was read; it is read again at the next attempt")
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw failure("is not UTF-8") }
-        let credential = text.trimming { $0.isWhitespace }
-        guard !credential.isEmpty else { throw failure("is empty") }
-        return credential
+        return try source.credential(in: bytes)
     }
 
     private func status(of descriptor: Int32) throws(OAuthError) -> stat {
@@ -108,7 +105,7 @@ public struct CredentialFile: Sendable {
 
     private static var systemText: String { unsafe String(cString: strerror(errno)) }
 
-    private func failure(_ problem: String) -> OAuthError {
-        OAuthError(.credentialsUnavailable, detail: "the file \(ServerText.safe(path, hiding: [])) \(problem)")
-    }
+    private var source: CredentialSource { CredentialSource("the file", path) }
+
+    private func failure(_ problem: String) -> OAuthError { source.failure(problem) }
 }

@@ -21,7 +21,7 @@ extension OAuthClient {
         let reader = try await send(form, to: TokenEndpoint("introspection URL", url))
         let members = try reader.readableMembers()
         guard case .bool(let isActive)? = members.value("active") else {
-            throw reader.failure(.unreadableResponse, "active must be true or false")
+            throw reader.failure(.unreadableResponse("active must be true or false"))
         }
         return isActive ? members : nil
     }

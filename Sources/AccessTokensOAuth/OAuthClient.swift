@@ -72,7 +72,7 @@ public struct OAuthClient: Sendable {
         self.wallClock = wallClock
         endpoint = try TokenEndpoint("token URL", tokenURL)
         let problem = id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer)
-        if let problem { throw OAuthError(.invalidConfiguration, detail: problem) }
+        if let problem { throw OAuthError(.invalidConfiguration(problem)) }
     }
 
     /// Gets a token for a grant, with one request.
@@ -125,8 +125,7 @@ public struct OAuthClient: Sendable {
         } catch {
             if error is NotSent { throw error }
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            var failure = OAuthError(
-                .connectionFailed, detail: ServerText.safe(String(describing: error), hiding: secrets))
+            var failure = OAuthError(.connectionFailed(ServerText.safe(String(describing: error), hiding: secrets)))
             failure.underlying = error
             throw failure
         }
@@ -153,7 +152,7 @@ func beforeSending<Value>(_ what: String, _ make: () async throws -> Value) asyn
     } catch {
         if error is any TokenLoadFailure || error is NotSent { throw error }
         if error is CancellationError || Task.isCancelled { throw CancellationError() }
-        var failure = OAuthError(.credentialsUnavailable, detail: "\(what) failed with an error of type \(type(of: error))")
+        var failure = OAuthError(.credentialsUnavailable("\(what) failed with an error of type \(type(of: error))"))
         failure.underlying = error
         throw failure
     }

@@ -47,7 +47,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public static var signInNeeded: OAuthError { OAuthError(.notSignedIn) }
 
     /// What went wrong.
-    public let code: Code
+    public var code: Code { cause.code }
 
     /// The server's error code, such as `invalid_client`; `nil` if it sent none (RFC 6749 §5.2).
     public internal(set) var error: String?
@@ -70,16 +70,45 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
-    /// What exactly is wrong, in our own words or made safe.
-    var detail: String?
+    /// What went wrong, with what only that has: in our own words, or made safe.
+    private let cause: Cause
 
-    init(_ code: Code, detail: String? = nil) {
-        self.code = code
-        self.detail = detail
-        switch code {
+    init(_ cause: Cause) {
+        self.cause = cause
+        switch cause {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
         case .notSignedIn, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
+        }
+    }
+
+    enum Cause: Sendable {
+        case invalidConfiguration(String)
+        case notSignedIn
+        case credentialsUnavailable(String)
+        case callbackMismatch(String)
+        case signInExpired
+        case connectionFailed(String)
+        case timedOut(after: Duration)
+        case refused
+        case redirected
+        case unreadableResponse(String)
+        case unsupportedTokenType(String)
+
+        fileprivate var code: Code {
+            switch self {
+            case .invalidConfiguration: .invalidConfiguration
+            case .notSignedIn: .notSignedIn
+            case .credentialsUnavailable: .credentialsUnavailable
+            case .callbackMismatch: .callbackMismatch
+            case .signInExpired: .signInExpired
+            case .connectionFailed: .connectionFailed
+            case .timedOut: .timedOut
+            case .refused: .refused
+            case .redirected: .redirected
+            case .unreadableResponse: .unreadableResponse
+            case .unsupportedTokenType: .unsupportedTokenType
+            }
         }
     }
 }
@@ -87,25 +116,24 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 extension OAuthError: Redacted, DescribedError {
     /// What went wrong and what to do about it; never a secret.
     public var description: String {
-        switch code {
-        case .invalidConfiguration: "The configuration is invalid, so nothing was sent: \(detail ?? "correct it")."
+        switch cause {
+        case .invalidConfiguration(let problem): "The configuration is invalid, so nothing was sent: \(problem)."
         case .notSignedIn: "There is no refresh token. Sign in, and give its token to the service with replace(with:)."
-        case .credentialsUnavailable: "Nothing was sent: \(detail ?? "there are no credentials")."
-        case .callbackMismatch:
-            "The callback doesn't answer this sign-in: \(detail ?? "it can't be used"). Nothing of it was used; sign in again."
+        case .credentialsUnavailable(let problem): "Nothing was sent: \(problem)."
+        case .callbackMismatch(let problem):
+            "The callback doesn't answer this sign-in: \(problem). Nothing of it was used; sign in again."
         case .signInExpired: "The time for the sign-in is over. Begin another one."
-        case .connectionFailed: "The authorization server could not be reached: \(detail ?? "the connection failed")."
-        case .timedOut:
-            "The authorization server did not answer completely within \(detail ?? "the time limit"). Try again later."
+        case .connectionFailed(let problem): "The authorization server could not be reached: \(problem)."
+        case .timedOut(let limit): "The authorization server did not answer completely within \(limit). Try again later."
         case .redirected:
             "The authorization server redirected the request (\(statusText)), which would give the client's credentials to "
                 + "another address: configure the endpoint's final URL."
-        case .unreadableResponse:
-            "The authorization server's answer (\(statusText)) is not a token response: \(detail ?? "it cannot be read"). "
+        case .unreadableResponse(let problem):
+            "The authorization server's answer (\(statusText)) is not a token response: \(problem). "
                 + "Check the token endpoint's URL."
-        case .unsupportedTokenType:
-            "The authorization server issued a token of type \(detail ?? "unknown"): have it issue a type that this client accepts."
-        default: "The authorization server refused the request: \(serversWords). \(advice)"
+        case .unsupportedTokenType(let type):
+            "The authorization server issued a token of type \(type): have it issue a type that this client accepts."
+        case .refused: "The authorization server refused the request: \(serversWords). \(advice)"
         }
     }
 
@@ -119,8 +147,11 @@ extension OAuthError: Redacted, DescribedError {
     private var advice: String {
         switch remedy {
         case .signIn: "The grant is no longer valid: sign in again."
-        case .clientRegistration, .signInOrRegistration:
-            detail ?? "Check the client's id, secret, authentication method, scope and grants against its registration."
+        case .signInOrRegistration:
+            "Either the grant is no longer valid: sign in again; or the client's id, secret or authentication "
+                + "method is not what the server has registered."
+        case .clientRegistration:
+            "Check the client's id, secret, authentication method, scope and grants against its registration."
         default:
             if let retryAfter {
                 "Try again in \(retryAfter)."

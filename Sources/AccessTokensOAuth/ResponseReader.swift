@@ -51,7 +51,7 @@ struct ResponseReader {
     /// Returns the answer's members if they can be read.
     func readableMembers() throws(OAuthError) -> AnswerMembers {
         try requireSuccess()
-        if let problem = members.problem { throw failure(.unreadableResponse, problem + kindOfAnswer) }
+        if let problem = members.problem { throw failure(.unreadableResponse(problem + kindOfAnswer)) }
         return members
     }
 
@@ -74,18 +74,18 @@ struct ResponseReader {
         do {
             body = try TokenBody(members)
         } catch {
-            throw failure(.unreadableResponse, error.text + kindOfAnswer)
+            throw failure(.unreadableResponse(error.text + kindOfAnswer))
         }
         // The type's name as the specification writes it, however the server does: resource servers may be less tolerant.
         guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == body.tokenType.lowercased() }) else {
-            throw failure(.unsupportedTokenType, safe(body.tokenType))
+            throw failure(.unsupportedTokenType(safe(body.tokenType)))
         }
         var lifetime = lifetimeWhenMissing
         switch body.expiresIn {
         case .seconds(let duration): lifetime = duration
         case .unreadable where !grant.isRepeatable: break
         case nil: break
-        default: throw failure(.unreadableResponse, "expires_in must be a non-negative number of seconds")
+        default: throw failure(.unreadableResponse("expires_in must be a non-negative number of seconds"))
         }
         // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change.
         let kept = grant.refreshToken.map { (refreshToken: $0, scope: grant.form["scope"] ?? previous?.scope) }
@@ -109,8 +109,8 @@ struct ResponseReader {
 
 extension ResponseReader {
     /// An error about this answer.
-    func failure(_ code: OAuthError.Code, _ detail: String? = nil) -> OAuthError {
-        var failure = OAuthError(code, detail: detail)
+    func failure(_ cause: OAuthError.Cause) -> OAuthError {
+        var failure = OAuthError(cause)
         failure.status = response.status
         failure.retryAfter = response.header("Retry-After").flatMap { RetryAfter.wait($0, now: now) }
         return failure
@@ -128,11 +128,6 @@ extension ResponseReader {
         // Of the code as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
         failure.remedy = .ending(failure.error, status: response.status, of: grant)
         if members.problem == nil { failure.serverDescription = members["error_description"].map(safe) }
-        if failure.remedy == .signInOrRegistration {
-            failure.detail =
-                "Either the grant is no longer valid: sign in again; or the client's id, secret or authentication "
-                + "method is not what the server has registered."
-        }
         return failure
     }
 

@@ -47,16 +47,24 @@ public struct URLSessionTransport: TokenTransport {
     /// - Throws: ``OAuthError`` with the code `connectionFailed`, `timedOut`, `unreadableResponse` (too long) or
     ///   `invalidConfiguration` (a proxy would read it), or `CancellationError` promptly when its task is cancelled.
     @concurrent public func send(_ request: TokenRequest) async throws -> TokenResponse {
-        try request.requirePrivacy()
-        try Task.checkCancellation()
-        let exchange = Exchange(bodyLimit: TokenResponse.maximumBodySize, limits: TimeLimits(whole: timeLimit))
-        NetworkSession(configuration: .forgetful(timeLimit), challenges: .returnToCaller).send(URLRequest(request), as: exchange)
         do {
-            let answer = try await exchange.answer()
+            let answer = try await Self.answer(
+                to: URLRequest(request), bodyLimit: TokenResponse.maximumBodySize, timeLimit: timeLimit)
             return TokenResponse(status: answer.status, headers: answer.headers, body: answer.body)
         } catch let failure as ExchangeFailure {
             throw OAuthError(failure, timeLimit: timeLimit)
         }
+    }
+
+    /// Sends any request, once.
+    ///
+    /// - Throws: `ExchangeFailure`, ``OAuthError`` with the code `invalidConfiguration`, or `CancellationError`.
+    static func answer(to request: URLRequest, bodyLimit: Int, timeLimit: Duration) async throws -> Answer {
+        try request.requirePrivacy()
+        try Task.checkCancellation()
+        let exchange = Exchange(bodyLimit: bodyLimit, limits: TimeLimits(whole: timeLimit))
+        NetworkSession(configuration: .forgetful(timeLimit), challenges: .returnToCaller).send(request, as: exchange)
+        return try await exchange.answer()
     }
 }
 
@@ -68,15 +76,13 @@ extension URLRequest {
         allHTTPHeaderFields = request.headers
         httpShouldHandleCookies = false
     }
-}
 
-extension TokenRequest {
     /// Throws if a proxy would read the request.
     fileprivate func requirePrivacy() throws(OAuthError) {
-        guard url.scheme?.lowercased() != "https",
-            let objection = EnvironmentProxy.objection(toPlainRequestTo: url.host ?? "")
+        guard url?.scheme?.lowercased() != "https",
+            let objection = EnvironmentProxy.objection(toPlainRequestTo: url?.host ?? "")
         else { return }
-        throw OAuthError(.invalidConfiguration, detail: objection)
+        throw OAuthError(.invalidConfiguration(objection))
     }
 }
 
@@ -85,11 +91,11 @@ extension OAuthError {
     fileprivate init(_ failure: ExchangeFailure, timeLimit: Duration) {
         switch failure {
         case .timedOut(let underlying):
-            self.init(.timedOut, detail: "\(timeLimit)")
+            self.init(.timedOut(after: timeLimit))
             self.underlying = underlying
-        case .tooLong: self.init(.unreadableResponse, detail: "it is longer than 1 MiB")
+        case .tooLong: self.init(.unreadableResponse("it is longer than 1 MiB"))
         case .connection(let detail, let underlying):
-            self.init(.connectionFailed, detail: detail)
+            self.init(.connectionFailed(detail))
             self.underlying = underlying
         }
     }

@@ -37,14 +37,14 @@ package struct TimeLimits: Sendable {
     }
 
     /// Starts to watch one exchange; `isOver` is called when it exceeds a limit.
-    func watch(_ isOver: @escaping @Sendable () -> Void) -> Watch {
+    package func watch(_ isOver: @escaping @Sendable () -> Void) -> Watch {
         Watch(
             silence: silence.map { TimeLimit(seconds: $0, isOver) },
             whole: whole.map { TimeLimit(seconds: $0, isOver) })
     }
 
     /// The limits of one exchange while it runs.
-    struct Watch: Sendable {
+    package struct Watch: Sendable {
         fileprivate let silence: TimeLimit?
         fileprivate let whole: TimeLimit?
 
@@ -52,7 +52,7 @@ package struct TimeLimits: Sendable {
         func heard() { silence?.restart() }
 
         /// Ends the limits.
-        func end() {
+        package func end() {
             silence?.cancel()
             whole?.cancel()
         }

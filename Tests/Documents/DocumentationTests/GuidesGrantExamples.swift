@@ -26,6 +26,26 @@ func federatedTokens(tokenURL: URL) throws -> TokenService {
     return TokenService(loader: try ClientCredentialsLoader(client))
 }
 
+func actionsTokens(
+    tokenURL: URL, identityURL: URL, requestToken: String, provider: String
+) throws -> TokenService {
+    let identity = try CredentialURL(
+        identityURL.appending(
+            queryItems: [URLQueryItem(name: "audience", value: provider)]),
+        headers: ["Authorization": "bearer \(requestToken)"],
+        member: "value")
+    let client = try OAuthClient(
+        id: "deploy", authentication: .unidentified,
+        tokenURL: tokenURL)
+    return TokenService(
+        loader: GrantLoader(client, isRepeatable: true) { _ in
+            .tokenExchange(
+                subject: try await identity.read(), type: .jwt,
+                requestedType: .accessToken, audience: [provider],
+                scope: "https://www.googleapis.com/auth/cloud-platform")
+        })
+}
+
 private struct Tool {
     func signIn(
         to tokens: TokenService, _ client: OAuthClient, at url: URL,

@@ -99,4 +99,55 @@ final class CredentialFileTests {
             #expect(problem.contains("changed while it was read"), "\(change)")
         }
     }
+
+    /// What was spent, and which file had stood there before.
+    private final class Ledger: Sendable {
+        let newest = Lock(0)
+        let spent = Lock<[(before: Int, text: String)]>([])
+    }
+
+    // Longer than one part of a read, so that a mixture of two would be possible.
+    @Test func `loads beside a rotation present whole files, and never one older than a load before`() async throws {
+        let (path, directory, rounds) = (path, directory, 200)
+        @Sendable func text(_ round: Int) -> String { String(repeating: "\(round).", count: 6_000) }
+        try write(Data(text(0).utf8))
+        let ledger = Ledger()
+        let transport = ScriptedTransport { .token() }
+        let client = try OAuthClient(
+            id: "me", tokenURL: #require(URL(string: "https://sts.example/token")), transport: transport)
+        let file = CredentialFile(path: path)
+        let loader = GrantLoader(client, isRepeatable: true) { _ in
+            let before = ledger.newest.withLock { $0 }
+            let credential = try await file.read()
+            ledger.spent.withLock { $0.append((before, credential)) }
+            return .jwtBearer(credential)
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for round in 1...rounds {
+                    let next = directory.appending(path: "next").path
+                    _ = FileManager.default.createFile(
+                        atPath: next, contents: Data(text(round).utf8), attributes: [.posixPermissions: 0o600])
+                    try #require(unsafe rename(next, path) == 0)
+                    ledger.newest.withLock { $0 = round }
+                }
+            }
+            for _ in 1...3 {
+                group.addTask {
+                    repeat {
+                        try Task.checkCancellation()
+                        _ = try await loader.loadToken(replacing: nil)
+                    } while ledger.newest.withLock { $0 } < rounds
+                }
+            }
+            try await group.waitForAll()
+        }
+        // The ledger: what was spent, beside what the file had.
+        let spent = ledger.spent.withLock { $0 }
+        #expect(!spent.isEmpty && transport.requests.count == spent.count)
+        for (before, credential) in spent {
+            let round = try #require(Int(credential.prefix { $0 != "." }))
+            #expect(credential == text(round) && round >= before)
+        }
+    }
 }

@@ -101,6 +101,17 @@ struct SignInRequestTests {
         #expect(error.serverDescription == "no [hidden]")
     }
 
+    // A callback may have both, and which of them a server means, only it knows.
+    @Test(arguments: ["code", "access_token", "id_token"])
+    func `18: what came with a refusal is hidden in its words`(name: String) throws {
+        let request = try request()
+        let state = try query(request)["state"] ?? ""
+        let words = "error=e-c0d3c0d3c0d3&error_description=got+%2563%30d3c0d3c0d3"
+        let url = try #require(URL(string: "app:/cb?\(words)&\(name)=c0d3c0d3c0d3&state=\(state)"))
+        let error = try #require(throws: OAuthError.self) { try request.grant(from: url) }
+        #expect(error.error == "e-[hidden]" && error.serverDescription == "got [hidden]")
+    }
+
     @Test(arguments: ["state", "client_id", "response_type", "code_challenge", "password", "login_hint&"])
     func `nothing replaces a parameter of the sign-in`(name: String) throws {
         if name == "login_hint&" {

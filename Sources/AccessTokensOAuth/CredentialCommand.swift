@@ -1,0 +1,206 @@
+#if os(macOS) || os(Linux)
+import Foundation
+public import TokenServiceConcurrency
+import TokenServiceHTTP
+
+/// A secret, an assertion or a token that another program prints.
+///
+/// ```swift
+/// let command = CredentialCommand("/usr/local/bin/identity", ["print-token", "--audience", "https://login.example"])
+/// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await command.read() }, tokenURL: url)
+/// ```
+///
+/// It runs at each load. There is no shell: the arguments arrive as they are. The program gets this one's environment, reads nothing,
+/// and what it writes to its standard error is dropped, since that may have secrets. Only on macOS and Linux.
+public struct CredentialCommand: Sendable {
+    /// The program's absolute path.
+    public let program: String
+    fileprivate let arguments: [String]
+    fileprivate let timeLimit: Duration
+
+    /// Names a program, which is not started yet.
+    ///
+    /// - Parameters:
+    ///   - program: Its absolute path: it is searched for nowhere.
+    ///   - arguments: What it is called with. Other users of the machine can see them: no secrets.
+    ///   - timeLimit: How long it may run, 10 s unless said otherwise: below `RefreshPolicy.loadTimeout` together with the request that
+    ///     follows. Kept between 0.1 s and one hour.
+    public init(_ program: String, _ arguments: [String] = [], timeLimit: Duration = .seconds(10)) {
+        self.program = program
+        self.arguments = arguments
+        self.timeLimit = min(max(timeLimit, .milliseconds(100)), .seconds(3600))
+    }
+
+    /// Runs the program and returns what it printed, without the blanks and line breaks around it.
+    ///
+    /// Concurrent reads run it independently. A thread of its own waits for it, never one of the pool. The program has ended when it and
+    /// all that could write to its output have. A program that takes too long,
+    /// prints too much or is no longer waited for is killed with all its children, but those that have left its process group.
+    ///
+    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if it can't be started, ends with a status other than 0 (the error
+    ///   has the status and nothing of what was printed), takes too long, or prints nothing, more than 64 KiB or what isn't UTF-8; or
+    ///   `CancellationError` promptly when its task is cancelled.
+    @concurrent public func read() async throws -> String {
+        let source = CredentialSource("the command", program)
+        guard program.hasPrefix("/"), !([program] + arguments).contains(where: { $0.utf8.contains(0) }) else {
+            throw source.failure("can't be started: give its absolute path, and no text with a zero byte")
+        }
+        let run = CommandRun(source, timeLimit)
+        let watch = TimeLimits(whole: timeLimit).watch { run.end(with: run.timedOut) }
+        defer { watch.end() }
+        Thread.detachNewThread { [self] in run.run([program] + arguments) }
+        return try await withTaskCancellationHandler {
+            try await run.result.value()
+        } onCancel: {
+            run.end(with: CancellationError())
+        }
+    }
+}
+
+extension CredentialCommand: Redacted {
+    /// The program, without its arguments.
+    public var description: String { "CredentialCommand(\(program))" }
+}
+
+/// One run of a program.
+private final class CommandRun: Sendable {
+    private enum State {
+        /// Becomes `running`, or `over` if it is given up before.
+        case starting
+        /// The process exists, and its number is no other's; becomes `over` just before that is no longer so.
+        case running(pid_t)
+        case over
+    }
+
+    let result = SingleResult<String>()
+    private let state = Lock(State.starting)
+    private let source: CredentialSource
+    private let timeLimit: Duration
+    private let deadline: ContinuousClock.Instant
+
+    var timedOut: OAuthError { source.failure("did not end within \(timeLimit)") }
+
+    /// One begins at a time: no other command inherits its pipe and keeps it open.
+    private static let beginning = Lock<Void>(())
+
+    init(_ source: CredentialSource, _ timeLimit: Duration) {
+        self.source = source
+        self.timeLimit = timeLimit
+        deadline = .now + timeLimit
+    }
+
+    /// Gives it up: kills the processes and answers with an error, if there is no answer yet.
+    func end(with error: any Error) {
+        result.complete(with: .failure(error))
+        state.withLock { state in
+            switch state {
+            case .starting: state = .over
+            case .running(let process): Self.kill(process)
+            case .over: break
+            }
+        }
+    }
+
+    /// Also the leader by itself: it may have left its group.
+    private static func kill(_ process: pid_t) {
+        for target in [-process, process] { _ = Foundation.kill(target, SIGKILL) }
+    }
+
+    func run(_ words: [String]) {
+        result.complete(with: Result { try output(of: words) })
+    }
+
+    private func output(of words: [String]) throws -> String {
+        let (process, output) = try Self.beginning.withLock { _ in try start(words) }
+        defer { _ = close(output) }
+        state.withLock { state in
+            if case .starting = state { state = .running(process) } else { Self.kill(process) }
+        }
+        let bytes = read(output)
+        if let bytes, bytes.count > CredentialSource.maximumSize { end(with: source.tooLong) }
+        // A part of the output must not pass for all of it.
+        if bytes == nil { end(with: timedOut) }
+        let status = try wait(for: process)
+        guard status == 0 else {
+            let signal = status & 0x7F
+            throw source.failure(signal == 0 ? "ended with status \((status >> 8) & 0xFF)" : "was ended by signal \(signal)")
+        }
+        return try source.credential(in: bytes ?? [])
+    }
+
+    /// Reads until the end, or more than may be; `nil` at the deadline: a process that left the group may keep the pipe open.
+    private func read(_ output: Int32) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 4_096)
+        while bytes.count <= CredentialSource.maximumSize {
+            var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            let remaining = max(ContinuousClock.now.duration(to: deadline) / .milliseconds(1), 0)
+            let ready = unsafe poll(&watched, 1, Int32(remaining.rounded(.up)))
+            if ready < 0, errno == EINTR { continue }
+            guard ready > 0 else { return nil }
+            let count = unsafe part.withUnsafeMutableBytes { unsafe Foundation.read(output, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
+            bytes += part[..<count]
+        }
+        return bytes
+    }
+
+    /// Waits for its end, which a time limit brings about if nothing else does.
+    private func wait(for process: pid_t) throws(OAuthError) -> Int32 {
+        while waitid(P_PID, id_t(process), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        // From here on nothing is killed: once its end is taken note of, its number may be another process's.
+        state.withLock { $0 = .over }
+        var status: Int32 = 0
+        guard unsafe waitpid(process, &status, 0) == process else {
+            throw source.failure("ended, but its status is unknown: this program ignores SIGCHLD or waits for all its children")
+        }
+        return status
+    }
+
+    /// Starts it as the leader of a process group, with no signal blocked, and returns what its output is read from.
+    private func start(_ words: [String]) throws -> (pid_t, output: Int32) {
+        let (output, input) = try pipe()
+        defer { _ = close(input) }
+        #if canImport(Darwin)
+        var actions: posix_spawn_file_actions_t?
+        var attributes: posix_spawnattr_t?
+        let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_CLOEXEC_DEFAULT
+        #else
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
+        #endif
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, input, 1)
+        unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var noSignal = sigset_t()
+        unsafe sigemptyset(&noSignal)
+        unsafe posix_spawnattr_setsigmask(&attributes, &noSignal)
+        unsafe posix_spawnattr_setpgroup(&attributes, 0)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
+        let arguments = unsafe words.map { unsafe strdup($0) }
+        defer { unsafe arguments.forEach { unsafe free($0) } }
+        var process = pid_t()
+        let problem = unsafe posix_spawn(&process, words[0], &actions, &attributes, arguments + [nil], environ)
+        guard problem == 0 else {
+            _ = close(output)
+            throw source.failure("can't be started: \(unsafe String(cString: strerror(problem)))")
+        }
+        return (process, output)
+    }
+
+    /// A pipe whose ends no program inherits that is started later.
+    private func pipe() throws(OAuthError) -> (output: Int32, input: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard unsafe Foundation.pipe(&ends) == 0 else { throw source.failure("can't be started: too many files are open") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+}
+#endif

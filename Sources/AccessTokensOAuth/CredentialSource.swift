@@ -1,0 +1,37 @@
+import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Where a credential comes from: what is the same for a file, a command and a URL.
+struct CredentialSource: Sendable {
+    /// The longest credential, in bytes.
+    static let maximumSize = 1 << 16
+
+    /// What errors call it, such as "the file /run/token".
+    let name: String
+
+    /// A source whose name has a part that is shown safely.
+    init(_ kind: String, _ name: String) {
+        self.name = "\(kind) \(ServerText.safe(name, hiding: []))"
+    }
+
+    /// Returns the credential in what was read, without the blanks and line breaks around it.
+    func credential(in bytes: some Collection<UInt8>) throws(OAuthError) -> String {
+        guard bytes.count <= Self.maximumSize else { throw tooLong }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw failure("is not UTF-8") }
+        let credential = text.trimming { $0.isWhitespace }
+        guard !credential.isEmpty else { throw failure("is empty") }
+        return credential
+    }
+
+    var tooLong: OAuthError { failure("is longer than \(Self.maximumSize) bytes") }
+
+    /// An error that says what is wrong with the source, and shows nothing of what it holds.
+    func failure(_ problem: String) -> OAuthError {
+        OAuthError(.credentialsUnavailable("\(name) \(problem)"))
+    }
+}

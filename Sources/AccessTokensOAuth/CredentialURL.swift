@@ -1,0 +1,99 @@
+public import Foundation
+public import TokenServiceConcurrency
+import TokenServiceHTTP
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A secret, an assertion or a token that a server of the platform gives out at a URL.
+///
+/// ```swift
+/// let identity = try CredentialURL(url, headers: ["Authorization": "bearer \(requestToken)"], member: "value")
+/// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await identity.read() }, tokenURL: tokenURL)
+/// ```
+///
+/// Such as GitHub Actions' identity tokens, or a cloud's metadata server. It is asked at each load. Neither it nor its errors show a
+/// header, the URL's path or query, or the answer.
+public struct CredentialURL: Sendable {
+    private let url: URL
+    private let headers: [String: String]
+    private let member: String?
+    private let timeLimit: Duration
+
+    /// Names a URL, which is not asked yet.
+    ///
+    /// - Parameters:
+    ///   - url: Where to ask: `https`, or `http` to a loopback address or to 169.254.169.254, where clouds have their metadata.
+    ///   - headers: What to send along.
+    ///   - member: The member of a JSON object that holds the credential; `nil`: the answer's text is the credential.
+    ///   - timeLimit: How long one read may take, 10 s unless said otherwise: below `RefreshPolicy.loadTimeout` together with the
+    ///     request that follows. Kept between 0.1 s and one hour.
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
+    public init(
+        _ url: URL, headers: [String: String] = [:], member: String? = nil, timeLimit: Duration = .seconds(10)
+    ) throws(OAuthError) {
+        let origin = Origin(url)
+        guard let origin, origin.isPrivate || origin.host == "169.254.169.254" else {
+            throw OAuthError(
+                .invalidConfiguration(
+                    "the credential's URL must begin with https, or with http for a loopback or metadata address, "
+                        + "and have no user or password"))
+        }
+        let isValid = headers.allSatisfy { name, value in
+            HTTPToken.isValid(name) && value.utf8.allSatisfy { 0x20...0x7E ~= $0 }
+        }
+        guard isValid else {
+            throw OAuthError(.invalidConfiguration("a header of the credential's URL has an invalid name or value"))
+        }
+        self.url = url
+        self.headers = headers
+        self.member = member
+        self.timeLimit = min(max(timeLimit, .milliseconds(100)), .seconds(3600))
+    }
+
+    /// Asks once with a `GET` and returns the credential, without the blanks and line breaks around it.
+    ///
+    /// Concurrent reads are independent. No redirect is followed, since the request may carry a secret.
+    ///
+    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if no credential came: no answer in time, a status other than
+    ///   2xx, no such member, not UTF-8, empty, or longer than 64 KiB; or `CancellationError` promptly when its task is cancelled.
+    @concurrent public func read() async throws -> String {
+        var request = URLRequest(url: url)
+        request.allHTTPHeaderFields = headers
+        request.httpShouldHandleCookies = false
+        let answer: Answer
+        do {
+            answer = try await URLSessionTransport.answer(
+                to: request, bodyLimit: CredentialSource.maximumSize, timeLimit: timeLimit)
+        } catch let failure as ExchangeFailure {
+            throw error(failure)
+        }
+        guard (200..<300).contains(answer.status) else {
+            var failure = source.failure("answered with status \(answer.status)")
+            failure.status = answer.status
+            failure.retryAfter = answer.headers.header("Retry-After").flatMap { RetryAfter.wait($0, now: Date()) }
+            throw failure
+        }
+        guard let member else { return try source.credential(in: answer.body) }
+        let members = AnswerMembers(answer.body)
+        if let problem = members.problem { throw source.failure("gave an answer that can't be read: \(problem)") }
+        guard let text = members[member] else { throw source.failure("gave no '\(member)', or not one text") }
+        return try source.credential(in: text.utf8)
+    }
+
+    private func error(_ failure: ExchangeFailure) -> OAuthError {
+        switch failure {
+        case .timedOut: source.failure("did not answer completely within \(timeLimit)")
+        case .tooLong: source.tooLong
+        case .connection(let detail, _): source.failure("could not be reached: \(detail)")
+        }
+    }
+
+    private var source: CredentialSource { CredentialSource("the URL at", url.host ?? "nowhere") }
+}
+
+extension CredentialURL: Redacted {
+    /// The host; neither the path nor the headers.
+    public var description: String { "CredentialURL(\(url.host ?? "nowhere"))" }
+}

@@ -1,0 +1,112 @@
+#if os(macOS) || os(Linux)
+import AccessTokens
+import AccessTokensOAuth
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+@Suite(.timeLimit(.minutes(10)))
+final class CredentialCommandTests {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "command-\(UUID().uuidString)")
+    var pipe: String { directory.appending(path: "alive").path }
+
+    init() throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try #require(unsafe mkfifo(pipe, 0o600) == 0)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    func shell(_ script: String, _ timeLimit: Duration = .seconds(300)) -> CredentialCommand {
+        CredentialCommand("/bin/sh", ["-c", script], timeLimit: timeLimit)
+    }
+
+    func problem(_ command: CredentialCommand) async throws -> String {
+        let error = try await #require(throws: OAuthError.self) { try await command.read() }
+        #expect(error.code == .credentialsUnavailable && error.remedy == .retry && !error.mayBeUnderWay)
+        #expect(!texts(error).contains("hush"))
+        return "\(error)"
+    }
+
+    @Test func `arguments arrive as they are, without a shell`() async throws {
+        let argument = "$HOME `id`; 'a' \"b\" * \\n"
+        #expect(try await CredentialCommand("/bin/echo", [argument]).read() == argument)
+    }
+
+    @Test(arguments: ["printf x", "printf ' x\n\n'", "cat; printf x", "printf x; echo hush >&2"])
+    func `the credential is what a program prints, and it has nothing to read`(script: String) async throws {
+        #expect(try await shell(script).read() == "x")
+    }
+
+    @Test func `a program that fails is named with its status, and nothing that it printed`() async throws {
+        #expect(try await problem(shell("echo hush; echo hush >&2; exit 7")).contains("/bin/sh ended with status 7"))
+        #expect(try await problem(shell("echo hush; kill -9 $$")).contains("was ended by signal 9"))
+        #expect(try await problem(CredentialCommand("/no/such/program")).contains("can't be started: No such file"))
+        #expect(try await problem(CredentialCommand("echo", ["hush"])).contains("absolute path"))
+        #expect(try await problem(CredentialCommand("/bin/echo", ["hush\0"])).contains("zero byte"))
+        #expect(try await problem(shell("true")).contains("is empty"))
+        #expect(try await problem(shell(#"printf '\377'"#)).contains("not UTF-8"))
+    }
+
+    @Test func `a program that prints without end is killed`() async throws {
+        #expect(try await problem(shell("while echo hush; do :; done")).contains("longer than"))
+        let longest = try await shell("head -c \(CredentialFile.maximumSize) /dev/zero | tr '\\0' a").read()
+        #expect(longest.utf8.count == CredentialFile.maximumSize)
+    }
+
+    /// What the children of a script write to their fourth descriptor; ends when the last of them has ended.
+    func signsOfLife() -> AsyncStream<Data> {
+        AsyncStream { [pipe] continuation in
+            Thread.detachNewThread {
+                let file = FileHandle(forReadingAtPath: pipe)
+                while let data = file?.availableData, !data.isEmpty { continuation.yield(data) }
+                continuation.finish()
+            }
+        }
+    }
+
+    /// It runs for a day unless it is killed, as does its child, which keeps the output open.
+    var slow: String { "exec 3>'\(pipe)'; trap '' TERM; sleep 86400 & echo started >&3; sleep 86400" }
+
+    @Test func `a program that takes too long is killed with its children`() async throws {
+        let signs = signsOfLife()
+        #expect(try await problem(shell(slow, .seconds(1))).contains("did not end within 1.0 seconds"))
+        for await _ in signs {}
+    }
+
+    @Test func `a program that only closed its output is waited for, and killed in the end`() async throws {
+        #expect(try await problem(shell("exec >&-; sleep 86400", .milliseconds(200))).contains("did not end within"))
+    }
+
+    #if os(Linux)
+    // In a session of its own it is not killed; that it keeps the output open must not make what came so far the whole.
+    @Test func `output that a process of another group keeps open is never taken for whole`() async throws {
+        let script = "setsid sleep 5 & printf hush"
+        #expect(try await problem(shell(script, .milliseconds(300))).contains("did not end within"))
+    }
+    #endif
+
+    @Test func `a read that is cancelled kills the program with its children`() async throws {
+        let shell = shell(slow)
+        let reading = Task { try await shell.read() }
+        for await _ in signsOfLife() { reading.cancel() }
+        await #expect(throws: CancellationError.self) { try await reading.value }
+    }
+
+    @Test func `a cancelled task reads nothing`() async throws {
+        let shell = shell("sleep 86400")
+        let reading = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await shell.read()
+        }
+        await #expect(throws: CancellationError.self) { try await reading.value }
+    }
+
+    @Test func `no text shows the arguments`() {
+        let command = CredentialCommand("/bin/echo", ["hush"])
+        #expect(!texts(command).contains("hush"))
+    }
+}
+#endif
