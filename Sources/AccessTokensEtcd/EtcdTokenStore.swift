@@ -106,25 +106,35 @@ public final class EtcdTokenStore: SharedTokenStore {
     ///
     /// After a transient failure it only reads again later; any other failure ends the wait. Cancellation ends it at once.
     @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+        _ = try await changedRecord(from: revision, atMost: limit)
+    }
+
+    /// Waits as ``waitForChange(from:atMost:)`` does, and returns the record that ended the wait.
+    ///
+    /// - Returns: `nil` if the limit has passed, or there is no record any more.
+    @concurrent public func changedRecord(
+        from revision: SharedRecord.Revision?, atMost limit: Duration
+    ) async throws -> SharedRecord? {
         try await poll(from: revision, atMost: limit, on: clock)
     }
 
-    private func poll(from revision: SharedRecord.Revision?, atMost limit: Duration, on clock: some Clock<Duration>) async throws
-    {
+    private func poll(
+        from revision: SharedRecord.Revision?, atMost limit: Duration, on clock: some Clock<Duration>
+    ) async throws -> SharedRecord? {
         let start = clock.now
         var pause = Self.firstPause
         while true {
             // Half to all of the pause, so that stores that begin to wait together don't read together.
             let share = generator.withLock { Double.random(in: 0.5...1, using: &$0) }
             let rest = limit - start.duration(to: clock.now)
-            guard rest > .zero else { return }
+            guard rest > .zero else { return nil }
             try await clock.sleep(for: min(pause * share, rest))
             let left = limit - start.duration(to: clock.now)
-            guard left > .zero else { return }
+            guard left > .zero else { return nil }
             do {
                 // One endpoint, so that the limit holds; after a failure the next pause ends at another endpoint.
                 let current = try await client.perform(.load(name), within: min(timeLimit, left), attempts: 1)
-                if current?.revision != revision { return }
+                if current?.revision != revision { return current }
             } catch let error as EtcdError where error.isOfOneEndpoint {
                 // Read again after the next pause: a leader is elected within seconds.
             }

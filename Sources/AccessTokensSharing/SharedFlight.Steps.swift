@@ -54,7 +54,7 @@ extension SharedFlight {
     }
 
     enum Event: Sendable, Hashable {
-        /// The record, or that there is none.
+        /// The record, or that there is none; also the outcome of a wait that has read it.
         case read(Sighting?)
         /// A read failed, or a swap whose outcome is unknown.
         case storeFailed(Failure)

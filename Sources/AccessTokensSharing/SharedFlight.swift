@@ -75,6 +75,9 @@ struct SharedFlight: Sendable, Hashable {
         switch (phase, event) {
         case (.reading, .read(let sighting)): return judge(sighting, at: moment, isAbandoned)
         case (.reading, .storeFailed(let failure)): return goOnWithoutStore(failure, at: moment, isAbandoned)
+        case (.waiting, .read(let sighting)):
+            phase = .reading
+            return judge(sighting, at: moment, isAbandoned)
         case (.waiting, _):
             phase = .reading
             return .read

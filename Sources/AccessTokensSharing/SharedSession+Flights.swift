@@ -77,8 +77,9 @@ extension SharedSession: GrantSession {
             if revision != nil, revision == wokenAt {
                 await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
             } else {
-                await wait(from: revision, until: end)
+                let event = await wait(from: revision, until: end)
                 wokenAt = moment.now < end ? revision : nil
+                return event
             }
             return .waited
         case .pause(let duration):

@@ -217,14 +217,21 @@ final class SharedSession: Sendable {
         }
     }
 
-    /// Waits until the record may have changed, at most until a time on the service's clock.
-    func wait(from revision: SharedRecord.Revision?, until deadline: Duration) async {
+    /// Waits until the record may have changed, at most until a time on the service's clock; returns the record if the wait has
+    /// read it.
+    func wait(from revision: SharedRecord.Revision?, until deadline: Duration) async -> SharedFlight.Event {
         let limit = max(deadline - clock.now(), .zero)
         do {
-            try await perform(until: deadline) { try await $0.waitForChange(from: revision, atMost: limit) }
+            let record = try await perform(until: deadline) { try await $0.changedRecord(from: revision, atMost: limit) }
+            // A read says what is wrong with a record that can't be understood.
+            guard let record, let sighting = try? await perform({ [self] _ in try await self.sighting(record, toReplace: false) })
+            else { return .waited }
+            noteMark(in: sighting.record)
+            return .read(sighting)
         } catch {
             // A store that can't wait is asked again at the limit.
             _ = await clock.hasPassed(deadline)
+            return .waited
         }
     }
 

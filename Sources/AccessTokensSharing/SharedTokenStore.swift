@@ -43,6 +43,19 @@ public protocol SharedTokenStore: Sendable {
     ///   - limit: How long to wait at most.
     @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws
 
+    /// Waits as ``waitForChange(from:atMost:)`` does, and returns the record if the wait has read one, so that the service need not
+    /// read it again.
+    ///
+    /// A service waits with this function only. Without an implementation it calls ``waitForChange(from:atMost:)`` and returns
+    /// `nil`.
+    ///
+    /// - Parameters:
+    ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
+    ///   - limit: How long to wait at most.
+    /// - Returns: A record that a linearizable read has brought during the wait; `nil` if there is none, or the store can't tell:
+    ///   then the service reads.
+    @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord?
+
     /// The name of this process in marks, if ``isRunning(_:)`` can tell whether it is running; `nil` if it can't.
     ///
     /// A service asks once before each load, and waits 5 s for the answer.
@@ -70,6 +83,18 @@ extension SharedTokenStore {
             do { if try await load()?.revision != revision { return } } catch { try Task.checkCancellation() }
             pause = min(pause * 2, .seconds(1))
         }
+    }
+
+    /// By default only waits, and returns `nil`.
+    ///
+    /// - Parameters:
+    ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
+    ///   - limit: How long to wait at most.
+    @concurrent public func changedRecord(
+        from revision: SharedRecord.Revision?, atMost limit: Duration
+    ) async throws -> SharedRecord? {
+        try await waitForChange(from: revision, atMost: limit)
+        return nil
     }
 
     /// By default `nil`: the store can't tell whether a process is running.
