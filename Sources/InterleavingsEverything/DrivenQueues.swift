@@ -62,7 +62,7 @@ final class DrivenQueues: Sendable {
     deinit {
         let kept = state.withLock { state in
             let waiting = state.notifications.values.joined().map(\.queue)
-            return Array(state.queues.keys) + state.targets.keys + state.groups + waiting
+            return Array(state.queues.keys) + state.targets.keys + state.targets.values + state.groups + waiting
         }
         for object in kept { unsafe doors_release(object.pointer) }
     }
@@ -177,8 +177,9 @@ final class DrivenQueues: Sendable {
         state.withLock { $0.items[object] = Item(isBarrier: isBarrier) }
     }
 
+    /// Retains the target, too: Dispatch's own reference to it keeps it, but lets no other one begin.
     func createQueue(_ object: Object, target: Object) {
-        unsafe doors_retain(object.pointer)
+        for object in [object, target] { unsafe doors_retain(object.pointer) }
         state.withLock { $0.targets[object] = target }
     }
 

@@ -69,6 +69,18 @@ import UntouchedCode
         },
     ]
 
+    @Test func `run in a target that only its queue keeps`() async throws {
+        try await explore(.mixed(schedules: 20), driving: .everythingAndQueues) { simulation in
+            let queue = DispatchQueue(label: "queue", target: DispatchQueue(label: "target")), notes = Notes()
+            simulation.spawn("caller") {
+                queue.async { notes.add("1") }
+                queue.sync { notes.add("2") }
+            }
+            try await simulation.settle()
+            try simulation.require(notes.all == ["1", "2"], "\(notes.all)")
+        }
+    }
+
     @Test(arguments: programs, [Granularity.jobs, .accesses])
     func `run their work in the order of Dispatch`(_ program: Program, _ granularity: Granularity) async throws {
         for _ in 1...100 {

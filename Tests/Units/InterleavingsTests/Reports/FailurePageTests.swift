@@ -54,6 +54,14 @@ import TokenServiceConcurrency
         }
     }
 
+    /// Leaves a page, and the text that belongs to it, where `WALKED_PAGES` says: a browser walks through them.
+    private func keep(_ failure: ScheduleFailure, as name: String) throws {
+        guard let directory = ProcessInfo.processInfo.environment["WALKED_PAGES"] else { return }
+        for (text, end) in [(FailurePage(failure).html, "html"), ("\(failure)\n", "txt")] {
+            try Data(text.utf8).write(to: URL(filePath: directory).appending(path: "\(name).\(end)"))
+        }
+    }
+
     private func expect(_ run: Contents.Run, is trace: Trace) {
         #expect(run.steps.map(\.number) == trace.steps.map(\.number))
         #expect(run.steps.map(\.task) == trace.steps.map(\.task))
@@ -190,6 +198,7 @@ import TokenServiceConcurrency
                 try Simulation.current?.require(purse.coins.withLock { $0 } == purse.payments.value, "a coin is lost")
             }
         }
+        try keep(try #require(error), as: "generated")
         let page = FailurePage(try #require(error))
         let program = try #require(try contents(of: page).program)
         #expect(program.heading.wholeMatch(of: /Program \d+ of 50 \(seed 7\), shrunk from \d operations to 2/) != nil)
@@ -209,14 +218,15 @@ import TokenServiceConcurrency
     }
 
     @Test func `leaves out the middle of a long execution, and says how much`() async throws {
-        let found = try await InterleavingsTests.failure(.replay(""), stepLimit: 2_000, Self.livelock)
+        let found = try await InterleavingsTests.failure(.replay(""), stepLimit: 3_000, Self.livelock)
+        try keep(found, as: "long")
         #expect(found.problem?.code == .livelock)
-        #expect(found.trace.steps.count == 2_000)
+        #expect(found.trace.steps.count == 3_000)
         let page = FailurePage(found)
         #expect(page.html.utf8.count < 100_000)
         let run = try contents(of: page).failing
-        #expect(run.count == 2_000)
-        #expect(run.steps.map(\.number) == Array(1...200) + Array(1_901...2_000))
+        #expect(run.count == 3_000)
+        #expect(run.steps.map(\.number) == Array(1...200) + Array(2_901...3_000))
         let shown = run.steps.map(\.number).map { found.trace.steps[$0 - 1].task }
         #expect(run.steps.map(\.task) == shown)
         #expect(run.last.map(\.task).sorted() == ["a", "b"])
