@@ -118,7 +118,7 @@ extension OAuthError: Redacted, DescribedError {
     public var description: String {
         switch cause {
         case .invalidConfiguration(let problem): "The configuration is invalid, so nothing was sent: \(problem)."
-        case .notSignedIn: "There is no refresh token. Sign in, and give its token to the service with replace(with:)."
+        case .notSignedIn: "There is no refresh token: no user is signed in, and nothing was sent."
         case .credentialsUnavailable(let problem): "Nothing was sent: \(problem)."
         case .callbackMismatch(let problem):
             "The callback doesn't answer this sign-in: \(problem). Nothing of it was used; sign in again."

@@ -113,7 +113,7 @@ extension TokenServiceError: DescribedError {
     private var explanation: String {
         switch code {
         case .loadFailed where remedy == .signIn:
-            "The service has no grant that the authorization server accepts. Sign in, and call replace(with:)."
+            "Only a new sign-in helps. Sign in, and call replace(with:)."
         case .loadFailed where remedy == .signInOrRegistration:
             "The server refused the grant or the client's own credentials, and does not say which. Sign in again, or correct "
                 + "the credentials. The service tries again after pauses of about a minute."

@@ -30,7 +30,8 @@ struct WorkloadIdentityTests {
         let url = server.url.appending(queryItems: [
             URLQueryItem(name: "api-version", value: "2.0"), URLQueryItem(name: "audience", value: audience),
         ])
-        return (server, try CredentialURL(url, headers: ["Authorization": "bearer request-token"], member: "value"))
+        let headers = ["Authorization": "bearer request-token"]
+        return (server, try CredentialURL(url, headers: headers, member: "value", timeLimit: .seconds(300)))
     }
 
     // Google's STS knows no clients and takes no client_id: cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token.
