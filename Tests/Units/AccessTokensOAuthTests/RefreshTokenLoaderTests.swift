@@ -81,7 +81,7 @@ struct RefreshTokenLoaderTests {
         let failure = try await loader.failure(replacing: previous)
         #expect(failure.code == .notSignedIn)
         #expect(failure.remedy == .signIn)
-        #expect("\(failure)".contains("Sign in"))
+        #expect("\(failure)".contains("no user is signed in, and nothing was sent"))
         #expect(transport.requests.isEmpty)
     }
 
