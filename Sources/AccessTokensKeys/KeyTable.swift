@@ -45,7 +45,7 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
 
     /// All services are about to be told something.
     ///
-    /// - Returns: Those there are; services that are being made hear it from whoever makes them.
+    /// - Returns: The keys of those that there are or that are being made; the latter will be made again.
     mutating func turn() -> (keys: Set<Key>, services: [Service]) {
         shelf.turn()
         return current

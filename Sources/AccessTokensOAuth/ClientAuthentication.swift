@@ -73,7 +73,7 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
     /// Source: RFC 6749 §2.1, §3.2.1.
     public static let publicClient = ClientAuthentication("none", .idAlone)
 
-    /// Not at all, without even its id: for an STS that knows no clients, and trusts whoever has the subject token.
+    /// The client isn't identified, and its id isn't sent: for an STS that knows no clients and relies on the subject token alone.
     ///
     /// Google's is one. Source: RFC 8693 §2.1.
     public static let unidentified = ClientAuthentication("unidentified", .none)

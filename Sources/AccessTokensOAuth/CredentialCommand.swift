@@ -34,8 +34,8 @@ public struct CredentialCommand: Sendable {
     /// Runs the program and returns what it printed, without the blanks and line breaks around it.
     ///
     /// Concurrent reads run it independently. A thread of its own waits for it, never one of the pool. The program has ended when it and
-    /// all that could write to its output have. A program that takes too long,
-    /// prints too much or is no longer waited for is killed with all its children, but those that have left its process group.
+    /// all that could write to its output have. If it takes too long or prints too much, or if the reading task is cancelled, it is
+    /// killed with all its children, except those that have left its process group.
     ///
     /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if it can't be started, ends with a status other than 0 (the error
     ///   has the status and nothing of what was printed), takes too long, or prints nothing, more than 64 KiB or what isn't UTF-8; or
@@ -67,7 +67,7 @@ private final class CommandRun: Sendable {
     private enum State {
         /// Becomes `running`, or `over` if it is given up before.
         case starting
-        /// The process exists, and its number is no other's; becomes `over` just before that is no longer so.
+        /// The process exists, so its number is still its own; becomes `over` just before the number is given back.
         case running(pid_t)
         case over
     }
@@ -89,7 +89,7 @@ private final class CommandRun: Sendable {
         deadline = .now + timeLimit
     }
 
-    /// Gives it up: kills the processes and answers with an error, if there is no answer yet.
+    /// Kills the processes and answers with an error, if there is no answer yet.
     func end(with error: any Error) {
         result.complete(with: .failure(error))
         state.withLock { state in

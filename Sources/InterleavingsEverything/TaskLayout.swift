@@ -14,6 +14,7 @@ struct TaskLayout {
     /// The functions in which a suspended task goes on, the innermost first.
     func functions(of task: UnownedJob) -> [UInt] {
         unsafe [UInt](unsafeUninitializedCapacity: 32) { functions, count in
+            // An `UnownedJob` is one pointer to the runtime's task; what it points to is read only where memory can be read.
             guard let first = functions.baseAddress, let address = unsafe unsafeBitCast(task, to: UnsafeRawPointer?.self) else {
                 return
             }

@@ -6,7 +6,7 @@ import Foundation
 import Synchronization
 
 extension Suite {
-    /// A rotation of a shared grant, beside the two swaps that it cannot do without: a disk's speed is no figure of ours.
+    /// A rotation of a shared grant, beside the two swaps that it needs, so that the disk's speed can be told from the service's.
     static func rotating(_ effort: Effort) async throws -> [Table] {
         let directory = FileManager.default.temporaryDirectory.appending(path: "rotating-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
