@@ -80,7 +80,7 @@ import TokenServiceConcurrency
 
     @Test(arguments: [TimeModel.whenIdle, .anytime])
     func `45: it has saved every refresh token that the server has issued, and starts no load`(time: TimeModel) async throws {
-        try await explore(.mixed(schedules: .everyday(60, thorough: 2_000)), time: time) { simulation in
+        try await explore(.mixed(schedules: .everyday(40, thorough: 2_000)), time: time) { simulation in
             // Where time moves at any step, an operation may become so old that it is forgotten, and isn't waited for: not before this.
             let forgotten: Duration? = time == .whenIdle ? nil : .seconds(90)
             let unit: Duration = time == .whenIdle ? .seconds(1) : .seconds(1) / 30

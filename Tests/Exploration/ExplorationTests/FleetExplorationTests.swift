@@ -96,7 +96,7 @@ import TokenServiceConcurrency
     func `no refresh token is presented twice, and a sign-out by one is everybody's`(services count: Int)
         async throws
     {
-        try await explore(.mixed(schedules: .everyday(40, thorough: 5_000)), time: .whenIdle) { simulation in
+        try await explore(.mixed(schedules: .everyday(25, thorough: 5_000)), time: .whenIdle) { simulation in
             let server = StrictServer(simulation)
             let services = (0..<count).map { Self.service(server, $0, simulation) }
             await services[0].replace(with: server.signIn())
@@ -124,7 +124,7 @@ import TokenServiceConcurrency
     func `34: with an interval, a sign-out by one ends all sessions by the first caller after it`(services count: Int)
         async throws
     {
-        try await explore(.mixed(schedules: .everyday(40, thorough: 5_000)), time: .whenIdle) { simulation in
+        try await explore(.mixed(schedules: .everyday(25, thorough: 5_000)), time: .whenIdle) { simulation in
             let server = StrictServer(simulation)
             let services = (0..<count).map { Self.service(server, $0, simulation, checkEvery: .seconds(10)) }
             await services[0].replace(with: server.signIn())
@@ -170,7 +170,7 @@ import TokenServiceConcurrency
     func `processes that are frozen and killed at any step lose their session only as guarantee 30 says`(
         processes count: Int
     ) async throws {
-        try await explore(.mixed(schedules: .everyday(40, thorough: 5_000)), time: .whenIdle, stepLimit: 50_000) { simulation in
+        try await explore(.mixed(schedules: .everyday(25, thorough: 5_000)), time: .whenIdle, stepLimit: 50_000) { simulation in
             let server = StrictServer(simulation)
             await Self.service(server, -1, simulation).replace(with: server.signIn())
             let processes = (0..<count).map { simulation.process("process \($0 + 1)") }

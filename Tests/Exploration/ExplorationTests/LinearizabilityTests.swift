@@ -134,7 +134,7 @@ private final class Crowd: Sendable {
         _ acts: [Act] = Act.usual, _ make: @escaping @Sendable (Crowd) -> S
     ) async throws {
         try await exploreOperations(
-            acts, programs: .random(.everyday(50, thorough: 250)), schedules: .mixed(schedules: 8)
+            acts, programs: .random(.everyday(30, thorough: 250)), schedules: .mixed(schedules: 8)
         ) { simulation in
             let crowd = Crowd(simulation)
             return (crowd: crowd, service: make(crowd))

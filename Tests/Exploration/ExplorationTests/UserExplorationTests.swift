@@ -18,7 +18,7 @@ import TokenServiceConcurrency
 
     @Test(arguments: [TimeModel.whenIdle, .anytime])
     func `43: no refused request is sent again with a token of another session`(time: TimeModel) async throws {
-        try await explore(.mixed(schedules: .everyday(60, thorough: 2_000)), time: time) { simulation in
+        try await explore(.mixed(schedules: .everyday(40, thorough: 2_000)), time: time) { simulation in
             let loads = Lock(0)
             let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)) { previous in
                 try? await simulation.clock.sleep(for: .seconds(1))

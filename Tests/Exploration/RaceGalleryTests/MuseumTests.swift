@@ -53,8 +53,8 @@ import Testing
 
     #if DEBUG
     static let strategies = [
-        Strategy.mixed(schedules: .everyday(20, thorough: 400)),
-        .exhaustive(preemptions: 2, limit: .everyday(12, thorough: 300)),
+        Strategy.mixed(schedules: .everyday(12, thorough: 400)),
+        .exhaustive(preemptions: 2, limit: .everyday(8, thorough: 300)),
     ]
     #else
     static let strategies = [Strategy.mixed(schedules: 1_000), .exhaustive(preemptions: 2, limit: 5_000)]

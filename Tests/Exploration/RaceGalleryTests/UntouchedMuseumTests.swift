@@ -39,7 +39,7 @@ import Testing
     @Test(arguments: exhibits)
     func `a TokenService with its default environment keeps an exhibit's promise`(_ exhibit: Exhibit) async throws {
         let driving = try #require(Untouched(exhibit).driving)
-        let (sampled, searched) = (Int.everyday(15, thorough: 400), Int.everyday(15, thorough: 100))
+        let (sampled, searched) = (Int.everyday(10, thorough: 400), Int.everyday(8, thorough: 100))
         for strategy in [Strategy.mixed(schedules: sampled), .exhaustive(preemptions: 1, limit: searched)] {
             try await explore(
                 strategy, time: exhibit.time, granularity: exhibit.granularity, driving: driving, exhibit.mended)

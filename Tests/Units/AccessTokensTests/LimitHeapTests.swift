@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 @testable import AccessTokens
 
 @Suite struct LimitHeapTests {
-    @Test(arguments: 1 ... .everyday(5, thorough: 30))
+    @Test(arguments: 1 ... .everyday(3, thorough: 30))
     func `limits come out as from a sorted list, whatever went in or left when`(seed: UInt64) {
         var random = SplitMix64(seed: seed), heap = LimitHeap<Int>(), list: [(time: Duration, owner: Int)] = []
         for step in 1...1_000 {

@@ -15,6 +15,8 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct SecretsTests {
     static let token = AccessToken("SECRET-access", lifetime: .seconds(3600), refreshToken: "SECRET-refresh")
+    /// A load may begin long after it was asked for, where other tests keep the machine busy; what it sends is awaited without a limit.
+    static let patience = RefreshPolicy(loadTimeout: .seconds(600))
     static let never = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"
 
     /// A loader as a user writes one, with nothing to hide what it holds.
@@ -27,7 +29,7 @@ struct SecretsTests {
 
     @Test func `nothing that a request in flight goes through shows its token`() async throws {
         let server = try LoopbackServer { _ in .unfinished(Self.never) }
-        let service = TokenService(loader: PlainLoader())
+        let service = TokenService(policy: Self.patience, loader: PlainLoader())
         let origins = try OriginTokens(service, for: [server.url])
         let factory = DataLoaderFactory(tokens: origins)
         let loader = factory.makeLoader()
@@ -82,7 +84,7 @@ struct SecretsTests {
             revocationURL: server.url, clientID: "app", clientSecret: "SECRET-client", transport: transport)
         let stored = StoredToken(Self.token, received: Date())
         let store = InMemoryTokenStore(StoredToken(AccessToken("", lifetime: .zero, refreshToken: "SECRET-r"), received: Date()))
-        let service = TokenService(store: store, loader: refresh)
+        let service = TokenService(policy: Self.patience, store: store, loader: refresh)
         let tasks: [Task<Void, Never>] = [
             Task { _ = try? await service.retrieveToken() }, Task { _ = try? await credentials.loadToken(replacing: nil) },
             Task { _ = try? await revocation.revoke(Self.token) },
@@ -104,7 +106,7 @@ struct SecretsTests {
 
     @Test func `the other end of the wire shows no token either`() async throws {
         let loader = ScriptedLoader()
-        let service = TokenService(loader: loader)
+        let service = TokenService(policy: Self.patience, loader: loader)
         await service.replace(with: AccessToken("SECRET-old", lifetime: .zero, refreshToken: "SECRET-refresh"))
         let caller = Task { try await service.retrieveToken() }
         let call = try await loader.nextCall()

@@ -50,7 +50,7 @@ private actor Guest {
 @Suite struct `Default actors of very many schedules` {
     @Test func `are freed, each of them, and their executions with them`() async throws {
         await #expect(processExitsWith: .success) {
-            let census = Census(), schedules = Int.everyday(200, thorough: 20_000)
+            let census = Census(), schedules = Int.everyday(100, thorough: 20_000)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for driving in [Driving.preferred, .preferred, .preferred, .everything] {
                     group.addTask {

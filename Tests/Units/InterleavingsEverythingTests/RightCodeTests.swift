@@ -18,7 +18,7 @@ import FoundationNetworking
         _ outcome: [String], _ driving: Driving, _ granularity: Granularity = .jobs,
         _ program: @escaping @Sendable (Notes) async throws -> Void
     ) async throws {
-        let limit = Int.everyday(60, thorough: 300), schedules = Int.everyday(20, thorough: 100)
+        let limit = Int.everyday(40, thorough: 300), schedules = Int.everyday(12, thorough: 100)
         for strategy in [Strategy.exhaustive(limit: limit), .mixed(schedules: schedules)] {
             try await explore(strategy, granularity: granularity, driving: driving) { simulation in
                 let notes = Notes()

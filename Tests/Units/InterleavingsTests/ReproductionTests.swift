@@ -72,7 +72,7 @@ import Testing
         #expect(again.trace == found.trace)
     }
 
-    private static let schedules = Int.everyday(100, thorough: 500)
+    private static let schedules = Int.everyday(50, thorough: 500)
 
     /// Before, the second schedule of seed 1 was the first of seed 2.
     @Test(arguments: [Strategy.random(schedules: schedules), .pct(schedules: schedules), .mixed(schedules: schedules)])

@@ -12,7 +12,7 @@ import Testing
     func `no grant is lost, no sign-out undone, and no key gets another's token`(
         time: TimeModel, sharesGrants: Bool
     ) async throws {
-        try await explore(.mixed(schedules: .everyday(60, thorough: 5_000)), time: time) { simulation in
+        try await explore(.mixed(schedules: .everyday(40, thorough: 5_000)), time: time) { simulation in
             let limit = simulation.choose("idle services kept", 3)
             let accounts = KeyAccounts(simulation, sharesGrants: sharesGrants, mayForget: time == .anytime)
             // Where timers fire at any time, a save may come after 95 s, when it counts as lost (46): over what another service of the

@@ -76,7 +76,7 @@ private final class KeyCrowd: Sendable {
 @Suite(.exploring()) struct `Keys as their callers see them` {
     @Test(arguments: [0, 1]) func `what each key's callers see could have happened one after another`(limit: Int) async throws {
         // A store that exceeds its limit may have what a key's callers don't expect: time goes on when nothing else can.
-        try await explore(.mixed(schedules: .everyday(100, thorough: 2_000)), time: .whenIdle) { simulation in
+        try await explore(.mixed(schedules: .everyday(60, thorough: 2_000)), time: .whenIdle) { simulation in
             let crowd = KeyCrowd(simulation)
             let services = TokenServices<Int>(
                 keepingIdle: limit, stores: InMemoryTokenStores(),
