@@ -152,7 +152,7 @@ struct UnknownSessionTests {
         #expect(fleet.call(0).value?.value == "ben")
     }
 
-    @Test func `34: nor does one know of it that has marked the record since`() async throws {
+    @Test func `34: so is a sign-in over a mark in the place of the removed record`() async throws {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(0).value?.value == "anna")
@@ -181,6 +181,21 @@ struct UnknownSessionTests {
         _ = fleet.call(0)
         fleet.succeed(try fleet.load(0), with: .hour("program's next"))
         #expect(fleet.record?.token?.value == "program's next" && fleet.record?.signedOut == 2)
+    }
+
+    @Test func `34: a token that reaches the store late, and that a sign-out finds there, is handed over once`() async throws {
+        let fleet = fleet()
+        _ = fleet.signIn(1, with: .granted("anna"))
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(1)
+        let load = try fleet.load(1)
+        store.next(.isLate, .fails)
+        fleet.succeed(load, with: .granted("anna's next"))
+        await store.land()
+        #expect(fleet.record?.token?.value == "anna's next")
+        _ = fleet.signOut(1)
+        fleet.advance(by: .seconds(5))
+        #expect(fleet.discarded.entries.filter { $0.contains("next") } == ["anna's next signedOut"])
     }
 
     // MARK: Ends
