@@ -34,6 +34,8 @@ final class GrantShare: TokenLoader, GrantLender {
 
     func signOut() -> SingleResult<SessionChange>? { grant.signOut(by: member) }
 
+    func raise(to urgency: Urgency) { grant.raiseWork(to: urgency) }
+
     func retry() { grant.retry() }
 
     var wasFenced: Bool { grant.wasFenced }

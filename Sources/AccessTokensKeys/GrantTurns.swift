@@ -6,6 +6,9 @@ import TokenServiceConcurrency
 struct GrantTurns: Sendable {
     private struct Place: Sendable {
         let number: Int
+        /// The key that loads.
+        let member: Int
+        var urgency: Urgency
         /// Complete when its turn has come.
         let start: SingleResult<Void>
         /// When its turn is over although its load hasn't ended; `nil`: its load has yet to begin.
@@ -17,14 +20,23 @@ struct GrantTurns: Sendable {
     private var last = 0
 
     /// A load joins the line.
-    mutating func enter(at now: Duration) -> (number: Int, start: SingleResult<Void>, next: SingleResult<Void>?) {
+    mutating func enter(
+        at now: Duration, by member: Int, as urgency: Urgency
+    ) -> (number: Int, start: SingleResult<Void>, next: SingleResult<Void>?) {
         last += 1
-        let place = Place(number: last, start: SingleResult())
+        let place = Place(number: last, member: member, urgency: urgency, start: SingleResult())
         line.append(place)
         // The clock may not have woken the alarm.
         let isOver = line.first?.end.map { $0 <= now } ?? false
         let next = isOver ? end() : line.count == 1 ? place.start : nil
         return (last, place.start, next)
+    }
+
+    /// A load that waits makes those before it as urgent; returns the keys of those that were less urgent.
+    mutating func raise(before number: Int, to urgency: Urgency) -> [Int] {
+        let raised = line.indices.filter { line[$0].number < number && line[$0].urgency < urgency }
+        for index in raised { line[index].urgency = urgency }
+        return raised.map { line[$0].member }
     }
 
     /// A load whose turn has come begins; returns `false` if it has lost its turn meanwhile.

@@ -81,7 +81,9 @@ final class SharedGrant: Sendable {
     /// The user has asked to try again; this asks the store again, too.
     func retry() { _ = perform(.retry) }
 
-    /// Waits until everything has been saved; no key loads any more.
+    /// Waits until everything has been saved.
+    ///
+    /// The vault itself starts nothing, so it needn't hear that no key loads any more, nor that they load again.
     func drain(within limit: Duration) async -> Bool {
         let deadline = vault.now + limit, settled = SingleResult<Void>()
         // First, what users have done and the grants that loads have brought reach the vault.
@@ -91,10 +93,8 @@ final class SharedGrant: Sendable {
             settled.complete(with: .success(()))
         }
         guard await vault.wait(for: settled, until: deadline) else { return false }
-        return await vault.drain(within: deadline - vault.now)
+        return await vault.waitForWork(within: deadline - vault.now)
     }
-
-    func resume() async { await vault.resume() }
 
     var wasFenced: Bool { state.withLock { $0.lastFence != nil } }
 
@@ -135,7 +135,7 @@ final class SharedGrant: Sendable {
         if urgency < highest { worker.raise(to: highest, on: executor) }
     }
 
-    private func raiseWork(to urgency: Urgency) {
+    func raiseWork(to urgency: Urgency) {
         state.withLock { $0.work.raise(to: urgency) }?.raise(to: urgency, on: executor)
     }
 
@@ -202,7 +202,7 @@ final class SharedGrant: Sendable {
         replacing previous: AccessToken?, by member: Int, from loader: any TokenLoader, patience: Duration
     ) async throws -> AccessToken {
         while true {
-            let turn = try await takeTurn()
+            let turn = try await takeTurn(by: member)
             defer { giveBack(turn) }
             // A load whose time was over before its turn came must not spend anything.
             try LoadTime.check()
@@ -227,13 +227,14 @@ final class SharedGrant: Sendable {
     }
 
     /// Waits for a load's turn; a cancelled load leaves the line at once.
-    private func takeTurn() async throws -> Int {
-        let now = clock.now()
-        let (turn, start, next) = state.withLock { $0.turns.enter(at: now) }
+    private func takeTurn(by member: Int) async throws -> Int {
+        let now = clock.now(), urgency = Urgency.current
+        let (turn, start, next) = state.withLock { $0.turns.enter(at: now, by: member, as: urgency) }
         next?.complete(with: .success(()))
+        raiseLoads(before: turn, to: urgency)
         do {
             try await withTaskCancellationHandler {
-                try await start.value()
+                try await start.value { self.raiseLoads(before: turn, to: $0) }
             } onCancel: {
                 giveBack(turn)
                 start.complete(with: .failure(CancellationError()))
@@ -244,6 +245,15 @@ final class SharedGrant: Sendable {
             throw error
         }
         return turn
+    }
+
+    private func raiseLoads(before turn: Int, to urgency: Urgency) {
+        let services = state.withLock { state in
+            state.turns.raise(before: turn, to: urgency).compactMap { state.members.service(of: $0) }
+        }
+        for service in services {
+            Task.detached(on: executor, priority: urgency.priority) { await service.raiseUrgency(to: urgency) }
+        }
     }
 
     private func giveBack(_ turn: Int) {

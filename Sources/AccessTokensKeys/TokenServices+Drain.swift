@@ -25,10 +25,6 @@ extension TokenServices {
     /// Ends what ``drain(within:)`` began, for every key.
     public func resume() async {
         isDrained.withLock { $0 = false }
-        _ = await all(grants.withTable { $0.current }.keys) {
-            await self.sharedGrant($0).resume()
-            return true
-        }
         _ = await all(registry.withTable { $0.turn() }.keys) {
             await self[$0].resume()
             return true

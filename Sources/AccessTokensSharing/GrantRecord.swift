@@ -57,13 +57,18 @@ struct GrantRecord: Sendable, Hashable {
     /// The generation to count from.
     ///
     /// A record that was removed and begins anew must have a later generation than the removed one, even if the service doesn't
-    /// know that one. So it begins at the time, in seconds since 2001, which no record reaches by counting.
+    /// know that one. So it begins at the time.
     ///
     /// - Parameter seen: The latest generation that the service has seen.
     func generation(after seen: UInt64?, at time: Double?) -> UInt64 {
-        let first = write.isEmpty ? UInt64(min(max(time ?? 0, 0), 1e15)) : 0
-        return max(generation, seen ?? 0, first)
+        max(generation, seen ?? 0, write.isEmpty ? Self.generation(at: time) : 0)
     }
+
+    /// The time in microseconds since 2001, which no record reaches by counting; at most 2⁵³, which every reader of JSON knows.
+    static func generation(at time: Double?) -> UInt64 { UInt64(min(max((time ?? 0) * 1e6, 0), 0x1p53)) }
+
+    /// There was no record, even if a service has marked its place since.
+    var isBlank: Bool { isTombstone && fence.isEmpty }
 
     /// A tombstone: signed out.
     var isTombstone: Bool { token == nil }

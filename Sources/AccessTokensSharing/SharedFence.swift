@@ -78,12 +78,14 @@ struct SharedFence: Sendable {
             let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
             return .settled((attempts.last { $0.id == id }?.displaced ?? []) + [own].compactMap { $0 })
         }
-        let last = record ?? .none, count = last.generation(after: knowledge.seen, at: wall), first = count + 1
+        let last = record ?? .none, count = last.generation(after: knowledge.seen, at: wall)
+        // By counting alone, a sign-out after a backup was restored could get the number of one that the backup lacks.
+        let first = max(count + 1, GrantRecord.generation(at: wall))
         // If the store learns of a sign-in together with the sign-out before it, the sign-in's generation follows the sign-out's.
         var next = GrantRecord(write: id, generation: signsOut && token != nil ? first + 1 : first)
         next.fence = id
         // A record that was removed may have had any sign-out, and one that was restored may lack the last one.
-        let known = last.write.isEmpty ? count : max(last.signedOut, knowledge.signedOut ?? 0)
+        let known = last.isBlank ? count : max(last.signedOut, knowledge.signedOut ?? 0)
         next.signedOut = signsOut ? first : known
         next.token = token?.token
         next.received = token?.received.timeIntervalSinceReferenceDate ?? 0

@@ -125,8 +125,7 @@ struct SharedFlight: Sendable, Hashable {
         let isLater = knowledge.generation.map { $0 < record.generation } ?? false
         let isNew = !isOlder && seen.map { $0 < record.generation } ?? true
         if !isOlder { knowledge.meet(record) }
-        // A record without a fence and a token began anew with a mark.
-        if isOlder || record.isTombstone && record.fence.isEmpty && isLater {
+        if isOlder || record.isBlank && isLater {
             // The store has lost its record, by a fault or by hand. The record's refresh token is spent; the one in memory may
             // be.
             let isSession = record.token?.refreshToken != nil || setting.memory?.refreshToken != nil

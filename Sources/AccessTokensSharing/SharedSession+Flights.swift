@@ -12,7 +12,9 @@ extension SharedSession: GrantSession {
     /// Performs a flight, whose steps ``SharedFlight`` decides, one after another.
     @concurrent func perform(_ plan: SharedFlightPlan) async -> SharedFlightEnd {
         let (ending, learnsLast) = await ending(of: plan)
-        var end = SharedFlightEnd(ending.outcome.told, discarded: ending.discarded, learns: learnsLast)
+        // A save whose answer was lost may have reached the record before a sign-in or a sign-out.
+        let discarded = ending.discarded.flatMap { hasFound($0) ? nil : $0 }
+        var end = SharedFlightEnd(ending.outcome.told, discarded: discarded, learns: learnsLast)
         guard let stray = ending.stray else { return end }
         // Noted now, so that the service's next flight knows of it.
         note(stray)

@@ -10,6 +10,8 @@ extension SharedSession {
         var fences = 0
         /// The grants that fences have put aside, until they are handed over.
         var displaced: [DiscardedGrant] = []
+        /// The last token that a sign-in or a sign-out has found in the record, and hands over.
+        var found: AccessToken?
         /// The session that another service has ended, as a sign-in here found out, until this service hears of it.
         var end: SessionEnd?
         /// The last sign-out in the record that came after this service's sign-in or sign-out and before its retry, until the

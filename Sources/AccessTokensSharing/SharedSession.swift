@@ -127,6 +127,7 @@ final class SharedSession: Sendable {
             case .settled(let displaced):
                 return state.withLock { [fence] in (displaced, $0.settle(fence, by: record)) }
             case .write(let next):
+                state.withLock { $0.found = record?.token ?? $0.found }
                 do {
                     guard case .conflict(let other) = try await swap(next, ifAt: sighting?.revision, toReplace: true) else {
                         return state.withLock { [fence] in (fence.displaced(in: record), $0.settle(fence, by: next)) }
@@ -147,9 +148,7 @@ final class SharedSession: Sendable {
     /// Decides about a fence that meets this record; a sign-out that is news to the service ends its session.
     private func verdict(of fence: inout SharedFence, on record: GrantRecord?) -> SharedFence.Verdict {
         let knowledge = state.withLock { $0.knowledge }
-        func verdict() -> SharedFence.Verdict {
-            fence.verdict(on: record, knowing: knowledge, wall: moment.wall)
-        }
+        func verdict() -> SharedFence.Verdict { fence.verdict(on: record, knowing: knowledge, wall: moment.wall) }
         if case .settled = verdict() { return verdict() }
         if fence.endsSession(before: record, knowing: knowledge) {
             let end = SessionEnd.beforeSignIn(fence.number, isKnown: knowledge.session != nil)
@@ -165,6 +164,9 @@ final class SharedSession: Sendable {
             return state.displaced
         }
     }
+
+    /// Whether a sign-in or a sign-out has found a flight's token in the record, and hands it over.
+    func hasFound(_ token: AccessToken) -> Bool { state.withLock { $0.found?.isSameGrant(as: token) ?? false } }
 
     func takeEnd() -> SessionEnd? { state.withLock { $0.takeEnd() } }
 

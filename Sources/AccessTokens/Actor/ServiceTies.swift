@@ -90,6 +90,9 @@ package protocol GrantLender: AnyObject, Sendable {
     /// A user has signed out of one of the keys; this takes effect at once, too.
     func signOut() -> SingleResult<SessionChange>?
 
+    /// A caller who waits for a sign-in or a sign-out has become more urgent.
+    func raise(to urgency: Urgency)
+
     /// The user has asked to try again.
     func retry()
 

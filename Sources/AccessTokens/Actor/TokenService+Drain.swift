@@ -29,6 +29,11 @@ extension TokenService {
     @discardableResult
     public nonisolated func drain(within limit: Duration) async -> Bool {
         await visit { service in service.step { machine, _ in machine.drain() } }
+        return await waitForWork(within: limit)
+    }
+
+    /// Waits until no load and no save is under way; returns `false` if the limit passes first.
+    package nonisolated func waitForWork(within limit: Duration) async -> Bool {
         var now = clock.now()
         let deadline = now + min(limit, RefreshPolicy.longestLifetime)
         while let (end, forgotten) = await visit({ [now] in $0.endOfWork(at: now) }) {

@@ -1,4 +1,4 @@
-import TokenServiceConcurrency
+package import TokenServiceConcurrency
 
 extension TokenService {
     /// The part of the current flight that can be made more urgent: its load, or its store's operation.
@@ -123,7 +123,7 @@ extension TokenService {
     }
 
     /// A caller that is more urgent than the load makes the load as urgent.
-    func raiseUrgency(to urgency: Urgency) {
+    package func raiseUrgency(to urgency: Urgency) {
         guard let load, load.urgency < urgency, load.flight == machine.state.flightID else { return }
         self.load?.urgency = urgency
         load.task.raise(to: urgency, on: executor)

@@ -120,10 +120,16 @@ extension TokenService {
         var discarded: [AccessToken] = [], storeFailure: TokenServiceError?
         if let token = fence.discarded { discarded.append(token) }
         for end in [fence.end, fence.lent] {
-            guard let change = try? await end?.value() else { continue }
+            guard let change = try? await end?.value(onRaise: raiseStore(to:)) else { continue }
             discarded += change.discarded
             storeFailure = storeFailure ?? change.storeFailure
         }
         return SessionChange(discarded: discarded, storeFailure: storeFailure)
+    }
+
+    /// Makes what the store does as urgent as a caller who waits for it.
+    private nonisolated func raiseStore(to urgency: Urgency) {
+        ties?.lender?.raise(to: urgency)
+        Task.detached(on: executor, priority: urgency.priority) { await self.storing?.raise(to: urgency, on: self.executor) }
     }
 }

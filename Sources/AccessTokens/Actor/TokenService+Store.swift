@@ -24,6 +24,7 @@ extension TokenService {
             }
             await self.finish(operation, with: outcome)
         }
+        storing = task
         if let flight = operation.flight, flight == machine.state.flightID {
             load = RunningLoad(flight: flight, task: task, urgency: urgency)
         }
@@ -56,6 +57,7 @@ extension TokenService {
 
     private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
+        storing = nil
         var outcome = outcome
         let end = ties?.session?.takeEnd()
         if let session = ties?.session {
@@ -113,6 +115,7 @@ extension TokenService {
     ) -> Fence {
         let number = machine.generation + 1, end = SingleResult<SessionChange>(), hasStore = machine.hasStore
         if hasStore { fences.append((number, end)) }
+        storing?.raise(to: .current, on: executor)
         return Fence(discarded: step(event), end: hasStore ? end : nil, lent: lent)
     }
 

@@ -36,6 +36,8 @@ public actor TokenService {
     private(set) var machine: Machine
     /// The load of the current flight.
     var load: RunningLoad?
+    /// The running operation of the store.
+    var storing: Task<Void, any Error>?
     /// The membership of the current flight's tasks.
     var flightMembership: LoadMembership?
     /// The membership of a store operation's tasks, if the current flight doesn't wait for it.

@@ -55,7 +55,7 @@ extension AccessToken {
     package var isUnusable: Bool { value.isEmpty }
 
     /// Whether revoking one of the two revokes the other, too.
-    func isSameGrant(as other: AccessToken) -> Bool {
+    package func isSameGrant(as other: AccessToken) -> Bool {
         refreshToken == other.refreshToken && (refreshToken != nil || value == other.value)
     }
 }

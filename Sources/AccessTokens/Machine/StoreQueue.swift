@@ -36,6 +36,9 @@ struct StoreQueue: Sendable {
     /// The tokens known to the service that the store may have: what it last found or wrote there, and what it failed to write
     /// since.
     private var known: [AccessToken] = []
+    /// How many of them, the last ones, flights of a shared grant have brought while an operation ran: they may be newer than what
+    /// it wrote.
+    private var meanwhile = 0
     private static let mostKnown = 8
 
     /// The save or removal that the service decided on last.
@@ -87,6 +90,8 @@ struct StoreQueue: Sendable {
         guard !operations.isEmpty else { return nil }
         let operation = operations.removeFirst()
         let unknown = found.flatMap { isKnown($0) ? nil : $0 }
+        let newest = known.suffix(meanwhile)
+        meanwhile = 0
         if operation.handsOver, let found { known = [found] }
         if operation.isWrite { hasFailed = failed }
         switch operation.kind {
@@ -98,6 +103,7 @@ struct StoreQueue: Sendable {
             if known.count > Self.mostKnown { known.remove(at: 1) }
         case .remove: if !failed { known = [] }
         }
+        known += newest.filter { !isKnown($0) }
         return (operation, unknown)
     }
 
@@ -134,6 +140,7 @@ struct StoreQueue: Sendable {
     mutating func shared(_ token: AccessToken) {
         known.append(token)
         if known.count > Self.mostKnown { known.removeFirst() }
+        if !operations.isEmpty { meanwhile = min(meanwhile + 1, known.count) }
     }
 
     /// Begins the next operation; one that waited behind a late one gets a limit again, since the store answers.

@@ -114,6 +114,29 @@ struct UnknownSessionTests {
         #expect([0, 1].map { fleet.call($0).value?.value } == ["ben's next", "ben's next"])
     }
 
+    @Test func `34: a sign-out by one that doesn't know of the lost one is a change of user for those who do`() async throws {
+        let fleet = try await restored(renewals: 0)
+        fleet.advance(by: .seconds(1))
+        _ = fleet.signOut(1)
+        _ = fleet.signIn(1, with: .granted("carol"))
+        let caller = retry(0, insteadOf: "ben", fleet)
+        #expect(caller.code == .reset && fleet.loaders[0].loadCount == 0)
+        #expect(fleet.call(0).value?.value == "carol")
+    }
+
+    @Test(
+        arguments: [
+            (3, nil, 4), (3, -1e300, 4), (3, 2, 2_000_000), (3, 1e300, 1 << 53), (1 << 60, 1e300, 1 << 60 + 1),
+        ] as [(UInt64, Double?, UInt64)])
+    func `a sign-out takes its number from the clock, and never a lower one`(last: UInt64, wall: Double?, next: UInt64) {
+        let record = GrantRecord(write: "theirs", generation: last, token: .granted("theirs"))
+        guard case .write(let written) = SharedFence(nil, number: 1, owner: "me", after: nil).verdict(on: record, wall: wall)
+        else {
+            return #expect(Bool(false))
+        }
+        #expect(written.generation == next && written.signedOut == next)
+    }
+
     @Test func `34: a sign-in by one that doesn't know of the record's removal is a change of user for those who do`()
         async throws
     {
@@ -124,6 +147,20 @@ struct UnknownSessionTests {
         #expect(fleet.call(0).value?.value == "anna")
         fleet.advance(by: .seconds(100))
         _ = await fleet.memory.swap(Data(), ifAt: fleet.memory.contents?.revision)
+        _ = fleet.signIn(1, with: .granted("ben"))
+        #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.call(0).value?.value == "ben")
+    }
+
+    @Test func `34: so is a sign-in over a mark in the place of the removed record`() async throws {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("anna"))
+        #expect(fleet.call(0).value?.value == "anna")
+        fleet.advance(by: .seconds(100))
+        _ = await fleet.memory.swap(Data(), ifAt: fleet.memory.contents?.revision)
+        let caller = fleet.call(1)
+        fleet.fail(try fleet.load(1), with: ScriptedFailure.grantRefused)
+        #expect(caller.code == .loadFailed)
         _ = fleet.signIn(1, with: .granted("ben"))
         #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
         #expect(fleet.call(0).value?.value == "ben")
@@ -144,6 +181,21 @@ struct UnknownSessionTests {
         _ = fleet.call(0)
         fleet.succeed(try fleet.load(0), with: .hour("program's next"))
         #expect(fleet.record?.token?.value == "program's next" && fleet.record?.signedOut == 2)
+    }
+
+    @Test func `34: a token that reaches the store late, and that a sign-out finds there, is handed over once`() async throws {
+        let fleet = fleet()
+        _ = fleet.signIn(1, with: .granted("anna"))
+        fleet.advance(by: .seconds(3550))
+        _ = fleet.call(1)
+        let load = try fleet.load(1)
+        store.next(.isLate, .fails)
+        fleet.succeed(load, with: .granted("anna's next"))
+        await store.land()
+        #expect(fleet.record?.token?.value == "anna's next")
+        _ = fleet.signOut(1)
+        fleet.advance(by: .seconds(5))
+        #expect(fleet.discarded.entries.filter { $0.contains("next") } == ["anna's next signedOut"])
     }
 
     // MARK: Ends

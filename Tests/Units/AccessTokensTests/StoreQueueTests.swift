@@ -51,6 +51,19 @@ import TokenServiceConcurrency
         #expect(queue.operations.last?.deadline == .seconds(6))
     }
 
+    @Test(arguments: [save, .remove])
+    func `what a flight of a shared grant brings while the store works is known afterwards, too`(work: StoreQueue.Kind) {
+        var queue = StoreQueue()
+        queue.add(work)
+        queue.shared(.granted("new"))
+        _ = queue.end(found: nil, failed: false)
+        queue.add(.remove, handsOver: true)
+        let end = queue.end(found: .granted("new"), failed: false)
+        #expect(end != nil && end?.unknown == nil)
+        let isForgotten = !queue.isKnown(.granted("new"))
+        #expect(isForgotten, "it was removed")
+    }
+
     @Test func `what a store that always fails really has stays known, with the last seven that it did not save`() {
         var queue = StoreQueue()
         queue.restored(.granted("there"))

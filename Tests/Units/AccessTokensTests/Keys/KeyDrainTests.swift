@@ -104,6 +104,17 @@ struct KeyDrainTests {
         #expect(end.value == true && store.contents?.refreshToken == "r1")
     }
 
+    @Test func `45: keys that share a grant load again after resume, also if it comes before the drain has ended`() throws {
+        let scene = KeyScene(grant: { String($0.prefix(1)) })
+        _ = scene.call("a1")
+        let load = try scene.load("a1"), end = Self.drain(scene)
+        _ = scene.stage.start { [services = scene.services] in await services.resume() }
+        scene.succeed(load, with: .hour("a1"))
+        #expect(end.value == true)
+        let caller = scene.call("a2")
+        #expect(caller.code == nil && scene.loadCount("a2") == 1)
+    }
+
     @Test func `45: a key of a shared grant spends nothing in the background while the program is young`() throws {
         let scene = KeyScene(grant: { String($0.prefix(1)) })
         scene.perform("a1") { await $0.replace(with: AccessToken("a1 1", lifetime: .seconds(60), refreshToken: "r1")) }

@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 
 @Suite("Guarantee 15 with a refresh token that several keys use")
 struct SharedGrantUrgencyTests {
-    /// Notes the priorities of its operations; holds the first one until ``answer()``.
+    /// Notes the priorities of its operations; holds the first one until ``answer()``, and notes its priority again.
     private final class NotingStore: TokenStore, TokenStores {
         let priorities = Log<TaskPriority>()
         private let gate = SingleResult<Void>()
@@ -24,7 +24,9 @@ struct SharedGrantUrgencyTests {
                 defer { isHeld = false }
                 return isHeld
             }
-            if waits { try await gate.value() }
+            guard waits else { return }
+            try await gate.value()
+            priorities.append(Task.currentPriority)
         }
 
         func store(for key: String) -> any TokenStore { self }
@@ -49,10 +51,17 @@ struct SharedGrantUrgencyTests {
                 loader: { [loader] _ in loader })
         }
 
-        func signIn(_ key: String, _ priority: TaskPriority) {
-            _ = stage.start(priority: priority) { [services] in
+        @discardableResult func signIn(_ key: String, _ priority: TaskPriority) -> Task<SessionChange, Never> {
+            let caller = Task(executorPreference: stage, priority: priority) { [services] in
                 await services[key].replace(with: AccessToken(key, lifetime: .seconds(60), refreshToken: "r-\(key)"))
             }
+            stage.run()
+            return caller
+        }
+
+        func load() throws -> ScriptedLoader.Call {
+            guard let load = stage.start({ [loader] in try await loader.nextCall() }).value else { throw Scene.Missing() }
+            return load
         }
     }
 
@@ -78,5 +87,42 @@ struct SharedGrantUrgencyTests {
         world.store.answer()
         world.stage.run()
         #expect(world.store.priorities.entries.last == .high, "\(world.store.priorities.entries)")
+    }
+
+    @Test(arguments: [true, false])
+    func `15: nor does a sign-in that runs stay at its priority when a more urgent one waits for it`(joins: Bool) {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let world = World(isHeld: true), caller = world.signIn("a", .low)
+        if joins { world.signIn("b", .high) } else { caller.escalatePriority(to: .high) }
+        world.stage.run()
+        world.store.answer()
+        world.stage.run()
+        #expect(world.store.priorities.entries.first == .low)
+        #expect(world.store.priorities.entries.dropFirst().allSatisfy { $0 == .high }, "\(world.store.priorities.entries)")
+    }
+
+    @Test(arguments: [true, false])
+    func `15: a load that waits for its turn makes those before it as urgent`(joins: Bool) throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let world = World()
+        world.signIn("a", .low)
+        world.clock.advance(by: .seconds(60))
+        func call(_ key: String, _ priority: TaskPriority) -> Task<AccessToken, any Error> {
+            let caller = Task(executorPreference: world.stage, priority: priority) { [services = world.services] in
+                try await services[key].retrieveToken()
+            }
+            world.stage.run()
+            return caller
+        }
+        _ = call("a", .low)
+        let first = try world.load()
+        _ = call("b", .low)
+        let caller = call("c", .low)
+        if joins { _ = call("c", .high) } else { caller.escalatePriority(to: .high) }
+        world.stage.run()
+        #expect(first.priority == .high)
+        first.succeed(with: AccessToken("a", lifetime: .seconds(60), refreshToken: "r2"))
+        world.stage.run()
+        #expect(try world.load().priority == .high)
     }
 }

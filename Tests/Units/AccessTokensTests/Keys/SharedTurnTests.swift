@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokensKeys
 
@@ -130,12 +131,15 @@ struct SharedTurnTests {
 
     @Test func `46: with a clock that never wakes, the next load in line finds that the turn is over`() throws {
         var turns = GrantTurns()
-        let first = turns.enter(at: .zero), second = turns.enter(at: .zero)
+        func enter(at now: Duration) -> (number: Int, start: SingleResult<Void>, next: SingleResult<Void>?) {
+            turns.enter(at: now, by: 0, as: .background)
+        }
+        let first = enter(at: .zero), second = enter(at: .zero)
         #expect(first.next === first.start && second.next == nil)
         let begins = turns.begin(first.number, until: .seconds(120))
         #expect(begins)
-        #expect(turns.enter(at: .seconds(120) - .milliseconds(1)).next == nil)
-        #expect(turns.enter(at: .seconds(120)).next === second.start)
+        #expect(enter(at: .seconds(120) - .milliseconds(1)).next == nil)
+        #expect(enter(at: .seconds(120)).next === second.start)
         let begin = [first.number, second.number].map { turns.begin($0, until: .seconds(240)) }
         #expect(begin == [false, true])
     }
