@@ -6,7 +6,9 @@ package protocol LinkedExpectations: SendableMetatype {
 
 /// Expectations in scenarios.
 enum Expectations {
-    /// Those of this program; `nil`: it doesn't link `InterleavingsTesting`. Found by its mangled name, as `Driving.linked` is.
+    /// Those of this program; `nil`: it doesn't link `InterleavingsTesting`.
+    ///
+    /// The runtime is asked for their type by its mangled name, as for `Driving.linked`.
     private static let linked = _typeByName("20InterleavingsTesting16TestExpectationsV") as? any LinkedExpectations.Type
 
     /// Runs a body, in which an expectation that a scenario finds false fails its schedule, if the program can do that.
