@@ -82,6 +82,8 @@ package protocol DoorSession: AnyObject, Sendable {
     var remedy: String? { get }
     /// The functions in which a task goes on, as addresses of their code, the innermost first; empty where that isn't known.
     func functions(of task: UnownedJob) -> [UInt]
+    /// The function of the program in which a task goes on, with its line; `nil`: it is unknown.
+    func whereabouts(of task: UnownedJob) -> String?
     /// The lane of the default actor at an address; `nil`: none is known.
     func knownLane(of actor: UInt) -> Int?
     /// Runs the explorer's own code inside a step, with the doors shut.

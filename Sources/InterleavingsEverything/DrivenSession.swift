@@ -38,7 +38,7 @@ import TokenServiceConcurrency
         let session = DrivenSession(doors, engine)
         let lane = engine.addPool()
         var pool: any TaskExecutor = Pool(session, lane: lane)
-        #if os(Linux) && compiler(>=6.3)
+        #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
         if doors.contains(.sleeps) { pool = SleepingPool(session, lane: lane) }
         #endif
         session.pool = pool
@@ -102,6 +102,13 @@ import TokenServiceConcurrency
     }
 
     func functions(of task: UnownedJob) -> [UInt] { TaskLayout().functions(of: task) }
+
+    func whereabouts(of task: UnownedJob) -> String? {
+        guard TaskLayout.isRight else { return nil }
+        return functions(of: task).lazy.compactMap { address in
+            CallSite.name(of: address + 1).map { name in "\(name)\(CodeLine.find(address).map { " at \($0)" } ?? "")" }
+        }.first
+    }
 
     func knownLane(of actor: UInt) -> Int? { lanes.withLock { $0[actor]?.lane } }
 

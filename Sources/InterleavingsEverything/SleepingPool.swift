@@ -1,4 +1,4 @@
-#if os(Linux) && compiler(>=6.3)
+#if os(Linux) && compiler(>=6.3) && compiler(<6.4)
 @_spi(ExperimentalScheduling) import _Concurrency
 import Interleavings
 

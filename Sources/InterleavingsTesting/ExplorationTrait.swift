@@ -19,7 +19,8 @@ import Foundation
 ///
 /// - A failing exploration is one issue with the report as its comment and the diagram (SVG) as its attachment; run
 ///   `swift test --attachments-path DIRECTORY` to keep the file.
-/// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported.
+/// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported. They do so
+///   in each test of a program that links this module, even without the trait.
 /// - The environment overrides the code: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it, and
 ///   `INTERLEAVINGS_TIME` (`whenIdle` or `anytime`) sets the model of time; `INTERLEAVINGS_STOP` stops the replay before a step.
 ///   For generated operations, `INTERLEAVINGS_PROGRAM` is the program that the schedule belongs to.
@@ -65,25 +66,12 @@ public struct ExplorationTrait: TestTrait, SuiteTrait, TestScoping {
         overrides.command = command
         overrides.time = settings.time
         overrides.seeksNearestPass = settings.page != nil
-        let issues: IssueHandlingTrait = .compactMapIssues { issue in
-            guard let simulation = Simulation.current else { return issue }
-            simulation.fail(Self.reason(of: issue), at: issue.sourceLocation.map { "\($0.fileID):\($0.line)" } ?? "")
-            return nil
+        do {
+            try await Overrides.$current.withValue(overrides) { try await function() }
+        } catch let failure as ScheduleFailure {
+            let page = settings.page.map { PageFile.write(FailurePage(failure, command: command), of: test, into: $0) }
+            report(failure, of: test, command, page)
         }
-        let applied = overrides
-        try await issues.provideScope(for: test, testCase: testCase) {
-            do {
-                try await Overrides.$current.withValue(applied) { try await function() }
-            } catch let failure as ScheduleFailure {
-                let page = settings.page.map { PageFile.write(FailurePage(failure, command: command), of: test, into: $0) }
-                report(failure, of: test, command, page)
-            }
-        }
-    }
-
-    /// Returns an expectation's comment and its expression with the values, without the severity of an issue.
-    private static func reason(of issue: Issue) -> String {
-        (issue.comments.map(\.rawValue) + ["\(issue.kind)"]).joined(separator: ": ")
     }
 
     private func report(_ failure: ScheduleFailure, of test: Test, _ command: String, _ page: String?) {

@@ -163,6 +163,9 @@ extension Engine.State {
     /// The simulated process of the task or the work; `nil`: none.
     private(set) var process: Int?
 
+    /// The job that ends the wait; `nil`: the wait isn't the runtime's own sleep.
+    var job: Job? { if case .sleep(let job) = waiter { job } else { nil } }
+
     /// The same wait, of a process.
     func of(_ process: Int?) -> Suspension {
         var suspension = self

@@ -23,13 +23,23 @@ extension Engine.State {
         let index = candidates[next]
         let states = working(next: index) + waiting(besides: Set(ready.map { name(of: $0.task) }))
         let first = index == Self.timeIndex ? ["    next, time moves on"] : []
-        let lines = first + states.map { "    '\($0.name)' \($0.state)\($0.since.map { ", since step \($0)" } ?? "")" }
+        let lines = first + states.map(Self.line)
         let tasks = index == Self.timeIndex ? [] : [name(of: candidateTasks[next])]
         let text = "Stopped before step \(steps + 1), \(now) after the start:\n"
         return ExplorationProblem(.stopped, tasks: tasks, detail: text + lines.joined(separator: "\n"))
     }
 
-    private typealias TaskState = (name: String, state: String, since: Int?)
+    private typealias TaskState = (name: String, state: String, since: Int?, function: String?)
+
+    private static func line(_ state: TaskState) -> String {
+        let since = state.since.map { ", since step \($0)" } ?? ""
+        return "    '\(state.name)' \(state.state)\(since)\(state.function.map { ", in \($0)" } ?? "")"
+    }
+
+    /// The function in which a task goes on; `nil`: it is unknown.
+    private func function(of job: Job?) -> String? {
+        job?.task.flatMap { task in session?.whereabouts(of: task) }
+    }
 
     /// What has work that is ready, or that stopped on its way.
     private func working(next: Int) -> [TaskState] {
@@ -37,7 +47,8 @@ extension Engine.State {
             let entry = ready[index]
             let place = lanes[entry.lane].name == "pool" ? "" : " on '\(lanes[entry.lane].name)'"
             let state = index == next ? "runs next\(place)" : state(of: entry, canRun: candidates.contains(index), place)
-            return (name(of: entry.task), state, entry.since)
+            let job: Job? = if case .job(let job) = entry.work { job } else { nil }
+            return (name(of: entry.task), state, entry.since, function(of: job))
         }
     }
 
@@ -49,12 +60,14 @@ extension Engine.State {
 
     /// What sleeps, settles, or waits for something that the engine doesn't know.
     private func waiting(besides names: Set<String>) -> [TaskState] {
-        let sleeping = timers.map { timer in (name(of: timer.suspension, timer.sleeper), "sleeps until \(timer.deadline)") }
-        let settling = idleWaiters.map { (name(of: $0.suspension), "waits until nothing else can run") }
+        let sleeping = timers.map { timer in
+            (name(of: timer.suspension, timer.sleeper), "sleeps until \(timer.deadline)", function(of: timer.suspension.job))
+        }
+        let settling = idleWaiters.map { (name(of: $0.suspension), "waits until nothing else can run", String?.none) }
         let known = sleeping + settling
         let others = waiting.filter { name in !names.contains(name) && !known.contains { $0.0 == name } }
-            .map { ($0, "waits for what another task or something outside gives") }
-        return (known + others).map { ($0.0, $0.1, lastStep(of: $0.0)) }
+            .map { ($0, "waits for what another task or something outside gives", String?.none) }
+        return (known + others).map { ($0.0, $0.1, lastStep(of: $0.0), $0.2) }
     }
 
     private func name(of suspension: Suspension, _ sleeper: UInt32 = 0) -> String {

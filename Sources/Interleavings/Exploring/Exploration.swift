@@ -16,6 +16,8 @@ struct Exploration: Sendable {
     private(set) var planned: Int?
     /// Whether an execution waited in vain for a resumption from outside; later ones then do not wait.
     private var hasWaited = false
+    /// Whether executions wait for that at all.
+    private let waitsForOutside = Overrides.current.waitsForOutside
 
     typealias Scenario = @Sendable (Simulation) async throws -> Void
 
@@ -149,7 +151,7 @@ struct Exploration: Sendable {
         surroundings.blackBox?.begin(present.number, seed: present.seed)
         let outer = surroundings.watchdog?.watch(moment(execution.engine))
         defer { _ = surroundings.watchdog?.watch(outer) }
-        let outcome = execution.run(waitsForOutside: !hasWaited || isReported, scenario)
+        let outcome = execution.run(waitsForOutside: waitsForOutside && (!hasWaited || isReported), scenario)
         hasWaited = hasWaited || outcome.hasWaited
         return outcome
     }

@@ -1,4 +1,5 @@
 import Dispatch
+import TokenServiceConcurrency
 
 /// Runs a scenario under one schedule after another, and throws the first failure with its schedule and its diagram.
 ///
@@ -55,10 +56,22 @@ public func explore(
         guard let thread = ControlledThread.current else { return try inner.run(strategy) }
         return try thread.exploring { try inner.run(strategy) }
     }
+    let summary = Lock(ExplorationSummary(granularity: granularity))
+    try await Expectations.failSchedules { [settings] in
+        let done = try await begin(strategy, settings, time, countsFailures: countsFailures, at: "\(fileID):\(line)", scenario)
+        summary.withLock { $0 = done }
+    }
+    return summary.withLock { $0 }
+}
+
+/// Runs an exploration when it is its turn.
+private func begin(
+    _ strategy: Strategy, _ settings: Settings, _ time: TimeModel?, countsFailures: Bool, at place: String,
+    _ scenario: @escaping Exploration.Scenario
+) async throws -> ExplorationSummary {
     // Not on the pool, either: behind a thousand tests it would hold its place while it waits for its turn there.
-    return try await withTaskExecutorPreference(ExplorationThread()) {
-        try await ExplorationLimiter.shared.run(alone: driving.isEverything) { [settings] in
-            let place = "\(fileID):\(line)"
+    try await withTaskExecutorPreference(ExplorationThread()) {
+        try await ExplorationLimiter.shared.run(alone: settings.driving.isEverything) {
             for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
             let (overrides, number) = Overrides.current.beginExploration()
             var settings = settings
@@ -73,7 +86,7 @@ public func explore(
             // On a thread of its own: on the pool it would starve escaped work, and so hide it.
             return try await watchdog.run(on: ExplorationThread()) {
                 var exploration = exploration
-                exploration.settings.doors = try driving.checkedDoors()
+                exploration.settings.doors = try exploration.settings.driving.checkedDoors()
                 return try exploration.run(strategy)
             }
         }

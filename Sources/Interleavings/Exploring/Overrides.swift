@@ -24,6 +24,8 @@ package struct Overrides: Sendable {
     package var command: String?
     /// Whether each failure is compared with a schedule that passes, for its ``FailurePage``.
     package var seeksNearestPass = false
+    /// Whether an execution in which nothing can run waits in real time for something outside.
+    var waitsForOutside = true
     /// Whether ``Driving/preferred`` leaves the doors shut that this program links, as if it had none.
     package var isUnaided = false
 

@@ -24,9 +24,13 @@ struct ProgramExploration {
         return summary
     }
 
-    private func failure(of program: Program, _ summary: inout OperationsSummary) async throws -> ScheduleFailure? {
+    /// - Parameter isReported: Whether the failure is to be reported, so that an escape must be ruled out.
+    private func failure(
+        of program: Program, _ summary: inout OperationsSummary, isReported: Bool = true
+    ) async throws -> ScheduleFailure? {
         var overrides = overrides
         overrides.program = program
+        overrides.waitsForOutside = isReported
         do {
             let done = try await Overrides.$current.withValue(overrides) { try await explore(program) }
             summary.programs.append(inWords(program, "").lines.joined(separator: "; "))
@@ -40,11 +44,15 @@ struct ProgramExploration {
     /// Leaves out tasks and operations while some schedule fails in the same way.
     private func shrunk(_ failure: ScheduleFailure, _ program: Program, _ place: String) async throws -> ScheduleFailure {
         var (best, smallest, ignored) = (failure, program, OperationsSummary(seed: nil))
+        let comesFromOutside = (failure.underlying as? ExplorationProblem)?.code == .escape
         var candidates = schedules.mostSchedules == nil || programs.seed == nil ? [] : program.smaller[...]
         while let candidate = candidates.popFirst() {
-            guard let again = try await self.failure(of: candidate, &ignored), again.kind == failure.kind else { continue }
+            let again = try await self.failure(of: candidate, &ignored, isReported: comesFromOutside)
+            guard let again, again.kind == failure.kind else { continue }
             (best, smallest, candidates) = (again, candidate, candidate.smaller[...])
         }
+        // Once more, with the wait in real time that shrinking left out for each program.
+        if smallest != program { best = try await self.failure(of: smallest, &ignored) ?? best }
         let seed = programs.seed.map { " (seed \($0))" } ?? ""
         let change = smallest == program ? "" : ", shrunk from \(program.count) operations to \(smallest.count)"
         best.program = smallest

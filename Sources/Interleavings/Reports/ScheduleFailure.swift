@@ -61,8 +61,8 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     /// What to do about an error that says nothing by itself; `nil`: it says enough.
     private var hint: String? {
         guard String(reflecting: type(of: underlying)) == "Testing.ExpectationFailedError" else { return nil }
-        return "A #require failed. Mark the suite with @Suite(.exploring()), from InterleavingsTesting: the report then says"
-            + " which, and an #expect that fails in a scenario is a failing schedule too."
+        return "A #require failed. Add the product InterleavingsTesting to the test target: the report then says which, and an"
+            + " #expect that fails in a scenario is a failing schedule too."
     }
 
     /// What else the cause may be: an escape that took too long to be seen; `nil`: it is ruled out.

@@ -20,6 +20,8 @@ private actor Shop {
     }
 }
 
+private func nap() async throws { try await Task.sleep(for: .seconds(1)) }
+
 private func visit(_ shop: Shop) async throws {
     async let left = shop.sell()
     _ = try await left
@@ -54,6 +56,19 @@ private func visit(_ shop: Shop) async throws {
         #expect(Set(known).subtracting(steps) == [], "\(steps)")
         #expect(steps.contains { $0.hasPrefix("Ben: closure #1 in ") }, "\(steps)")
         #expect(page.contains("A step's function is the one in which its task goes on"))
+    }
+
+    @Test func `names the function and line of a task where a replay stops`() async throws {
+        let error = await #expect(throws: ScheduleFailure.self) {
+            try await explore(.replay("", stoppingAt: 10), driving: .everything) { simulation in
+                let shop = Shop()
+                simulation.spawn("Anna") { _ = try await shop.sell() }
+                simulation.spawn("Ben") { try await nap() }
+                try await simulation.settle()
+            }
+        }
+        let report = "\(try #require(error))"
+        #expect(report.contains(/'Ben' runs next, since step 9, in nap\(\) at .*PageTests.swift:\d+\n/), "\(report)")
     }
 
     @Test(

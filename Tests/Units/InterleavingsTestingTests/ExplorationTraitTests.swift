@@ -30,20 +30,46 @@ import TokenServiceConcurrency
     }
 }
 
-@Suite struct `The exploring trait` {
-    /// Runs a test's body as Swift Testing would, and returns the issues.
-    private func issues(_ body: @escaping @Sendable () async throws -> Void) async throws -> [Issue] {
-        let seen = Lock<[Issue]>([])
-        let test = try #require(Test.current)
-        let collector: IssueHandlingTrait = .compactMapIssues { issue in
-            seen.withLock { $0.append(issue) }
-            return nil
+/// Runs a body as Swift Testing runs a test's, and returns the issues.
+private func collectIssues(_ body: @escaping @Sendable (Test) async throws -> Void) async throws -> [Issue] {
+    let seen = Lock<[Issue]>([])
+    let test = try #require(Test.current)
+    let collector: IssueHandlingTrait = .compactMapIssues { issue in
+        seen.withLock { $0.append(issue) }
+        return nil
+    }
+    try await collector.provideScope(for: test, testCase: nil) { try await body(test) }
+    return seen.withLock { $0 }
+}
+
+@Suite struct `A test without the trait` {
+    @Test(arguments: [true, false])
+    func `has its scenario's expectations fail a schedule, and no other issue`(isRequired: Bool) async throws {
+        let failure = Lock<ScheduleFailure?>(nil)
+        let issues = try await collectIssues { _ in
+            let thrown = await #expect(throws: ScheduleFailure.self) {
+                try await explore { simulation in
+                    let order = Lock<[Int]>([])
+                    for number in 1...2 { simulation.spawn("task \(number)") { order.withLock { $0.append(number) } } }
+                    try await simulation.settle()
+                    let seen = order.withLock { $0 }
+                    if isRequired { try #require(seen == [1, 2]) } else { #expect(seen == [1, 2]) }
+                }
+            }
+            failure.withLock { $0 = thrown }
         }
-        try await collector.provideScope(for: test, testCase: nil) {
+        #expect(issues.isEmpty, "\(issues.count)")
+        let text = failure.withLock { $0.map { "\($0)" } } ?? ""
+        #expect(text.contains("failed: Expectation failed: (seen → [2, 1]) == [1, 2]\n"), "\(text)")
+    }
+}
+
+@Suite struct `The exploring trait` {
+    private func issues(_ body: @escaping @Sendable () async throws -> Void) async throws -> [Issue] {
+        try await collectIssues { test in
             let trait: ExplorationTrait = .exploring()
             try await trait.provideScope(for: test, testCase: nil, performing: body)
         }
-        return seen.withLock { $0 }
     }
 
     @Test func `reports a failing exploration as one issue, with both ways to replay it`() async throws {

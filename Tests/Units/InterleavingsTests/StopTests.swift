@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 
 @Suite struct `A replay that stops before a step` {
     @Test func `says which task runs next, what the others wait for, and since when`() async throws {
-        let stopped = try await failure(.replay("", stoppingAt: 6)) { simulation in
+        let scenario: Scenario = { simulation in
             let waiter = simulation.spawn("waiter") { await waitForEver() }
             simulation.spawn("sleeper") { try await simulation.clock.sleep(for: .seconds(2)) }
             simulation.spawn("runner") {
@@ -15,6 +15,8 @@ import TokenServiceConcurrency
             try await simulation.settle()
             waiter.cancel()
         }
+        // As where functions aren't known.
+        let stopped = try await Overrides.unaided { try await failure(.replay("", stoppingAt: 6), scenario) }
         let problem = try #require(stopped.problem)
         #expect(problem.code == .stopped)
         #expect(problem.tasks == ["runner"])

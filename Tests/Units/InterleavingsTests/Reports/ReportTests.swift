@@ -29,14 +29,14 @@ import TokenServiceConcurrency
         #expect(usual.svg.contains(", the usual order"))
     }
 
-    @Test func `tells a requirement of Swift Testing apart where the trait is missing`() async throws {
+    @Test func `tells a requirement of Swift Testing apart where no module of ours knows it`() async throws {
         let caught = Lock<(any Error)?>(nil)
         withKnownIssue {
             do { try #require(Bool(false)) } catch { caught.withLock { $0 = error } }
         }
         let error = try #require(caught.withLock { $0 })
         let found = try await failure(.mixed(schedules: 2)) { _ in throw error }
-        #expect("\(found)".contains("@Suite(.exploring())"))
+        #expect("\(found)".contains("Add the product InterleavingsTesting to the test target"), "\(found)")
     }
 
     @Test func `names children after the task that made them`() async throws {

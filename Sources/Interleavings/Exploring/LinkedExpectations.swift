@@ -1,0 +1,19 @@
+/// A testing library's expectations, in programs that link the module that knows them.
+package protocol LinkedExpectations: SendableMetatype {
+    /// Runs a body, in which an expectation that a scenario finds false fails its schedule instead of the test.
+    static func failSchedules(_ body: @escaping @Sendable () async throws -> Void) async throws
+}
+
+/// Expectations in scenarios.
+enum Expectations {
+    /// Those of this program; `nil`: it doesn't link `InterleavingsTesting`.
+    ///
+    /// The runtime is asked for their type by its mangled name, as for `Driving.linked`.
+    private static let linked = _typeByName("20InterleavingsTesting16TestExpectationsV") as? any LinkedExpectations.Type
+
+    /// Runs a body, in which an expectation that a scenario finds false fails its schedule, if the program can do that.
+    static func failSchedules(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        guard let linked else { return try await body() }
+        try await linked.failSchedules(body)
+    }
+}

@@ -1,0 +1,28 @@
+#if os(Linux) && canImport(Runtime) && compiler(>=6.3) && compiler(<6.4)
+@_spi(Internal) @_spi(MemoryReaders) import Runtime
+
+/// Finds the lines of code, by means that the runtime has for backtraces.
+enum CodeLine {
+    /// The line of the code at an address, with its file and directory; `nil`: the program has no debug information.
+    static func find(_ address: UInt) -> String? {
+        // Copies what it reads: a library may be unloaded meanwhile.
+        let images = ImageMap.capture(using: LocalMemoryReader())
+        let frames = [RichFrame<UInt64>.asyncResumePoint(UInt64(address))]
+        let trace = Backtrace(architecture: architecture, frames: frames, images: images)
+        let symbols = trace.symbolicated(options: .showSourceLocations)
+        guard let line = symbols?.frames.first(where: { _ in true })?.symbol?.sourceLocation, line.line > 0 else { return nil }
+        return "\(line.path.split(separator: "/").suffix(2).joined(separator: "/")):\(line.line)"
+    }
+
+    #if arch(arm64)
+    private static let architecture = "arm64"
+    #else
+    private static let architecture = "x86_64"
+    #endif
+}
+#else
+/// Elsewhere lines aren't found.
+enum CodeLine {
+    static func find(_ address: UInt) -> String? { nil }
+}
+#endif
