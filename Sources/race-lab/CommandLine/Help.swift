@@ -17,8 +17,10 @@ enum Help {
                  [--scope S] [--callers N] [--expiries N] [--seconds N] [--json]
             Lets N callers of one TokenService use the tokens that a real authorization
             server gives the client itself (OAuth 2.0 client credentials), until several
-            have expired. The client's secret comes from CLIENT_SECRET in the
-            environment, never from an argument.
+            have expired. Then the same callers use a naive actor and stage 3, and a
+            table compares requests and waits. The naive actor sends up to N requests
+            at once: choose an N that the server can bear. The client's secret comes
+            from CLIENT_SECRET in the environment, never from an argument.
 
         race-lab --processes N --store PATH [--kill] [--expiries N] [--seconds N]
                  [--json]
@@ -52,7 +54,8 @@ enum Help {
         --kill         kills a process at random, every 0.5 to 3 s
         --expiries N   the number of times that tokens must be replaced, 1 to \(Options.expiryLimit);
                        3 by default, 20 with --processes
-        --seconds N    the longest time that a run may take, 1 to \(Options.secondLimit); \(Options.usualSeconds) by default
+        --seconds N    the longest time that a run may take, with --token-url for each
+                       design, 1 to \(Options.secondLimit); \(Options.usualSeconds) by default
         --help, -h     prints this, whatever else is given
 
         Exit status: 0; 1 if the server refuses or cannot be reached, processes lose a
