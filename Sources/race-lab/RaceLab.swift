@@ -48,9 +48,8 @@ import RaceGallery
     }
 
     private static func connect(to server: Options.Server, _ options: Options) async throws {
-        let secret = try Credentials.secret(in: ProcessInfo.processInfo.environment)
         let print: @Sendable (String) -> Void = { if !options.isJSON { Console.print($0) } }
-        let loader = try server.loader(secret: secret)
+        let loader = try server.loader(in: ProcessInfo.processInfo.environment)
         var summary = await RealRun.ours(with: loader, server, print: print)
         if summary.tokens > 0 { print("\n\(summary)") }
         if summary.error == nil {

@@ -13,7 +13,8 @@ enum Help {
             says how often it does. --page also writes an HTML page that walks through
             it in a browser, step by step, beside the nearest schedule that passes.
 
-        race-lab --token-url URL --client-id ID [--authentication basic|post]
+        race-lab --token-url URL --client-id ID
+                 [--authentication basic|post | --assertion-command "PROGRAM ARG..."]
                  [--scope S] [--callers N] [--expiries N] [--seconds N] [--json]
             Lets N callers of one TokenService use the tokens that a real authorization
             server gives the client itself (OAuth 2.0 client credentials), until several
@@ -48,6 +49,10 @@ enum Help {
         --authentication M
                        sends the client's secret in a header ('basic', the default)
                        or in the form ('post')
+        --assertion-command C
+                       sends in place of a secret an assertion that a program prints
+                       at each load: its absolute path and its arguments, separated
+                       by spaces, without a shell
         --scope S      the scopes to ask for, separated by spaces; none by default
         --processes N  the number of processes that share a grant, 1 to \(Options.Fleet.limit)
         --store PATH   the file with the grant that they share

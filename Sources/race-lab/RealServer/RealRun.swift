@@ -117,11 +117,16 @@ extension Options.Server {
     /// The loader of a client that acts in its own name.
     ///
     /// Without a lifetime a token is kept: the lab then says so, instead of guessing when it expires.
-    func loader(secret: String) throws(UsageError) -> ClientCredentialsLoader {
+    func loader(in environment: [String: String]) throws(UsageError) -> ClientCredentialsLoader {
+        let authentication: ClientAuthentication =
+            switch authentication {
+            case .basic: .clientSecretBasic(try Credentials.secret(in: environment))
+            case .post: .clientSecretPost(try Credentials.secret(in: environment))
+            case .assertion(let program, let arguments): .assertion { try await CredentialCommand(program, arguments).read() }
+            }
         do {
             let client = try OAuthClient(
-                id: clientID, authentication: postsSecret ? .clientSecretPost(secret) : .clientSecretBasic(secret),
-                tokenURL: tokenURL, lifetimeWhenMissing: nil)
+                id: clientID, authentication: authentication, tokenURL: tokenURL, lifetimeWhenMissing: nil)
             return try ClientCredentialsLoader(client, scope: scope)
         } catch { throw UsageError("--token-url: \(error)") }
     }
