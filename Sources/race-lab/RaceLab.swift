@@ -48,15 +48,21 @@ import RaceGallery
     }
 
     private static func connect(to server: Options.Server, _ options: Options) async throws {
-        let secret = try Credentials.secret(in: ProcessInfo.processInfo.environment)
         let print: @Sendable (String) -> Void = { if !options.isJSON { Console.print($0) } }
-        let run = RealRun(loader: try server.loader(secret: secret), callers: server.callers)
-        let summary = await run.measure(expiries: server.expiries, seconds: server.seconds, print: print)
-        if options.isJSON {
-            try Console.print(json: summary)
-        } else if summary.tokens > 0 {
-            Console.print("\n\(summary)")
+        let loader = try server.loader(in: ProcessInfo.processInfo.environment)
+        var summary = await RealRun.ours(with: loader, server, print: print)
+        if summary.tokens > 0 { print("\n\(summary)") }
+        if summary.error == nil {
+            let others = RealRun.others(with: loader)
+            print("\n" + RealRun.announcement)
+            for other in others {
+                Console.progress(other.name)
+                summary.designs.append(await other.measure(server))
+            }
+            Console.progress("")
+            print("\n\(summary.comparison)")
         }
+        if options.isJSON { try Console.print(json: summary) }
         if let reason = summary.error { end(reason, status: 1) }
     }
 

@@ -13,12 +13,15 @@ enum Help {
             says how often it does. --page also writes an HTML page that walks through
             it in a browser, step by step, beside the nearest schedule that passes.
 
-        race-lab --token-url URL --client-id ID [--authentication basic|post]
+        race-lab --token-url URL --client-id ID
+                 [--authentication basic|post | --assertion-command "PROGRAM ARG..."]
                  [--scope S] [--callers N] [--expiries N] [--seconds N] [--json]
             Lets N callers of one TokenService use the tokens that a real authorization
             server gives the client itself (OAuth 2.0 client credentials), until several
-            have expired. The client's secret comes from CLIENT_SECRET in the
-            environment, never from an argument.
+            have expired. Then the same callers use a naive actor and stage 3, and a
+            table compares requests and waits. The naive actor sends up to N requests
+            at once: choose an N that the server can bear. The client's secret comes
+            from CLIENT_SECRET in the environment, never from an argument.
 
         race-lab --processes N --store PATH [--kill] [--expiries N] [--seconds N]
                  [--json]
@@ -46,13 +49,18 @@ enum Help {
         --authentication M
                        sends the client's secret in a header ('basic', the default)
                        or in the form ('post')
+        --assertion-command C
+                       sends in place of a secret an assertion that a program prints
+                       at each load: its absolute path and its arguments, separated
+                       by spaces, without a shell
         --scope S      the scopes to ask for, separated by spaces; none by default
         --processes N  the number of processes that share a grant, 1 to \(Options.Fleet.limit)
         --store PATH   the file with the grant that they share
         --kill         kills a process at random, every 0.5 to 3 s
         --expiries N   the number of times that tokens must be replaced, 1 to \(Options.expiryLimit);
                        3 by default, 20 with --processes
-        --seconds N    the longest time that a run may take, 1 to \(Options.secondLimit); \(Options.usualSeconds) by default
+        --seconds N    the longest time that a run may take, with --token-url for each
+                       design, 1 to \(Options.secondLimit); \(Options.usualSeconds) by default
         --help, -h     prints this, whatever else is given
 
         Exit status: 0; 1 if the server refuses or cannot be reached, processes lose a

@@ -18,11 +18,18 @@ struct Options: Equatable {
         let tokenURL: URL
         let clientID: String
         var scope: String?
-        /// Whether the client's secret goes into the form, not into a header.
-        var postsSecret = false
+        var authentication = Authentication.basic
         var callers = Options.usualCallers
         var expiries = 3
         var seconds = Options.usualSeconds
+    }
+
+    /// How the client proves who it is.
+    enum Authentication: Equatable {
+        /// With a secret, in a header or in the form.
+        case basic, post
+        /// With what a program prints.
+        case assertion(program: String, arguments: [String])
     }
 
     /// Processes that share one grant.
@@ -82,15 +89,29 @@ extension Options.Mode {
             throw UsageError("--token-url needs --client-id: the client that the server knows")
         }
         var server = Options.Server(tokenURL: url, clientID: clientID, scope: given["--scope"])
-        switch given["--authentication"] {
-        case nil, "basic", "client_secret_basic": break
-        case "post", "client_secret_post": server.postsSecret = true
-        default: throw UsageError("--authentication expects 'basic' or 'post'")
-        }
+        server.authentication = try authentication(given)
         server.callers = try given.number("--callers", upTo: Options.callerLimit) ?? server.callers
         server.expiries = try given.number("--expiries", upTo: Options.expiryLimit) ?? server.expiries
         server.seconds = try given.number("--seconds", upTo: Options.secondLimit) ?? server.seconds
         return .server(server)
+    }
+
+    private static func authentication(_ given: Given) throws(UsageError) -> Options.Authentication {
+        guard let command = given["--assertion-command"] else {
+            switch given["--authentication"] {
+            case nil, "basic", "client_secret_basic": return .basic
+            case "post", "client_secret_post": return .post
+            default: throw UsageError("--authentication expects 'basic' or 'post'")
+            }
+        }
+        guard !given.has("--authentication") else {
+            throw UsageError("--authentication and --assertion-command don't go together: give one of them")
+        }
+        let words = command.split(separator: " ").map(String.init)
+        guard let program = words.first, program.hasPrefix("/") else {
+            throw UsageError("--assertion-command expects a program's absolute path, then its arguments, separated by spaces")
+        }
+        return .assertion(program: program, arguments: Array(words.dropFirst()))
     }
 
     static func processes(_ given: Given) throws(UsageError) -> Self {

@@ -11,7 +11,10 @@ struct Usage: Sendable {
         Usage(option: "--show", others: ["--page"], mode: Options.Mode.show),
         Usage(
             option: "--token-url",
-            others: ["--client-id", "--authentication", "--scope", "--callers", "--expiries", "--seconds", "--json"],
+            others: [
+                "--client-id", "--authentication", "--assertion-command", "--scope", "--callers", "--expiries", "--seconds",
+                "--json",
+            ],
             mode: Options.Mode.server),
         Usage(
             option: "--processes", others: ["--store", "--kill", "--expiries", "--seconds", "--json"],

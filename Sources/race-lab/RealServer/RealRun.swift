@@ -1,68 +1,105 @@
 import AccessTokens
 import AccessTokensOAuth
+import RaceGallery
 import TokenServiceConcurrency
 
-/// Callers of one service, who ask again and again until enough tokens have expired.
+/// Callers of one design of a token service, who ask again and again until enough tokens have expired.
 ///
 /// As in a real program every caller asks, uses its token for a while, and asks again: a short pause of random length.
 final class RealRun: Sendable {
-    private let service: TokenService
-    private let callers: Int
-    private let clock = ContinuousClock()
+    /// The design's name, as in the simulated mode.
+    let name: String
+    /// What it asks the server through.
+    let server: MeteredLoader
+    /// How a caller gets a token.
+    private let ask: @Sendable () async throws -> AccessToken
     private let tally = Lock(Tally())
 
-    init(loader: some TokenLoader, callers: Int) {
-        service = TokenService(loader: loader)
-        self.callers = callers
+    static let announcement =
+        "The same callers with two other designs follow: each caller of the naive actor may send a request of its own."
+        .wrapped(indent: 0)
+
+    /// The design that loads for each caller, and the one that makes all callers wait at expiry.
+    static func others(with loader: some TokenLoader) -> [RealRun] {
+        [
+            RealRun(Design.reentrant, with: loader) { loader in
+                let service = ReentrantTokenService(loader: loader)
+                return { try await service.retrieveToken() }
+            },
+            RealRun(Design.threadSafe, with: loader) { loader in
+                let service = ThreadSafeTokenService(loader: loader)
+                return {
+                    let answer = SingleResult<AccessToken>()
+                    service.retrieveToken { answer.complete(with: $0) }
+                    return try await answer.value()
+                }
+            },
+        ]
     }
 
-    /// Runs until enough tokens have been replaced, the time is up, or going on is pointless.
-    func measure(expiries: Int, seconds: Int, print: @escaping @Sendable (String) -> Void) async -> RealSummary {
-        let start = clock.now
-        let following = follow(expiries: expiries, seconds: seconds, print: print)
-        let asking = Task { [callers] in
+    /// This package's service, which tells its events in lines.
+    static func ours(
+        with loader: some TokenLoader, _ options: Options.Server, print: @escaping @Sendable (String) -> Void
+    ) async -> RealSummary {
+        let server = MeteredLoader(loader), service = TokenService(loader: server)
+        let clock = ContinuousClock(), start = clock.now
+        // Before the first caller asks.
+        let events = service.events()
+        let run = RealRun(name: Design.tokenService.name, server: server) { try await service.retrieveToken() }
+        let (watch, figures) = await run.measure(options) {
+            await Watch.follow(events, of: service, options, print: print)
+        }
+        return RealSummary(elapsed: start.duration(to: clock.now), watch: watch, callers: options.callers, figures)
+    }
+
+    private init(name: String, server: MeteredLoader, ask: @escaping @Sendable () async throws -> AccessToken) {
+        (self.name, self.server, self.ask) = (name, server, ask)
+    }
+
+    private convenience init(
+        _ design: Design, with loader: some TokenLoader,
+        make: (MeteredLoader) -> @Sendable () async throws -> AccessToken
+    ) {
+        let server = MeteredLoader(loader)
+        self.init(name: design.name, server: server, ask: make(server))
+    }
+
+    /// Runs until enough tokens have been replaced, or the time is up.
+    func measure(_ options: Options.Server) async -> RealFigures {
+        await measure(options) { [server] in
+            var rounds = server.rounds.makeAsyncIterator()
+            for _ in 0...options.expiries { await rounds.next() }
+        }.figures
+    }
+
+    /// Runs until `end` returns, whose task is cancelled when the time is up.
+    private func measure<End: Sendable>(
+        _ options: Options.Server, until end: @escaping @Sendable () async -> End
+    ) async -> (End, figures: RealFigures) {
+        let ending = Task { await end() }
+        let asking = Task {
             await withDiscardingTaskGroup { group in
-                for _ in 0..<callers { group.addTask { await self.askAgainAndAgain() } }
+                for _ in 0..<options.callers { group.addTask { await self.askAgainAndAgain(options.callers) } }
             }
         }
         let timer = Task {
-            try await Task.sleep(for: .seconds(seconds))
-            following.cancel()
+            try await Task.sleep(for: .seconds(options.seconds))
+            ending.cancel()
         }
-        let watch = await following.value
+        let result = await ending.value
         timer.cancel()
         asking.cancel()
         await asking.value
-        return RealSummary(elapsed: start.duration(to: clock.now), watch: watch, callers: callers, tally.withLock { $0 })
+        return (result, RealFigures(name, server.count, tally.withLock { $0 }))
     }
 
-    /// Tells each event in a line, until the run is over or the task is cancelled.
-    private func follow(expiries: Int, seconds: Int, print: @escaping @Sendable (String) -> Void) -> Task<Watch, Never> {
-        let start = clock.now
-        // Before the first caller asks.
-        let events = service.events()
-        return Task { [service, clock] in
-            var watch = Watch(expiries: expiries)
-            for await event in events {
-                let time = start.duration(to: clock.now)
-                print(time.line(watch.note(event)))
-                if event.name == .loadSucceeded, watch.tokens == 1, let token = service.cachedToken {
-                    let forecast = Watch.forecast(
-                        lifetime: token.lifetime, refreshIn: token.refreshIn, expiries: expiries, seconds: seconds)
-                    print(time.line(forecast))
-                }
-                if watch.isOver { break }
-            }
-            return watch
-        }
-    }
-
-    private func askAgainAndAgain() async {
+    private func askAgainAndAgain(_ callers: Int) async {
+        let clock = ContinuousClock()
         var isFirst = true
         while !Task.isCancelled {
             let start = clock.now
             do {
-                _ = try await service.retrieveToken()
+                _ = try await ask()
                 let wait = start.duration(to: clock.now)
                 tally.withLock { [isFirst] in $0.answered(after: wait, isFirst: isFirst) }
                 isFirst = false
@@ -80,11 +117,16 @@ extension Options.Server {
     /// The loader of a client that acts in its own name.
     ///
     /// Without a lifetime a token is kept: the lab then says so, instead of guessing when it expires.
-    func loader(secret: String) throws(UsageError) -> ClientCredentialsLoader {
+    func loader(in environment: [String: String]) throws(UsageError) -> ClientCredentialsLoader {
+        let authentication: ClientAuthentication =
+            switch authentication {
+            case .basic: .clientSecretBasic(try Credentials.secret(in: environment))
+            case .post: .clientSecretPost(try Credentials.secret(in: environment))
+            case .assertion(let program, let arguments): .assertion { try await CredentialCommand(program, arguments).read() }
+            }
         do {
             let client = try OAuthClient(
-                id: clientID, authentication: postsSecret ? .clientSecretPost(secret) : .clientSecretBasic(secret),
-                tokenURL: tokenURL, lifetimeWhenMissing: nil)
+                id: clientID, authentication: authentication, tokenURL: tokenURL, lifetimeWhenMissing: nil)
             return try ClientCredentialsLoader(client, scope: scope)
         } catch { throw UsageError("--token-url: \(error)") }
     }

@@ -1,19 +1,40 @@
-/// What the callers got.
-struct Tally: Sendable {
-    /// How many callers have had a token.
-    private(set) var served = 0
-    private(set) var answers = 0
-    var failures = 0
-    /// The longest time until a caller had an answer that was not its first; `nil`: there was none.
-    private(set) var longestWait: Duration?
+/// What one design made of the server.
+struct RealFigures: Encodable, Sendable {
+    let design: String
+    let requests: Int
+    let mostAtOnce: Int
+    let expiries: Int
+    let served: Int
+    let answers: Int
+    let failures: Int
+    /// How long callers waited for tokens that were not their first.
+    let medianWaitMicroseconds: Double?
+    let p99WaitMicroseconds: Double?
+    let longestWaitMicroseconds: Double?
 
-    mutating func answered(after wait: Duration, isFirst: Bool) {
-        answers += 1
-        if isFirst { served += 1 } else { longestWait = max(longestWait ?? .zero, wait) }
+    init(_ design: String, _ count: MeteredLoader.Count, _ tally: Tally) {
+        self.design = design
+        requests = count.requests
+        mostAtOnce = count.mostAtOnce
+        expiries = max(count.rounds - 1, 0)
+        (served, answers, failures) = (tally.served, tally.answers, tally.failures)
+        medianWaitMicroseconds = tally.wait(of: 0.5).map { $0 / .microseconds(1) }
+        p99WaitMicroseconds = tally.wait(of: 0.99).map { $0 / .microseconds(1) }
+        longestWaitMicroseconds = tally.longestWait.map { $0 / .microseconds(1) }
+    }
+
+    fileprivate static let headings = [
+        [], ["expiries"], ["requests"], ["most", "at once"], ["p50", "wait"], ["p99", "wait"], ["longest", "wait"], ["errors"],
+    ]
+    fileprivate var row: [String] {
+        let waits = [medianWaitMicroseconds, p99WaitMicroseconds, longestWaitMicroseconds].map {
+            $0.map { Duration.microseconds($0).short } ?? "–"
+        }
+        return [design] + [expiries, requests, mostAtOnce].map(String.init) + waits + ["\(failures)"]
     }
 }
 
-/// What the real mode found out.
+/// What the real mode found out about this package's service, and beside it about others.
 struct RealSummary: Encodable, CustomStringConvertible {
     let seconds: Double
     let loads: Int
@@ -27,18 +48,19 @@ struct RealSummary: Encodable, CustomStringConvertible {
     let longestWaitMicroseconds: Double?
     /// Why the run ended without a token; `nil` if all was well.
     let error: String?
+    /// This package's service, and then others on the same server.
+    var designs: [RealFigures]
 
-    init(elapsed: Duration, watch: Watch, callers: Int, _ tally: Tally) {
+    init(elapsed: Duration, watch: Watch, callers: Int, _ ours: RealFigures) {
         seconds = Double(elapsed.nanoseconds / 1_000_000) / 1000
         loads = watch.loads
         failedLoads = watch.failedLoads
         tokens = watch.tokens
         expiries = max(watch.tokens - 1, 0)
         self.callers = callers
-        served = tally.served
-        answers = tally.answers
-        failures = tally.failures
-        longestWaitMicroseconds = tally.longestWait.map { $0 / .microseconds(1) }
+        (served, answers, failures) = (ours.served, ours.answers, ours.failures)
+        longestWaitMicroseconds = ours.longestWaitMicroseconds
+        designs = [ours]
         let hasAnswer = watch.tokens > 0 || watch.failedLoads > 0
         error = hasAnswer ? watch.error : "The authorization server did not answer within \(elapsed.short)."
     }
@@ -50,5 +72,13 @@ struct RealSummary: Encodable, CustomStringConvertible {
         \(counted(answers, "answer")) and \(counted(failures, "error")). After its first token no caller waited longer than \
         \(longestWaitMicroseconds.map { Duration.microseconds($0).short } ?? "–") for the next.
         """.wrapped(indent: 0)
+    }
+
+    /// The designs beside each other.
+    var comparison: String {
+        let table = Table(headings: RealFigures.headings, rows: designs.map(\.row))
+        let note =
+            "Waits are those for tokens that weren't a caller's first: 50 and 99 of 100 calls waited no longer than p50 and p99."
+        return (table.lines + [note.wrapped(indent: 0)]).joined(separator: "\n")
     }
 }

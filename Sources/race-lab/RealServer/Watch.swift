@@ -15,6 +15,25 @@ struct Watch: Sendable {
         self.expiries = expiries
     }
 
+    /// Tells each event in a line, until the run is over or the task is cancelled.
+    static func follow(
+        _ events: AsyncStream<TokenEvent>, of service: TokenService, _ options: Options.Server, print: (String) -> Void
+    ) async -> Watch {
+        let clock = ContinuousClock(), start = clock.now
+        var watch = Watch(expiries: options.expiries)
+        for await event in events {
+            let time = start.duration(to: clock.now)
+            print(time.line(watch.note(event)))
+            if event.name == .loadSucceeded, watch.tokens == 1, let token = service.cachedToken {
+                let forecast = forecast(
+                    lifetime: token.lifetime, refreshIn: token.refreshIn, expiries: options.expiries, seconds: options.seconds)
+                print(time.line(forecast))
+            }
+            if watch.isOver { break }
+        }
+        return watch
+    }
+
     /// Takes in an event and returns its line.
     mutating func note(_ event: TokenEvent) -> String {
         let load = event.load.map { "load \($0) " } ?? ""

@@ -14,11 +14,12 @@ import TokenServiceConcurrency
 
     private func services(_ loaders: [ScriptedLoader]) throws -> [TokenService] {
         let start = clock.now
-        let environment = TokenService.Environment.driven(
-            by: stage, clock: clock,
-            wallClock: { [clock] in Date(timeIntervalSinceReferenceDate: start.duration(to: clock.now) / .seconds(1)) }, seed: 1)
-        return try loaders.map { loader in
-            TokenService(
+        return try loaders.enumerated().map { number, loader in
+            let environment = TokenService.Environment.driven(
+                by: stage, clock: clock,
+                wallClock: { [clock] in Date(timeIntervalSinceReferenceDate: start.duration(to: clock.now) / .seconds(1)) },
+                seed: UInt64(number))
+            return TokenService(
                 sharedStore: try EtcdTokenStore(etcd, environment: environment), environment: environment, loader: loader)
         }
     }
@@ -44,5 +45,30 @@ import TokenServiceConcurrency
             clock.advance(by: .seconds(3600))
             stage.run()
         }
+    }
+
+    @Test(arguments: [60, 600, 3600])
+    func `are about five for four services whose callers ask all along: most find the new token there`(lifetime: Int) throws {
+        let loader = ScriptedLoader()
+        let services = try services(Array(repeating: loader, count: 4))
+        var rotations = 0, before = 0
+        while rotations < 40 {
+            for service in services { stage.start { _ = try await service.retrieveToken() } }
+            while loader.loadCount > rotations {
+                rotations += 1
+                // The first time each reads what there is.
+                if rotations == 2 { before = requests }
+                let load = stage.start { try await loader.nextCall() }
+                clock.advance(by: .milliseconds(300))
+                stage.run()
+                try #require(load.value).succeed(
+                    with: AccessToken("\(rotations)", lifetime: .seconds(lifetime), refreshToken: "r\(rotations)"))
+            }
+            clock.advance(by: .seconds(lifetime) / 600)
+            stage.run()
+        }
+        // Two for the service that loads, and one for each of the others: the fewest without a connection that stays open.
+        let mean = Double(requests - before) / Double(rotations - 1)
+        #expect((5...5.2).contains(mean), "\(mean)")
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import race_lab
@@ -11,6 +12,14 @@ import Testing
         let error = try #require(throws: UsageError.self) { try Credentials.secret(in: environment) }
         #expect(error.description.hasPrefix("CLIENT_SECRET is not set"))
         #expect(error.description.contains("export CLIENT_SECRET"))
+    }
+
+    @Test func `a client that proves itself with an assertion needs no secret in the environment`() throws {
+        let url = try #require(URL(string: "https://a.example/"))
+        var server = Options.Server(tokenURL: url, clientID: "me")
+        #expect(throws: UsageError.self) { try server.loader(in: [:]) }
+        server.authentication = .assertion(program: "/bin/identity", arguments: [])
+        #expect(throws: Never.self) { try server.loader(in: [:]) }
     }
 
     @Test func `a client's secret given as an argument is refused, and the error says where it belongs`() throws {

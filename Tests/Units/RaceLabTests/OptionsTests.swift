@@ -58,11 +58,19 @@ import Testing
         #expect(throws: UsageError(message)) { try Options(parsing: ["--show", name]) }
     }
 
-    @Test(arguments: [("basic", false), ("client_secret_basic", false), ("post", true), ("client_secret_post", true)])
-    func `--authentication puts the secret where the server wants it`(_ method: String, isPosted: Bool) throws {
+    @Test(
+        arguments: [
+            (["--authentication", "basic"], .basic), (["--authentication", "client_secret_basic"], .basic),
+            (["--authentication", "post"], .post), (["--authentication", "client_secret_post"], .post),
+            (["--assertion-command", "/bin/identity"], .assertion(program: "/bin/identity", arguments: [])),
+            (["--assertion-command=/bin/id  print -a=b"], .assertion(program: "/bin/id", arguments: ["print", "-a=b"])),
+        ] as [([String], Options.Authentication)])
+    func `--authentication puts the secret where the server wants it, --assertion-command names a program in its place`(
+        _ arguments: [String], authentication: Options.Authentication
+    ) throws {
         let url = try #require(URL(string: "https://a.example/"))
-        let options = try Options(parsing: ["--token-url", "\(url)", "--client-id", "me", "--authentication", method])
-        #expect(options.mode == .server(.init(tokenURL: url, clientID: "me", postsSecret: isPosted)))
+        let options = try Options(parsing: ["--token-url", "\(url)", "--client-id", "me"] + arguments)
+        #expect(options.mode == .server(.init(tokenURL: url, clientID: "me", authentication: authentication)))
     }
 
     @Test(arguments: ["0", "-1", "10001", "99999999999999999999", "ten", "1.5", "0x10", " 7", "1e3"])
@@ -94,6 +102,10 @@ import Testing
                 ["--token-url", "https://a.example/", "--client-id", "me", "--authentication", "guess"],
                 "--authentication expects 'basic' or 'post'"
             ),
+            (
+                ["--token-url", "https://a.example/", "--client-id", "me", "--assertion-command", "identity print"],
+                "--assertion-command expects a program's absolute path, then its arguments, separated by spaces"
+            ),
             (["--token-url", "https://a.example/"], "--token-url needs --client-id: the client that the server knows"),
             (
                 ["--token-url", "token", "--client-id", "me"],
@@ -115,6 +127,7 @@ import Testing
             ["hunter2"], ["-hunter2"], ["--hunter2"], ["-phunter2"], ["--client-secret:hunter2"], ["--json", "hunter2"],
             ["--callers", "hunter2"], ["--show", "hunter2"], ["--token-url", "hunter2", "--client-id", "me"],
             ["--token-url", "https://a.example/", "--client-id", "me", "--authentication", "hunter2"],
+            ["--token-url", "https://a.example/", "--client-id", "me", "--assertion-command", "hunter2"],
         ])
     func `no error repeats a secret that was given as an argument`(_ arguments: [String]) throws {
         let error = try #require(throws: UsageError.self) { try Options(parsing: arguments) }

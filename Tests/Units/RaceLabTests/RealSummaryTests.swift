@@ -1,15 +1,45 @@
+import AccessTokensTesting
 import Foundation
 import Testing
 
 @testable import race_lab
 
 @Suite struct `Summary of a real run` {
+    private func figures(_ tally: Tally, _ design: String = "AccessTokenService") -> RealFigures {
+        RealFigures(design, MeteredLoader(ScriptedLoader()).count, tally)
+    }
+
+    @Test func `a wait of 50 or 99 of 100 calls is told within 3 %, and the longest exactly`() throws {
+        var tally = Tally()
+        #expect(tally.wait(of: 0.5) == nil)
+        tally.answered(after: .seconds(90), isFirst: true)
+        #expect(tally.wait(of: 0.5) == nil)
+        for number in (1...1_000).shuffled() { tally.answered(after: .microseconds(number), isFirst: false) }
+        for (part, microseconds) in [(0.001, 1.0), (0.5, 500), (0.99, 990), (1, 1_000)] {
+            let wait = try #require(tally.wait(of: part)) / .microseconds(1)
+            #expect(microseconds * 0.97 <= wait && wait <= microseconds, "\(wait)")
+        }
+        #expect(tally.longestWait == .microseconds(1_000))
+    }
+
+    @Test func `the comparison has a row for each design, also where no caller waited for a second token`() {
+        var summary = RealSummary(elapsed: .seconds(9), watch: Watch(expiries: 1), callers: 2, figures(Tally(), "TokenService"))
+        var tally = Tally()
+        tally.answered(after: .milliseconds(20), isFirst: true)
+        tally.answered(after: .milliseconds(20), isFirst: false)
+        tally.failures += 1
+        summary.designs.append(figures(tally, "naive actor"))
+        let rows = summary.comparison.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(rows.contains("TokenService 0 0 0 – – – 0"), "\(rows)")
+        #expect(rows.contains("naive actor 0 0 0 20 ms 20 ms 20 ms 1"), "\(rows)")
+    }
+
     @Test func `a summary counts callers, answers and failures, with the longest wait after a first token`() throws {
         var tally = Tally()
         tally.answered(after: .milliseconds(20), isFirst: true)
         tally.answered(after: .nanoseconds(60), isFirst: false)
         tally.failures += 1
-        let summary = RealSummary(elapsed: .seconds(9), watch: Watch(expiries: 1), callers: 2, tally)
+        let summary = RealSummary(elapsed: .seconds(9), watch: Watch(expiries: 1), callers: 2, figures(tally))
         #expect(
             summary.description.replacing("\n", with: " ")
                 == "1 of 2 callers served with 0 loads (0 failed) in 9.0 s; no token was replaced. Callers got 2 answers and "
@@ -22,12 +52,14 @@ import Testing
         var tally = Tally()
         for _ in 1...10_000 { tally.answered(after: .microseconds(999), isFirst: true) }
         for _ in 1...90_000 { tally.answered(after: .seconds(90), isFirst: false) }
-        let summary = RealSummary(elapsed: .milliseconds(86_399_999), watch: Watch(expiries: 1_000), callers: 10_000, tally)
+        let summary = RealSummary(
+            elapsed: .milliseconds(86_399_999), watch: Watch(expiries: 1_000), callers: 10_000, figures(tally))
         #expect(summary.description.tooLong == [])
+        #expect(summary.comparison.tooLong == [])
     }
 
     @Test func `a summary says so when no answer came at all`() {
-        let summary = RealSummary(elapsed: .seconds(9), watch: Watch(expiries: 3), callers: 1, Tally())
+        let summary = RealSummary(elapsed: .seconds(9), watch: Watch(expiries: 3), callers: 1, figures(Tally()))
         #expect(summary.error == "The authorization server did not answer within 9.0 s.")
         #expect(summary.description.contains("–"))
     }

@@ -20,13 +20,19 @@ import Testing
 
     private func arguments(_ options: [String]) -> [String] {
         options.flatMap { option in
-            let values = ["--show": "stage 2", "--token-url": "https://a.example/", "--authentication": "post"]
+            let values = [
+                "--show": "stage 2", "--token-url": "https://a.example/", "--authentication": "post", "--assertion-command": "/a",
+            ]
             return Usage.flags.contains(option) ? [option] : [option, values[option] ?? "3"]
         }
     }
 
-    @Test(arguments: Usage.all.map { [$0.option].compactMap(\.self) + $0.others })
-    func `each mode takes all its options at once`(_ options: [String]) throws {
+    /// Two ways to say the same thing.
+    static let alternatives = ["--authentication", "--assertion-command"]
+
+    @Test(arguments: Usage.all.map { [$0.option].compactMap(\.self) + $0.others }, alternatives)
+    func `each mode takes all its options at once, of two alternatives one`(_ options: [String], _ chosen: String) throws {
+        let options = options.filter { $0 == chosen || !Self.alternatives.contains($0) }
         #expect(throws: Never.self) { try Options(parsing: arguments(options)) }
         #expect(throws: Never.self) { try Options(parsing: arguments(options.reversed())) }
     }
@@ -54,6 +60,10 @@ import Testing
             ),
             (["--seconds", "5"], "--seconds goes with --token-url or --processes: give that as well"),
             (["--page", "page.html"], "--page goes with --show: give that as well"),
+            (
+                ["--token-url", "https://a.example/", "--client-id", "me"] + alternatives.flatMap { [$0, "post"] },
+                "--authentication and --assertion-command don't go together: give one of them"
+            ),
             (["--museum", "--sharing"], "--sharing and --museum don't go together: give one of them"),
         ])
     func `an error about options that don't go together says which do`(_ arguments: [String], _ message: String) {

@@ -1,0 +1,29 @@
+/// What the callers got.
+struct Tally: Sendable {
+    /// How many callers have had a token.
+    private(set) var served = 0
+    private(set) var answers = 0
+    var failures = 0
+    /// The longest time until a caller had an answer that was not its first; `nil`: there was none.
+    private(set) var longestWait: Duration?
+    /// How many of these answers took about so many nanoseconds, of which the upper six bits are kept: within 3 %.
+    private var waits: [Int64: Int] = [:]
+
+    mutating func answered(after wait: Duration, isFirst: Bool) {
+        answers += 1
+        guard !isFirst else { return served += 1 }
+        longestWait = max(longestWait ?? .zero, wait)
+        let nanoseconds = max(wait.nanoseconds, 0), rest = max(58 - nanoseconds.leadingZeroBitCount, 0)
+        waits[(nanoseconds >> rest) << rest, default: 0] += 1
+    }
+
+    /// The time in which this part of the answers was there, first ones left out; `nil`: there were none.
+    func wait(of part: Double) -> Duration? {
+        var left = Double(waits.values.reduce(0, +)) * part
+        for (nanoseconds, count) in waits.sorted(by: { $0.key < $1.key }) {
+            left -= Double(count)
+            if left <= 0 { return .nanoseconds(nanoseconds) }
+        }
+        return nil
+    }
+}
