@@ -110,8 +110,8 @@ extension TokenFileError: Redacted, DescribedError {
             "The directory \(name) belongs to another key: \(detail). It was left as it is; move it back to its own "
                 + "place, or remove it and sign in again."
         case .damaged:
-            "The token file \(name) is damaged: \(detail). Reading leaves it as it is. Restore it from a backup, or sign in "
-                + "again, which keeps its bytes in \(String(reflecting: aside))."
+            "The token file \(name) is damaged: \(detail). Reading leaves it as it is, and a sign-out removes it. Restore "
+                + "it from a backup, or sign in again, which keeps its bytes in \(String(reflecting: aside))."
         case .unsupportedVersion:
             "The token file \(name) has a version that this program does not know: \(detail). Reading it and saving leave it as "
                 + "it is. Update the program, or sign out, which removes it, and sign in again."

@@ -131,7 +131,7 @@ extension TokenServiceError: DescribedError {
         case .tokenRejectedBefore: "The authorization server returned a token that was refused before."
         case .tooManyInvalidations:
             "Fresh tokens were refused one after the other. Check the audience and the scope that the resource server expects."
-        case .storeFailed: "The token store failed or took too long. Check that it is unlocked and writable."
+        case .storeFailed: "The token store failed."
         case .drained:
             "The service was drained because the program is about to end, so it loads no token. Call resume() to go on."
         case .loaderWaitsForItself:

@@ -41,7 +41,7 @@ import Testing
 
     @Test(arguments: [Design.enqueueing, .reentrant])
     func `--page walks through the schedule that --show draws, beside one that passes`(_ design: Design) async throws {
-        let exhibition = try await Overrides.unaided { try await Exhibition(of: design) }
+        let exhibition = try await exhibition(named: design.name)
         let page = try #require(exhibition.page)
         let replay = try #require(exhibition.description.firstMatch(of: /\.replay\("([0-9.]*)"\)/)).1
         #expect(page.contains("\"schedule\":\"\(replay)\""))
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `--page has none of a design that never fails`() async throws {
-        #expect(try await Overrides.unaided { try await Exhibition(of: .tokenService) }.page == nil)
+        #expect(try await exhibition(named: Design.tokenService.name).page == nil)
     }
 
     #if DEBUG

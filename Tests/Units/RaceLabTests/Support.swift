@@ -47,10 +47,11 @@ struct LabRun: Sendable {
 
 private let exhibitions = Dictionary(
     uniqueKeysWithValues: Design.all.map { design in
-        (design.name, Task { try await Overrides.unaided { try await Exhibition(of: design).description } })
+        (design.name, Task { try await Overrides.unaided { try await Exhibition(of: design) } })
     })
 
-/// What `--show` prints, once for all tests.
-func exhibition(of name: String) async throws -> String {
-    try await #require(exhibitions[name]).value
-}
+/// What `--show` prints.
+func exhibition(of name: String) async throws -> String { try await exhibition(named: name).description }
+
+/// What `--show` explores, once for all tests.
+func exhibition(named name: String) async throws -> Exhibition { try await #require(exhibitions[name]).value }
