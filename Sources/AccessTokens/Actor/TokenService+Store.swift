@@ -137,7 +137,9 @@ extension TokenService {
 /// An operation of the store took too long.
 package struct StoreTimeout: Error, CustomStringConvertible {
     package let limit: Duration
-    package var description: String { "The store did not answer within \(limit). Check that it can be reached, and isn't locked." }
+    package var description: String {
+        "The store did not answer within \(limit). Check that it can be reached, and isn't locked."
+    }
 
     package init(after limit: Duration = RefreshPolicy.storeTimeout) {
         self.limit = limit
