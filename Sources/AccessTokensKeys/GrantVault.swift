@@ -62,7 +62,7 @@ extension Result {
 /// A vault's link to the table of grants; it keeps the grant, not the vault, alive.
 final class VaultTether: ServiceTether {
     private let tether: any ServiceTether
-    private let grant = Lock<WeakReference?>(nil)
+    private let grant = Lock<WeakReference<SharedGrant>?>(nil)
 
     init(_ tether: any ServiceTether) {
         self.tether = tether
@@ -76,7 +76,7 @@ final class VaultTether: ServiceTether {
 
     func announce(_ event: TokenEvent) { tether.announce(event) }
 
-    func changed(_ service: any AnyObject & Sendable, restingIn wait: Duration?) {
-        if let grant = grant.withLock({ $0?.object }) { tether.changed(grant, restingIn: wait) }
+    func changed(_ service: any AnyObject & Sendable, _ rest: ServiceRest) {
+        if let grant = grant.withLock({ $0?.object }) { tether.changed(grant, rest) }
     }
 }

@@ -48,16 +48,20 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         switch entry {
         case .found(let service): return typed(service)
         case .vacant(let place, var stamp):
+            // Weak: the table keeps its services. A captured `weak` variable would be an object of its own for each key.
+            let registry = WeakReference(object: self)
             while true {
                 let made = stamp
-                let tether = KeyTether(use: use) { [weak self] in self?.note($0, of: key, at: place, stamp: made) }
+                let tether = tether { registry.object?.note($0, of: key, at: place, stamp: made) }
                 if let service = insert(make(tether, made), at: place, stamp: &stamp) { return service }
             }
         }
     }
 
-    /// Whether anything listens to the events.
-    @usableFromInline var use: HubUse { hub.use }
+    @usableFromInline
+    func tether(_ send: @escaping @Sendable (KeyTether.Message) -> Void) -> KeyTether {
+        KeyTether(use: hub.use, clock: clock, send)
+    }
 
     @usableFromInline var now: Duration { clock.now() }
 
@@ -81,9 +85,8 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     func note(_ message: KeyTether.Message, of key: Key, at place: Int, stamp: Int) {
         switch message {
         case .announce(let event): announce(event, of: key)
-        case .changed(let service, let wait):
-            let now = now, end = wait.map { now + $0 }
-            _ = table.withLock { $0.shelf.changed(service, stamp: stamp, at: place, restingFrom: end, at: now) }
+        case .changed(let service, let start, let now):
+            _ = table.withLock { $0.shelf.changed(service, stamp: stamp, at: place, restingFrom: start, at: now) }
         case .ended: _ = table.withLock { $0.ended(key, at: place, stamp: stamp) }
         }
     }
@@ -102,17 +105,18 @@ final class KeyTether: ServiceTether {
     @usableFromInline
     enum Message {
         case announce(TokenEvent)
-        /// How long until nothing would be lost with the service; `nil`: until it reports again.
-        case changed(ServiceShelf.Service, restingIn: Duration?)
+        /// From when on nothing would be lost with the service, on the table's clock; `nil`: not before it reports again.
+        case changed(ServiceShelf.Service, restingFrom: Duration?, at: Duration)
         case ended
     }
 
     private let use: HubUse
+    private let clock: ServiceClock
     private let send: @Sendable (Message) -> Void
 
-    @usableFromInline
-    init(use: HubUse, _ send: @escaping @Sendable (Message) -> Void) {
+    init(use: HubUse, clock: ServiceClock, _ send: @escaping @Sendable (Message) -> Void) {
         self.use = use
+        self.clock = clock
         self.send = send
     }
 
@@ -120,10 +124,12 @@ final class KeyTether: ServiceTether {
         send(.ended)
     }
 
-    @usableFromInline var isObserved: Bool { use.wasUsed }
+    var isObserved: Bool { use.wasUsed }
 
-    @usableFromInline func announce(_ event: TokenEvent) { send(.announce(event)) }
+    func announce(_ event: TokenEvent) { send(.announce(event)) }
 
-    @usableFromInline
-    func changed(_ service: ServiceShelf.Service, restingIn wait: Duration?) { send(.changed(service, restingIn: wait)) }
+    func changed(_ service: ServiceShelf.Service, _ rest: ServiceRest) {
+        let (start, now) = rest.on(clock)
+        send(.changed(service, restingFrom: start, at: now))
+    }
 }

@@ -32,7 +32,7 @@ struct ServiceShelf: Sendable {
         case idle(Service)
         /// Released, but perhaps still in use elsewhere: then it is found again (→ `idle`), or gets something to do (→ `busy`).
         /// When nothing holds it any more its place is free again.
-        case released(WeakReference)
+        case released(WeakReference<Service>)
     }
 
     private struct Slot: Sendable {
@@ -296,10 +296,12 @@ extension ServiceShelf {
 }
 
 /// A reference that keeps nothing alive.
-struct WeakReference: Sendable {
-    weak let object: ServiceShelf.Service?
+@usableFromInline
+struct WeakReference<Object: AnyObject & Sendable>: Sendable {
+    @usableFromInline weak let object: Object?
 
-    init(object: ServiceShelf.Service) {
+    @usableFromInline
+    init(object: Object) {
         self.object = object
     }
 }

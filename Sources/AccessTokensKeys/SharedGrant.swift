@@ -53,7 +53,7 @@ final class SharedGrant: Sendable {
         let vaultTether = tether.map { VaultTether($0) }
         vault = TokenService(
             policy: RefreshPolicy(), environment: environment, clock: clock, seed: environment.seed, loader: VaultLoader(),
-            ties: ServiceTies(.init(store), onDiscard: nil, tether: vaultTether))
+            ties: ServiceTies(store, onDiscard: nil, tether: vaultTether))
         vaultTether?.attach(to: self)
     }
 

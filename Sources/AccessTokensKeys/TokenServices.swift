@@ -167,17 +167,17 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     @usableFromInline
     func makeService(_ key: Key, tether: KeyTether, stamp: Int) -> TokenService {
         let loader = loader(key), policy = policy(key), clock = ServiceClock.opened(environment.clock)
-        var keeping = ServiceTies.Keeping.nowhere, share: GrantShare?
+        var store: (any TokenStore)?, session: (any GrantSession)?, share: GrantShare?
         if let grant {
             share = GrantShare(in: sharedGrant(grant(key)), loader, policy)
         } else if let stores {
-            keeping = .store(stores.store(for: key))
+            store = stores.store(for: key)
         } else if let sharing {
-            keeping = .session(sharing.session(key)(clock, environment(stamp)))
+            session = sharing.session(key)(clock, environment(stamp))
         }
         let service = TokenService(
             policy: policy, environment: environment, clock: clock, seed: seed(stamp), loader: share ?? loader,
-            ties: ServiceTies(keeping, onDiscard: discard(key), tether: tether, lender: share),
+            ties: ServiceTies(store, session: session, onDiscard: discard(key), tether: tether, lender: share),
             isDrained: isDrained.withLock { $0 })
         share?.attach(to: service)
         return service

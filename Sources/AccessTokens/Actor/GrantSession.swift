@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 ///
 /// `AccessTokensSharing` has the only implementation, so that a program that shares nothing doesn't carry it. `reset` and
 /// `replace` treat it like any token store; flights go through ``perform(_:)``.
-package protocol GrantSession: TokenStore {
+package protocol GrantSession: AnyObject, TokenStore {
     /// How often callers check whether other services have signed out; `nil`: only when they need a token.
     var checkEvery: Duration? { get }
 
@@ -108,7 +108,7 @@ extension TokenService {
         let clock = ServiceClock.opened(environment.clock)
         self.init(
             policy: policy, environment: environment, clock: clock, seed: environment.seed, loader: loader,
-            ties: ServiceTies(.session(session(clock, environment)), onDiscard: onDiscard))
+            ties: ServiceTies(nil, session: session(clock, environment), onDiscard: onDiscard))
     }
 
     /// Lets the session perform a flight of a shared grant.
@@ -123,7 +123,7 @@ extension TokenService {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
             await self.finish(flight, end)
         }
-        load = RunningLoad(flight: flight.id, task: task, urgency: urgency)
+        setLoad(RunningLoad(flight: flight.id, task: task, urgency: urgency))
     }
 
     private func plan(
@@ -156,7 +156,10 @@ extension TokenService {
             }
         }
         // The flight may be over for its callers already.
-        if load?.flight == flight.id { load?.loader = task }
+        if var load, load.flight == flight.id {
+            load.loader = task
+            setLoad(load)
+        }
         // Awaiting the task lends it the flight's priority.
         return await task.result
     }

@@ -2,19 +2,10 @@ package import TokenServiceConcurrency
 
 /// A service's ties to other objects: its store, other users of its grant, and the collection that keeps the service.
 package final class ServiceTies: Sendable {
-    /// Where the service keeps its tokens.
-    package enum Keeping: Sendable {
-        case nowhere
-        case store(any TokenStore)
-        /// In a record that it shares with other services.
-        case session(any GrantSession)
-
-        package init(_ store: (any TokenStore)?) {
-            if let store { self = .store(store) } else { self = .nowhere }
-        }
-    }
-
-    private let keeping: Keeping
+    private let ownStore: (any TokenStore)?
+    /// Its session of a grant that it shares with other services.
+    let session: (any GrantSession)?
+    let hasStore: Bool
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
     /// Told when this service may be released; `nil` if nothing asks.
     let tether: (any ServiceTether)?
@@ -22,27 +13,20 @@ package final class ServiceTies: Sendable {
     let lender: (any GrantLender)?
 
     package init(
-        _ keeping: Keeping, onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: (any ServiceTether)? = nil,
+        _ store: (any TokenStore)?, session: (any GrantSession)? = nil,
+        onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: (any ServiceTether)? = nil,
         lender: (any GrantLender)? = nil
     ) {
-        self.keeping = keeping
+        hasStore = store != nil || session != nil
+        ownStore = store
+        self.session = session
         self.onDiscard = onDiscard
         self.tether = tether
         self.lender = lender
     }
 
-    var store: (any TokenStore)? {
-        switch keeping {
-        case .nowhere: nil
-        case .store(let store): store
-        case .session(let session): session
-        }
-    }
-
-    /// The session of the grant that it shares with other services.
-    var session: (any GrantSession)? { if case .session(let session) = keeping { session } else { nil } }
-
-    var hasStore: Bool { if case .nowhere = keeping { false } else { true } }
+    /// Where the service keeps its tokens.
+    var store: (any TokenStore)? { session ?? ownStore }
 
     /// How long after one look at the shared store a hit starts another.
     var checkEvery: Duration? { session?.checkEvery }
@@ -57,9 +41,23 @@ package protocol ServiceTether: AnyObject, Sendable {
     func announce(_ event: TokenEvent)
 
     /// Called when the time of a possible release has changed, in the service's own order, outside all locks.
-    ///
-    /// - Parameter wait: How long until nothing would be lost with the service; `nil`: until it reports again.
-    func changed(_ service: any AnyObject & Sendable, restingIn wait: Duration?)
+    func changed(_ service: any AnyObject & Sendable, _ rest: ServiceRest)
+}
+
+/// From when on nothing would be lost with a service.
+package struct ServiceRest: Sendable {
+    /// On the service's clock; `nil`: not before it reports again.
+    let start: Duration?
+    /// The time of the report.
+    let now: Duration
+    let clock: ServiceClock
+
+    /// The same on another clock, which is read only if it isn't the service's own.
+    package func on(_ other: ServiceClock) -> (start: Duration?, now: Duration) {
+        if other === clock { return (start, now) }
+        let otherNow = other.now()
+        return (start.map { otherNow + max($0 - now, .zero) }, otherNow)
+    }
 }
 
 /// A load that used a shared grant failed.

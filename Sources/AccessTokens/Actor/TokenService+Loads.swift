@@ -39,11 +39,17 @@ extension TokenService {
             }
             await self.finish(id, with: result)
         }
-        load = RunningLoad(flight: id, task: task, urgency: urgency)
+        setLoad(RunningLoad(flight: id, task: task, urgency: urgency))
+    }
+
+    func setLoad(_ load: RunningLoad?) {
+        // Swapped, not assigned: if an access released the old one, every access would be checked at run time.
+        var load = load
+        swap(&self.load, &load)
     }
 
     func ended(_ flight: Int) {
-        if load?.flight == flight { load = nil }
+        if load?.flight == flight { setLoad(nil) }
     }
 
     /// Throws if the load was given up before its turn came on its executor: an old grant must not be used any more.
@@ -124,8 +130,9 @@ extension TokenService {
 
     /// A caller that is more urgent than the load makes the load as urgent.
     package func raiseUrgency(to urgency: Urgency) {
-        guard let load, load.urgency < urgency, load.flight == machine.state.flightID else { return }
-        self.load?.urgency = urgency
+        guard var load, load.urgency < urgency, load.flight == machine.state.flightID else { return }
+        load.urgency = urgency
+        setLoad(load)
         load.task.raise(to: urgency, on: executor)
     }
 }

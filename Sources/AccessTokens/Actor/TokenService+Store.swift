@@ -26,7 +26,7 @@ extension TokenService {
         }
         storing = task
         if let flight = operation.flight, flight == machine.state.flightID {
-            load = RunningLoad(flight: flight, task: task, urgency: urgency)
+            setLoad(RunningLoad(flight: flight, task: task, urgency: urgency))
         }
     }
 

@@ -70,7 +70,7 @@ public actor TokenService {
         let isAlone = store == nil && onDiscard == nil
         self.init(
             policy: policy, environment: environment, clock: ServiceClock.opened(environment.clock), seed: environment.seed,
-            loader: loader, ties: isAlone ? nil : ServiceTies(.init(store), onDiscard: onDiscard))
+            loader: loader, ties: isAlone ? nil : ServiceTies(store, onDiscard: onDiscard))
     }
 
     /// The same for a service that is one of many, or that shares its grant.
@@ -154,7 +154,7 @@ public actor TokenService {
         if let session = ties?.session, let machineRests = moment { moment = session.restsFrom.map { max($0, machineRests) } }
         guard moment != restsFrom else { return }
         restsFrom = moment
-        tether.changed(self, restingIn: moment.map { max($0 - now, .zero) })
+        tether.changed(self, ServiceRest(start: moment, now: now, clock: clock))
     }
 
     private func announce(_ event: TokenEvent) {

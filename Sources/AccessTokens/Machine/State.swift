@@ -74,6 +74,16 @@ extension TokenService.StateMachine.State {
         }
     }
 
+    /// Whether a refresh has failed since the token came.
+    var isRefreshFailing: Bool {
+        switch self {
+        case .empty, .loading: false
+        case .fresh(let cached): cached.failedRefreshes > 0
+        case .refreshing(let cached, _): cached.failedRefreshes > 0
+        case .stalled(let cached, _): cached.map { $0.failedRefreshes > 0 } ?? false
+        }
+    }
+
     /// Until when callers may join the flight.
     var joinableUntil: Duration? {
         if case .loading(let flight) = self { flight.deadline } else { nil }

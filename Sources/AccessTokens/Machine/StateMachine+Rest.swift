@@ -61,7 +61,9 @@ extension TokenService.StateMachine {
 
     /// Until when loads that were given up may be expected to end; `nil`: there are none.
     private var givenUpUntil: Duration? {
-        abandoned.reduce(fenced.last?.forgottenFrom) { until, flight in max(until ?? .zero, end(ofGivenUp: flight)) }
+        var until = fenced.last?.forgottenFrom
+        for flight in abandoned { until = max(until ?? .zero, end(ofGivenUp: flight)) }
+        return until
     }
 
     /// Until when a load or an operation of the store may be expected to end, even if nothing waits for it any longer; `nil`:
@@ -90,10 +92,10 @@ extension TokenService.StateMachine {
             hasStore || grant.token?.refreshToken == nil,
             let backOffEnd = backOff.restsFrom, let rejectionsEnd = rejections.restsFrom
         else { return nil }
-        let isRefreshFailing = state.cached.map { $0.failedRefreshes > 0 } ?? false
-        let pauseEnd = isRefreshFailing ? state.cached?.expiry : .zero
+        guard let pauseEnd = state.isRefreshFailing ? state.expiry : .zero else { return nil }
         let loadEnd = max(stalledUntil ?? .zero, givenUpUntil ?? .zero)
-        return pauseEnd.map { max($0, loadEnd, storeEnd, backOffEnd, rejectionsEnd) }
+        // Two by two: with more, `max` makes an array.
+        return max(max(pauseEnd, loadEnd), max(storeEnd, max(backOffEnd, rejectionsEnd)))
     }
 
     /// From when on the store has what the service wants it to have, or is asked anew because the callback of a restore was lost.
