@@ -52,7 +52,7 @@ public struct OriginTokens: Sendable {
         for (url, key) in keys {
             let origin = try Self.origin(of: url)
             guard bound.updateValue(key, forKey: origin) ?? key == key else {
-                throw DataLoadingError(.invalidConfiguration, detail: "two of its URLs have one origin and different keys")
+                throw DataLoadingError(.invalidConfiguration, detail: "two URLs of \(origin) have different keys")
             }
         }
         self.services = bound.mapValues { key in { service(key) } }
@@ -60,12 +60,16 @@ public struct OriginTokens: Sendable {
 
     private static func origin(of url: URL) throws(DataLoadingError) -> Origin {
         guard let origin = Origin(url) else {
+            let scheme = url.scheme.map { "the scheme \($0)" } ?? "no scheme"
+            let host = url.host.map { "the host \($0)" } ?? "no host"
             throw DataLoadingError(
-                .invalidConfiguration, detail: "its URL must be http or https, with a host and without user and password")
+                .invalidConfiguration,
+                detail: "its URL, with \(scheme) and \(host), must be http or https, with a host and without user and password")
         }
         guard origin.isPrivate else {
             throw DataLoadingError(
-                .invalidConfiguration, detail: "its URL must begin with https, or with http for a loopback address")
+                .invalidConfiguration,
+                detail: "the URL of \(origin) must begin with https, since its host isn't a loopback address")
         }
         return origin
     }

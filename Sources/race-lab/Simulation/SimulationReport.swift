@@ -41,9 +41,9 @@ struct SimulationReport: Encodable {
         return [legend, table.lines.joined(separator: "\n"), Self.notes.joined(separator: "\n"), Self.lesson]
     }
 
-    /// This package's designs come first, where a phone shows them, too.
+    /// `TokenService` and the naive actor come first, where a phone shows them, too.
     var table: Table {
-        func ordered<Column>(_ columns: [Column]) -> [Column] { columns.suffix(2).reversed() + columns.dropLast(2) }
+        func ordered<Column>(_ columns: [Column]) -> [Column] { columns.suffix(1) + columns[3..<5] + columns.prefix(3) }
         return Table(
             headings: [[]] + ordered(Design.all.map(\.heading)),
             rows: Self.counts.map { count in [count.name] + ordered(designs.map(count.value)) })

@@ -26,6 +26,18 @@ func federatedTokens(tokenURL: URL) throws -> TokenService {
     return TokenService(loader: try ClientCredentialsLoader(client))
 }
 
+func signedTokens(
+    tokenURL: URL, sign: @escaping @Sendable (Data) async throws -> Data
+) throws -> TokenService {
+    let assertion = JWTAssertion(algorithm: "ES256", keyID: "2026-11") { bytes in
+        try await sign(bytes)
+    }
+    let client = try OAuthClient(
+        id: "reports", authentication: .privateKeyJWT(assertion),
+        tokenURL: tokenURL, issuer: "https://login.example.com")
+    return TokenService(loader: try ClientCredentialsLoader(client))
+}
+
 func actionsTokens(
     tokenURL: URL, identityURL: URL, requestToken: String, provider: String
 ) throws -> TokenService {

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensFiles
 import AccessTokensKeys
+import AccessTokensOAuth
 import AccessTokensSharedFiles
 import AccessTokensSharing
 import AccessTokensTesting
@@ -22,6 +23,23 @@ private actor Tenants {
     }
 }
 
+struct Tenant {
+    let tokenURL: URL
+    let clientID: String
+    let secret: String
+}
+
+struct UnknownTenant: Error {}
+
+func tokens(of tenants: [String: Tenant]) -> TokenServices<String> {
+    TokenServices(isRepeatable: true) { name, previous in
+        guard let tenant = tenants[name] else { throw UnknownTenant() }
+        return try await ClientCredentialsLoader(
+            tokenURL: tenant.tokenURL, clientID: tenant.clientID, clientSecret: tenant.secret
+        ).loadToken(replacing: previous)
+    }
+}
+
 private struct Scope: Hashable {
     var account: String
     var name = ""
@@ -38,6 +56,15 @@ private struct Scope: Hashable {
         let services = TokenServices<String>(keepingIdle: 500) { tenant, _ in try await fetchToken(for: tenant) }
         let token = try await services["tenant 7"].retrieveToken()
         #expect(token.value == "tenant 7")
+    }
+
+    @Test func `makes a client for each tenant, and throws from a load what its initializer throws`() async throws {
+        let plain = try #require(URL(string: "http://login.example"))
+        let services = tokens(of: ["a": Tenant(tokenURL: plain, clientID: "a", secret: "s")])
+        let error = await #expect(throws: TokenServiceError.self) { try await services["a"].retrieveToken() }
+        #expect(error?.underlying is OAuthError)
+        let unknown = await #expect(throws: TokenServiceError.self) { try await services["b"].retrieveToken() }
+        #expect(unknown?.underlying is UnknownTenant)
     }
 
     @Test func `finds a stored token, and signs an account out`() async throws {
