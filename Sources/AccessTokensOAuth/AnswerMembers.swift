@@ -56,6 +56,15 @@ public struct AnswerMembers: Sendable {
     /// The refresh tokens, also of a body that can't be used otherwise; several if the name repeats.
     var refreshTokens: [String] { texts(of: ["refresh_token"]) }
 
+    /// How long the refresh token is valid; zero: for ever, as Keycloak's for offline access.
+    ///
+    /// An extension with two names: what is wrong with it must not cost the token, and a damaged answer must not end one too soon.
+    var refreshTokenLifetime: Duration? {
+        guard problem == nil else { return nil }
+        return ["refresh_token_expires_in", "refresh_expires_in"].lazy
+            .compactMap { value($0).flatMap { ServerSeconds($0).duration } }.first
+    }
+
     /// What the server issued, which no text may show.
     var secrets: [String] {
         texts(of: ["access_token", "refresh_token", "id_token", "device_code", "user_code", "code", "request_uri"])

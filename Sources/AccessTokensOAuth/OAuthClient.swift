@@ -51,7 +51,7 @@ public struct OAuthClient: Sendable {
     ///     every five minutes costs little; a token that is kept without end is refused one day, and only callers that call
     ///     `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is but recommended).
     ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
-    ///   - wallClock: The time, which a `Retry-After` with a date is compared with.
+    ///   - wallClock: The time, which the expiration of a refresh token and a `Retry-After` with a date are compared with.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         id: String,
@@ -79,13 +79,20 @@ public struct OAuthClient: Sendable {
     ///
     /// - Parameters:
     ///   - grant: What the client presents.
-    ///   - previous: The token to replace: no text shows it, and a refresh keeps its scope.
+    ///   - previous: The token to replace: no text shows it, and a refresh keeps its scope. If its refresh token is the grant and has
+    ///     expired, nothing is sent.
     /// - Returns: The token with the other members of the answer. After a refresh the token has the refresh token for the next one,
     ///   also when the server sent no new one (RFC 6749 §6).
-    /// - Throws: ``OAuthError``; a `SalvagedGrant` with the ``OAuthError`` inside if a grant that can't be repeated was spent, and the
-    ///   answer has a refresh token but is otherwise of no use; or `CancellationError` when its task is cancelled.
+    /// - Throws: ``OAuthError``, with the code `notSignedIn` if the refresh token has expired; a `SalvagedGrant` with the ``OAuthError``
+    ///   inside if a grant that can't be repeated was spent, and the answer has a refresh token but is otherwise of no use; or
+    ///   `CancellationError` when its task is cancelled.
     @concurrent public func token(for grant: Grant, replacing previous: AccessToken? = nil) async throws -> TokenAnswer {
-        try await send(grant.form, of: grant, to: endpoint, hiding: previous).token(for: grant, replacing: previous)
+        if let previous, let refreshToken = grant.refreshToken, previous.has(refreshToken: refreshToken),
+            let expiration = previous.refreshTokenExpiration, expiration.timeIntervalSince(wallClock()) <= 0
+        {
+            throw OAuthError(.refreshTokenExpired(expiration))
+        }
+        return try await send(grant.form, of: grant, to: endpoint, hiding: previous).token(for: grant, replacing: previous)
     }
 
     /// Sends a form to another endpoint of the same server, with one request, and returns the answer's members.

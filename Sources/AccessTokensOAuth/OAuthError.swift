@@ -16,7 +16,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The loader's configuration is invalid; nothing was sent.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
-        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out; nothing was sent.
+        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, or it has expired;
+        /// nothing was sent.
         public static let notSignedIn = Code(description: "notSignedIn")
         /// What authenticates the client, or the grant, could not be made or read; nothing was sent.
         public static let credentialsUnavailable = Code(description: "credentialsUnavailable")
@@ -77,7 +78,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         self.cause = cause
         switch cause {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
-        case .notSignedIn, .callbackMismatch, .signInExpired: remedy = .signIn
+        case .notSignedIn, .refreshTokenExpired, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
         }
     }
@@ -85,6 +86,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     enum Cause: Sendable {
         case invalidConfiguration(String)
         case notSignedIn
+        case refreshTokenExpired(Date)
         case credentialsUnavailable(String)
         case callbackMismatch(String)
         case signInExpired
@@ -98,7 +100,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         fileprivate var code: Code {
             switch self {
             case .invalidConfiguration: .invalidConfiguration
-            case .notSignedIn: .notSignedIn
+            case .notSignedIn, .refreshTokenExpired: .notSignedIn
             case .credentialsUnavailable: .credentialsUnavailable
             case .callbackMismatch: .callbackMismatch
             case .signInExpired: .signInExpired
@@ -119,6 +121,8 @@ extension OAuthError: Redacted, DescribedError {
         switch cause {
         case .invalidConfiguration(let problem): "The configuration is invalid, so nothing was sent: \(problem)."
         case .notSignedIn: "There is no refresh token: no user is signed in, and nothing was sent."
+        case .refreshTokenExpired(let end):
+            "The refresh token expired at \(end.formatted(.iso8601)): sign in again. Nothing was sent."
         case .credentialsUnavailable(let problem): "Nothing was sent: \(problem)."
         case .callbackMismatch(let problem):
             "The callback doesn't answer this sign-in: \(problem). Nothing of it was used; sign in again."

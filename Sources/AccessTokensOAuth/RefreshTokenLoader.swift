@@ -79,9 +79,9 @@ public struct RefreshTokenLoader: TokenLoader {
     ///
     /// - Parameter previous: The token whose refresh token is the grant.
     /// - Returns: The new token, with the refresh token for the next load and the scope as far as it is known.
-    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token; a `SalvagedGrant` with the
-    ///   ``OAuthError`` inside if the server has replaced the refresh token in an answer that is otherwise of no use; or
-    ///   `CancellationError` when its task is cancelled.
+    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token, or one that has expired; a
+    ///   `SalvagedGrant` with the ``OAuthError`` inside if the server has replaced the refresh token in an answer that is otherwise of
+    ///   no use; or `CancellationError` when its task is cancelled.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         guard let previous, let refreshToken = previous.refreshToken, !refreshToken.isEmpty else {
             throw OAuthError.signInNeeded

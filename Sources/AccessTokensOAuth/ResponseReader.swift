@@ -44,7 +44,9 @@ struct ResponseReader {
             guard !grant.isRepeatable, let refreshToken = salvagedRefreshToken(for: grant) else { throw error }
             let scope = grant.refreshToken == nil ? nil : previous?.scope
             throw SalvagedGrant(
-                AccessToken("", lifetime: .zero, scope: scope, refreshToken: refreshToken), reason: error)
+                AccessToken(
+                    "", lifetime: .zero, scope: scope, refreshToken: refreshToken,
+                    refreshTokenExpiration: expiration(of: refreshToken, replacing: previous)), reason: error)
         }
     }
 
@@ -89,12 +91,26 @@ struct ResponseReader {
         }
         // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change.
         let kept = grant.refreshToken.map { (refreshToken: $0, scope: grant.form["scope"] ?? previous?.scope) }
+        let refreshToken = body.refreshToken ?? kept?.refreshToken
         return AccessToken(
             body.accessToken, tokenType: type, lifetime: lifetime,
             refreshIn: body.refreshIn.flatMap { refreshIn in
                 lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
             },
-            scope: body.scope ?? kept?.scope, refreshToken: body.refreshToken ?? kept?.refreshToken)
+            scope: body.scope ?? kept?.scope, refreshToken: refreshToken,
+            refreshTokenExpiration: expiration(of: refreshToken, replacing: previous))
+    }
+
+    /// Returns when a refresh token expires: as this answer says; else, of one that stays, as before.
+    ///
+    /// It counts from the answer, the latest moment when the server may have issued it, so that it never expires here first. Ten years
+    /// or more are no limit.
+    private func expiration(of refreshToken: String?, replacing previous: AccessToken?) -> Date? {
+        guard let refreshToken else { return nil }
+        if let lifetime = members.refreshTokenLifetime {
+            return .zero < lifetime && lifetime < .longest ? now.addingTimeInterval(lifetime / .seconds(1)) : nil
+        }
+        return previous?.has(refreshToken: refreshToken) ?? false ? previous?.refreshTokenExpiration : nil
     }
 
     /// Returns the new refresh token of an answer that is otherwise useless; `nil` if there is none.
@@ -105,6 +121,11 @@ struct ResponseReader {
         let old = grant.refreshToken ?? ""
         return members.refreshTokens.last { !$0.isEmpty && !$0.utf8.elementsEqual(old.utf8) }
     }
+}
+
+extension AccessToken {
+    /// Whether its refresh token is this one, byte for byte.
+    func has(refreshToken: String) -> Bool { self.refreshToken?.utf8.elementsEqual(refreshToken.utf8) ?? false }
 }
 
 extension ResponseReader {
