@@ -110,7 +110,7 @@ struct ResponseReader {
         if let lifetime = members.refreshTokenLifetime {
             return .zero < lifetime && lifetime < .longest ? now.addingTimeInterval(lifetime / .seconds(1)) : nil
         }
-        return previous?.has(refreshToken: refreshToken) ?? false ? previous?.refreshTokenExpiration : nil
+        return previous.flatMap { $0.has(refreshToken: refreshToken) ? $0.refreshTokenExpiration : nil }
     }
 
     /// Returns the new refresh token of an answer that is otherwise useless; `nil` if there is none.
@@ -152,7 +152,7 @@ extension ResponseReader {
         return failure
     }
 
-    private static let knownCodes = Grant.refusals.union(Grant.refusalsOfDevices).union(Grant.pausesOfDevices)
+    private static let knownCodes = Grant.refusals.union(Grant.refusalsOfType.values.joined()).union(Grant.pausesOfDevices)
         .union(TokenServiceError.Remedy.permanent.keys)
 
     /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer holds.
