@@ -1,5 +1,5 @@
-public import TokenServiceConcurrency
 public import AccessTokens
+public import TokenServiceConcurrency
 
 /// What a client presents to get a token.
 ///

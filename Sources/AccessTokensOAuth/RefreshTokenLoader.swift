@@ -1,11 +1,6 @@
 public import AccessTokens
-public import TokenServiceConcurrency
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
 public import Foundation
-#endif
+public import TokenServiceConcurrency
 
 /// A loader for programs that act for a signed-in user: it trades the refresh token of the last token for a new token.
 ///
@@ -102,8 +97,8 @@ public struct RefreshTokenLoader: TokenLoader {
         // Asking for none would mean all.
         guard !scope.isEmpty else {
             throw OAuthError(
-                .invalidConfiguration(
-                    "the last token has none of the scopes to ask for; if they are only spelled otherwise, let none shrink"))
+                .invalidConfiguration,
+                "the last token has none of the scopes to ask for; if they are only spelled otherwise, let none shrink")
         }
         return scope
     }
