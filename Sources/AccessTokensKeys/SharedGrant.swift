@@ -285,7 +285,7 @@ final class SharedGrant: Sendable {
     /// Saves the refresh token that a load has brought, or a new expiration of the old one; returns `false` if another has come
     /// meanwhile: then the load begins anew.
     private func keep(_ token: AccessToken?, given: AccessToken?, over edition: Edition) async -> Bool {
-        guard let token = token.map(AccessToken.kept), token.refreshToken != nil, token != given.map(AccessToken.kept) else {
+        guard let token = token.map(AccessToken.kept), token.refreshToken != nil, token != given else {
             return state.withLock { $0.edition } == edition
         }
         guard let end = perform(.put(token, nil), over: edition) else {

@@ -62,6 +62,16 @@ import Testing
         #expect(scene.discards == [])
     }
 
+    @Test func `a grant that a sign-in has replaced is handed over once, whatever a load has renewed meanwhile`() throws {
+        let scene = Self.signedIn()
+        _ = scene.call("a2")
+        let load = try scene.load("a2")
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "new")) }
+        scene.succeed(load, with: AccessToken("a2", refreshToken: "r1", refreshTokenExpiration: .distantFuture))
+        #expect(scene.discards.count == 1, "\(scene.discards)")
+        #expect(try scene.load("a2").previous?.refreshToken == "new")
+    }
+
     @Test func `keys of another account don't wait`() throws {
         let scene = Self.signedIn()
         _ = scene.call("a2")
