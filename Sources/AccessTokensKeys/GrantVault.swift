@@ -44,11 +44,11 @@ extension AccessToken {
 
     /// The token that a vault keeps: the refresh token alone, which never expires.
     static func kept(_ token: AccessToken) -> AccessToken {
-        AccessToken(placeholder, refreshToken: token.refreshToken)
+        AccessToken(placeholder).with(grantOf: token)
     }
 
     var withoutPlaceholder: AccessToken {
-        value == Self.placeholder ? AccessToken("", refreshToken: refreshToken) : self
+        value == Self.placeholder ? AccessToken("").with(grantOf: self) : self
     }
 }
 

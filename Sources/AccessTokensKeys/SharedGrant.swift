@@ -212,11 +212,11 @@ final class SharedGrant: Sendable {
             guard state.withLock({ $0.edition == edition && $0.turns.begin(turn, until: end) }) else { continue }
             let alarm = Task.detached(on: executor) { if await self.clock.hasPassed(end) { self.giveBack(turn) } }
             defer { alarm.cancel() }
-            let given = grant == nil && previous == nil ? nil : (previous ?? .none).with(refreshToken: grant)
+            let given = grant == nil && previous == nil ? nil : (previous ?? .none).with(grantOf: grant)
             let outcome = await Result { try await loader.loadToken(replacing: given) }
             let salvaged = (outcome.failure as? SalvagedGrant)?.grant
             guard await keep(salvaged ?? (try? outcome.get()), given: grant, over: edition) else { continue }
-            guard let error = outcome.failure else { return try outcome.get().with(refreshToken: nil) }
+            guard let error = outcome.failure else { return try outcome.get().with(grantOf: nil) }
             throw failure((error as? SalvagedGrant)?.reason ?? error, over: edition)
         }
     }
@@ -260,36 +260,38 @@ final class SharedGrant: Sendable {
         state.withLock { $0.turns.leave(turn) }?.complete(with: .success(()))
     }
 
-    /// Returns the refresh token, and the edition that it belongs to.
-    private func grant() async throws -> (refreshToken: String?, edition: Edition) {
+    /// Returns the token that has the refresh token, and the edition that it belongs to.
+    private func grant() async throws -> (token: AccessToken?, edition: Edition) {
         while true {
             let edition = state.withLock { $0.edition }
             // Everything that users have done is done first.
             await wait(for: perform(.settle))
-            let refreshToken: String?
-            do { refreshToken = try await storedGrant() } catch { throw failure(error, over: edition) }
+            let token: AccessToken?
+            do { token = try await storedGrant() } catch { throw failure(error, over: edition) }
             // A sign-in or a sign-out is counted before the vault learns of it: if none was counted, the vault had this edition's
             // grant.
-            if state.withLock({ $0.edition }) == edition { return (refreshToken, edition) }
+            if state.withLock({ $0.edition }) == edition { return (token, edition) }
         }
     }
 
-    private func storedGrant() async throws -> String? {
+    private func storedGrant() async throws -> AccessToken? {
         do {
-            return try await vault.retrieveToken().refreshToken
+            return try await vault.retrieveToken()
         } catch let error as TokenServiceError where error.underlying is NoGrant {
             return nil
         }
     }
 
-    /// Saves the refresh token that a load has brought; returns `false` if another has come meanwhile: then the load begins anew.
-    private func keep(_ token: AccessToken?, given: String?, over edition: Edition) async -> Bool {
-        guard let token, let new = token.refreshToken, new != given else {
+    /// Saves the refresh token that a load has brought, or a new expiration of the old one; returns `false` if another has come
+    /// meanwhile: then the load begins anew.
+    private func keep(_ token: AccessToken?, given: AccessToken?, over edition: Edition) async -> Bool {
+        guard let token = token.map(AccessToken.kept), token.refreshToken != nil, token != given else {
             return state.withLock { $0.edition } == edition
         }
-        guard let end = perform(.put(.kept(token), nil), over: edition) else {
+        guard let end = perform(.put(token, nil), over: edition) else {
             let reason = state.withLock { $0.edition.fences > edition.fences ? $0.lastFence : .superseded }
-            giveUp(AccessToken("", refreshToken: new), reason)
+            // The load has spent the old one or, if it is the old one, given nothing up.
+            if token.refreshToken != given?.refreshToken { giveUp(token.withoutPlaceholder, reason) }
             return false
         }
         await wait(for: end)

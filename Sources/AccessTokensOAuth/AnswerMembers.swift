@@ -1,10 +1,5 @@
-public import TokenServiceConcurrency
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+public import TokenServiceConcurrency
 
 /// The members of an authorization server's answer, by name.
 ///
@@ -43,7 +38,7 @@ public struct AnswerMembers: Sendable {
         do {
             return try JSONDecoder().decode(type, from: body)
         } catch {
-            throw OAuthError(.unreadableResponse("it does not have the members of \(type)"))
+            throw OAuthError(.unreadableResponse, "it does not have the members of \(type)")
         }
     }
 
@@ -55,6 +50,17 @@ public struct AnswerMembers: Sendable {
 
     /// The refresh tokens, also of a body that can't be used otherwise; several if the name repeats.
     var refreshTokens: [String] { texts(of: ["refresh_token"]) }
+
+    /// How long the refresh token is valid; zero: for ever, as Keycloak's for offline access.
+    ///
+    /// An extension with two names: what is wrong with it must not cost the token, and a damaged answer must not end one too soon.
+    var refreshTokenLifetime: Duration? {
+        guard problem == nil else { return nil }
+        return seconds("refresh_token_expires_in") ?? seconds("refresh_expires_in")
+    }
+
+    /// The time that a member tells; `nil` if it tells none.
+    func seconds(_ name: String) -> Duration? { value(name).flatMap { ServerSeconds($0).duration } }
 
     /// What the server issued, which no text may show.
     var secrets: [String] {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
 
 /// How a client proves to the authorization server who it is: one method per request, and never in the URL.
 ///
@@ -120,7 +116,7 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
         guard method != .idAlone else { return Credentials(form: ["client_id": id]) }
         let secret = try await beforeSending("the client's secret or assertion") { try await make(id, issuer ?? "") }
         guard !secret.isEmpty else {
-            throw OAuthError(.credentialsUnavailable("the client's secret or assertion is empty"))
+            throw OAuthError(.credentialsUnavailable, "the client's secret or assertion is empty")
         }
         switch method {
         case .basic: return Credentials(basic: id, secret)

@@ -1,11 +1,6 @@
 public import AccessTokens
-public import TokenServiceConcurrency
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
 public import Foundation
-#endif
+public import TokenServiceConcurrency
 
 /// A loader for programs that act for themselves: it gets tokens for a client's own id and secret.
 ///
@@ -32,7 +27,7 @@ public struct ClientCredentialsLoader: TokenLoader {
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(_ client: OAuthClient, scope: String? = nil, additionalParameters: Form = [:]) throws(OAuthError) {
         guard !client.authentication.isPublic else {
-            throw OAuthError(.invalidConfiguration("a public client can't use client credentials"))
+            throw OAuthError(.invalidConfiguration, "a public client can't use client credentials")
         }
         try client.endpoint.check(additional: additionalParameters)
         var grant = Grant.clientCredentials(scope: scope)

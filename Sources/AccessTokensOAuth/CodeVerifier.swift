@@ -1,4 +1,5 @@
 public import TokenServiceConcurrency
+import TokenServiceHTTP
 
 /// A random secret that binds a sign-in's code to the program that began the sign-in (PKCE).
 ///
@@ -18,12 +19,8 @@ public struct CodeVerifier: Sendable, Hashable {
     ///
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration` if it doesn't have 43 to 128 letters, digits and `-._~`.
     public init(_ value: String) throws(OAuthError) {
-        let isValid = value.utf8.allSatisfy { byte in
-            UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte
-                || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte || "-._~".utf8.contains(byte)
-        }
-        guard isValid, 43...128 ~= value.utf8.count else {
-            throw OAuthError(.invalidConfiguration("a code verifier has 43 to 128 letters, digits and -._~"))
+        guard value.utf8.allSatisfy({ $0.isAlphanumeric || "-._~".utf8.contains($0) }), 43...128 ~= value.utf8.count else {
+            throw OAuthError(.invalidConfiguration, "a code verifier has 43 to 128 letters, digits and -._~")
         }
         self.value = value
     }

@@ -1,10 +1,5 @@
-import TokenServiceHTTP
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+import TokenServiceHTTP
 
 /// Where a credential comes from: what is the same for a file, a command and a URL.
 struct CredentialSource: Sendable {
@@ -32,6 +27,6 @@ struct CredentialSource: Sendable {
 
     /// An error that says what is wrong with the source, and shows nothing of what it holds.
     func failure(_ problem: String) -> OAuthError {
-        OAuthError(.credentialsUnavailable("\(name) \(problem)"))
+        OAuthError(.credentialsUnavailable, "\(name) \(problem)")
     }
 }

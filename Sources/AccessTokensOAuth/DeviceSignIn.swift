@@ -1,12 +1,7 @@
-public import TokenServiceConcurrency
 import AccessTokens
-import TokenServiceHTTP
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
 public import Foundation
-#endif
+public import TokenServiceConcurrency
+import TokenServiceHTTP
 
 /// A sign-in on another device, for tools and televisions: the user enters a code there, and this program asks until that is done.
 ///
@@ -64,12 +59,12 @@ public struct DeviceSignIn: Sendable {
             let text = names.lazy.compactMap { members[$0] }.first
             // It is shown to the user, in a terminal too.
             guard let text, text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
-                throw reader.failure(.unreadableResponse("\(names[0]) is missing or has an invalid value"))
+                throw reader.failure(.unreadableResponse, "\(names[0]) is missing or has an invalid value")
             }
             return text
         }
-        guard let lifetime = members.value("expires_in").flatMap({ ServerSeconds($0).duration }) else {
-            throw reader.failure(.unreadableResponse("expires_in must be a non-negative number of seconds"))
+        guard let lifetime = members.seconds("expires_in") else {
+            throw reader.failure(.unreadableResponse, "expires_in must be a non-negative number of seconds")
         }
         deviceCode = try required("device_code")
         userCode = try required("user_code")
@@ -77,7 +72,7 @@ public struct DeviceSignIn: Sendable {
         verificationURI = try required("verification_uri", "verification_url")
         verificationURIComplete = try? required("verification_uri_complete")
         // RFC 8628 §3.2.
-        let interval = members.value("interval").flatMap { ServerSeconds($0).duration } ?? .seconds(5)
+        let interval = members.seconds("interval") ?? .seconds(5)
         self.interval = max(interval, .seconds(1))
         self.lifetime = lifetime
         self.client = client

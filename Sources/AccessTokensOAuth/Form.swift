@@ -1,4 +1,5 @@
 public import TokenServiceConcurrency
+import TokenServiceHTTP
 
 /// The parameters of a request to an authorization server, in order; each may be secret.
 ///
@@ -94,4 +95,44 @@ enum ParameterNames {
 
     /// Source: RFC 8707 §2; RFC 8693 §2.1.
     static let repeatable: Set<String> = ["resource", "audience"]
+}
+
+/// The encoding `application/x-www-form-urlencoded` of UTF-8 text.
+///
+/// Source: RFC 6749 App. B.
+enum FormEncoding {
+    /// Returns the parameters as one form, in their order.
+    static func form(_ parameters: [(name: String, value: String)]) -> String {
+        parameters.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
+    }
+
+    /// Returns the text with a plus for each space and `%XX` for each byte that is not a letter, a digit or one of `*-._`.
+    static func encode(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case _ where byte.isAlphanumeric || "*-._".utf8.contains(byte): bytes.append(byte)
+            case UInt8(ascii: " "): bytes.append(UInt8(ascii: "+"))
+            default: bytes += "%\(byte < 0x10 ? "0" : "")\(String(byte, radix: 16, uppercase: true))".utf8
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Returns the text that was encoded so; what is no escape stays as it is.
+    static func decode(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = Substring(text).utf8
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.prefix(2).count == 2, rest.prefix(2).allSatisfy(\.isHexDigit),
+                let value = UInt8(Substring(rest.prefix(2)), radix: 16)
+            {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 }

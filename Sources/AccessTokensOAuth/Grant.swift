@@ -1,5 +1,5 @@
-public import TokenServiceConcurrency
 public import AccessTokens
+public import TokenServiceConcurrency
 
 /// What a client presents to get a token.
 ///
@@ -72,7 +72,7 @@ public struct Grant: Sendable {
         var form: Form = ["code": code]
         form.add("redirect_uri", ifAny: redirectURI)
         form.add("code_verifier", ifAny: verifier?.value)
-        return Grant(type: "authorization_code", form)
+        return Grant(type: codeType, form)
     }
 
     /// A token to be exchanged for another (RFC 8693 §2.1).
@@ -114,6 +114,7 @@ public struct Grant: Sendable {
     }
 
     static let refreshType = "refresh_token"
+    static let codeType = "authorization_code"
     static let deviceType = "urn:ietf:params:oauth:grant-type:device_code"
 
     /// The refresh token that is presented, which stays good unless a new one comes.
@@ -122,15 +123,17 @@ public struct Grant: Sendable {
     /// What says that the server refuses the grant (RFC 6749 §5.2; OpenID Connect Core §3.1.2.6).
     static let refusals: Set<String> = ["invalid_grant", "interaction_required", "login_required", "consent_required"]
 
-    /// What says that of a device's sign-in (RFC 8628 §3.5).
-    static let refusalsOfDevices: Set<String> = ["access_denied", "expired_token"]
+    /// What says that of one type alone: of a device's sign-in (RFC 8628 §3.5); of a code, as Glewlwyd 2.7.5 does.
+    static let refusalsOfType: [String: Set<String>] = [
+        deviceType: ["access_denied", "expired_token"], codeType: ["invalid_code"],
+    ]
 
     /// What asks a device to wait (RFC 8628 §3.5).
     static let pausesOfDevices: Set<String> = ["authorization_pending", "slow_down"]
 
     /// Whether an error code says that the server refuses the grant.
     func isRefused(by error: String) -> Bool {
-        Self.refusals.contains(error) || type == Self.deviceType && Self.refusalsOfDevices.contains(error)
+        Self.refusals.contains(error) || Self.refusalsOfType[type]?.contains(error) ?? false
     }
 
     private func adding(scope: String?) -> Grant {

@@ -1,3 +1,5 @@
+import TokenServiceHTTP
+
 /// Reads a JSON object's members from left to right, once, without recursion deeper than ``deepest``.
 ///
 /// It goes on behind what breaks a rule, since a refresh token that stands there must not be lost, and says that the text isn't
@@ -124,7 +126,7 @@ struct JSONScanner {
     /// Takes a number or a word.
     private mutating func literal() -> Value? {
         let start = index
-        while let byte = next, isAlphanumeric(byte) || "+-.".utf8.contains(byte) { index += 1 }
+        while let byte = next, byte.isAlphanumeric || "+-.".utf8.contains(byte) { index += 1 }
         let text = String(decoding: bytes[start..<index], as: UTF8.self)
         switch text {
         case "null": return .null
@@ -139,7 +141,7 @@ struct JSONScanner {
     private static func isNumber(_ text: ArraySlice<UInt8>) -> Bool {
         var rest = text.first == UInt8(ascii: "-") ? text.dropFirst() : text
         func digits() -> Int {
-            let count = rest.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }.count
+            let count = rest.prefix(while: \.isDigit).count
             rest = rest.dropFirst(count)
             return count
         }
@@ -170,10 +172,6 @@ struct JSONScanner {
         guard next == UInt8(ascii: character) else { return false }
         index += 1
         return true
-    }
-
-    private func isAlphanumeric(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
     }
 }
 
@@ -219,12 +217,8 @@ extension JSONScanner {
 
     private mutating func hexadecimal() -> UInt32? {
         let digits = bytes[index...].prefix(4)
-        guard digits.count == 4, digits.allSatisfy(Self.isHexadecimal) else { return nil }
+        guard digits.count == 4, digits.allSatisfy(\.isHexDigit) else { return nil }
         index += 4
         return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
-    }
-
-    private static func isHexadecimal(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte | 0x20
     }
 }

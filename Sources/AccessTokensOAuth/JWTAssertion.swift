@@ -1,10 +1,5 @@
-public import TokenServiceConcurrency
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
 public import Foundation
-#endif
+public import TokenServiceConcurrency
 
 /// Makes assertions that authenticate a client by its private key (`private_key_jwt`).
 ///

@@ -1,12 +1,7 @@
-public import TokenServiceConcurrency
 public import AccessTokens
-import TokenServiceHTTP
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
 public import Foundation
-#endif
+public import TokenServiceConcurrency
+import TokenServiceHTTP
 
 /// A client at an authorization server: all forms leave through it, and all answers are read by it.
 ///
@@ -51,7 +46,7 @@ public struct OAuthClient: Sendable {
     ///     every five minutes costs little; a token that is kept without end is refused one day, and only callers that call
     ///     `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is but recommended).
     ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
-    ///   - wallClock: The time, which a `Retry-After` with a date is compared with.
+    ///   - wallClock: The time, which the expiration of a refresh token and a `Retry-After` with a date are compared with.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         id: String,
@@ -72,20 +67,28 @@ public struct OAuthClient: Sendable {
         self.wallClock = wallClock
         endpoint = try TokenEndpoint("token URL", tokenURL)
         let problem = id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer)
-        if let problem { throw OAuthError(.invalidConfiguration(problem)) }
+        if let problem { throw OAuthError(.invalidConfiguration, problem) }
     }
 
     /// Gets a token for a grant, with one request.
     ///
     /// - Parameters:
     ///   - grant: What the client presents.
-    ///   - previous: The token to replace: no text shows it, and a refresh keeps its scope.
+    ///   - previous: The token to replace: no text shows it, and a refresh keeps its scope. If its refresh token is the grant and has
+    ///     expired, nothing is sent.
     /// - Returns: The token with the other members of the answer. After a refresh the token has the refresh token for the next one,
     ///   also when the server sent no new one (RFC 6749 §6).
-    /// - Throws: ``OAuthError``; a `SalvagedGrant` with the ``OAuthError`` inside if a grant that can't be repeated was spent, and the
-    ///   answer has a refresh token but is otherwise of no use; or `CancellationError` when its task is cancelled.
+    /// - Throws: ``OAuthError``, with the code `notSignedIn` if the refresh token has expired; a `SalvagedGrant` with the ``OAuthError``
+    ///   inside if a grant that can't be repeated was spent, and the answer has a refresh token but is otherwise of no use; or
+    ///   `CancellationError` when its task is cancelled.
     @concurrent public func token(for grant: Grant, replacing previous: AccessToken? = nil) async throws -> TokenAnswer {
-        try await send(grant.form, of: grant, to: endpoint, hiding: previous).token(for: grant, replacing: previous)
+        if let previous, let refreshToken = grant.refreshToken, previous.has(refreshToken: refreshToken),
+            let expiration = previous.refreshTokenExpiration, expiration.timeIntervalSince(wallClock()) <= 0
+        {
+            let end = expiration.formatted(.iso8601)
+            throw OAuthError(.notSignedIn, "The refresh token expired at \(end): sign in again. Nothing was sent.")
+        }
+        return try await send(grant.form, of: grant, to: endpoint, hiding: previous).token(for: grant, replacing: previous)
     }
 
     /// Sends a form to another endpoint of the same server, with one request, and returns the answer's members.
@@ -125,7 +128,7 @@ public struct OAuthClient: Sendable {
         } catch {
             if error is NotSent { throw error }
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            var failure = OAuthError(.connectionFailed(ServerText.safe(String(describing: error), hiding: secrets)))
+            var failure = OAuthError(.connectionFailed, ServerText.safe(String(describing: error), hiding: secrets))
             failure.underlying = error
             throw failure
         }
@@ -152,8 +155,31 @@ func beforeSending<Value>(_ what: String, _ make: () async throws -> Value) asyn
     } catch {
         if error is any TokenLoadFailure || error is NotSent { throw error }
         if error is CancellationError || Task.isCancelled { throw CancellationError() }
-        var failure = OAuthError(.credentialsUnavailable("\(what) failed with an error of type \(type(of: error))"))
+        var failure = OAuthError(.credentialsUnavailable, "\(what) failed with an error of type \(type(of: error))")
         failure.underlying = error
         throw failure
+    }
+}
+
+extension OAuthClient {
+    /// Asks the server what a token is worth, with one request.
+    ///
+    /// - Parameters:
+    ///   - token: An access token or a refresh token, also one that another client presents.
+    ///   - url: The introspection endpoint: `https`, or `http` to a loopback address.
+    ///   - hint: What kind of token it is, such as `refresh_token`; `nil`: the server finds out.
+    /// - Returns: The members of the answer, such as `scope` and `sub`; `nil` if the token isn't active.
+    /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
+    ///
+    /// Source: RFC 7662.
+    @concurrent public func introspect(_ token: String, at url: URL, hint: String? = nil) async throws -> AnswerMembers? {
+        var form: Form = ["token": token]
+        form.add("token_type_hint", ifAny: hint)
+        let reader = try await send(form, to: TokenEndpoint("introspection URL", url))
+        let members = try reader.readableMembers()
+        guard case .bool(let isActive)? = members.value("active") else {
+            throw reader.failure(.unreadableResponse, "active must be true or false")
+        }
+        return isActive ? members : nil
     }
 }

@@ -1,10 +1,9 @@
 public import AccessTokens
+import Foundation
 public import TokenServiceConcurrency
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
+#if canImport(FoundationNetworking)
+import FoundationNetworking
 #endif
 
 /// Why an authorization server gave no token, or did not revoke one.
@@ -16,7 +15,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The loader's configuration is invalid; nothing was sent.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
-        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out; nothing was sent.
+        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, or it has expired;
+        /// nothing was sent.
         public static let notSignedIn = Code(description: "notSignedIn")
         /// What authenticates the client, or the grant, could not be made or read; nothing was sent.
         public static let credentialsUnavailable = Code(description: "credentialsUnavailable")
@@ -47,7 +47,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public static var signInNeeded: OAuthError { OAuthError(.notSignedIn) }
 
     /// What went wrong.
-    public var code: Code { cause.code }
+    public let code: Code
 
     /// The server's error code, such as `invalid_client`; `nil` if it sent none (RFC 6749 §5.2).
     public internal(set) var error: String?
@@ -70,45 +70,16 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
-    /// What went wrong, with what only that has: in our own words, or made safe.
-    private let cause: Cause
+    /// More about it, in our own words or made safe.
+    private let detail: String
 
-    init(_ cause: Cause) {
-        self.cause = cause
-        switch cause {
+    init(_ code: Code, _ detail: String = "") {
+        self.code = code
+        self.detail = detail
+        switch code {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
         case .notSignedIn, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
-        }
-    }
-
-    enum Cause: Sendable {
-        case invalidConfiguration(String)
-        case notSignedIn
-        case credentialsUnavailable(String)
-        case callbackMismatch(String)
-        case signInExpired
-        case connectionFailed(String)
-        case timedOut(after: Duration)
-        case refused
-        case redirected
-        case unreadableResponse(String)
-        case unsupportedTokenType(String)
-
-        fileprivate var code: Code {
-            switch self {
-            case .invalidConfiguration: .invalidConfiguration
-            case .notSignedIn: .notSignedIn
-            case .credentialsUnavailable: .credentialsUnavailable
-            case .callbackMismatch: .callbackMismatch
-            case .signInExpired: .signInExpired
-            case .connectionFailed: .connectionFailed
-            case .timedOut: .timedOut
-            case .refused: .refused
-            case .redirected: .redirected
-            case .unreadableResponse: .unreadableResponse
-            case .unsupportedTokenType: .unsupportedTokenType
-            }
         }
     }
 }
@@ -116,24 +87,25 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 extension OAuthError: Redacted, DescribedError {
     /// What went wrong and what to do about it; never a secret.
     public var description: String {
-        switch cause {
-        case .invalidConfiguration(let problem): "The configuration is invalid, so nothing was sent: \(problem)."
-        case .notSignedIn: "There is no refresh token: no user is signed in, and nothing was sent."
-        case .credentialsUnavailable(let problem): "Nothing was sent: \(problem)."
-        case .callbackMismatch(let problem):
-            "The callback doesn't answer this sign-in: \(problem). Nothing of it was used; sign in again."
+        switch code {
+        case .invalidConfiguration: "The configuration is invalid, so nothing was sent: \(detail)."
+        case .notSignedIn:
+            detail.isEmpty ? "There is no refresh token: no user is signed in, and nothing was sent." : detail
+        case .credentialsUnavailable: "Nothing was sent: \(detail)."
+        case .callbackMismatch:
+            "The callback doesn't answer this sign-in: \(detail). Nothing of it was used; sign in again."
         case .signInExpired: "The time for the sign-in is over. Begin another one."
-        case .connectionFailed(let problem): "The authorization server could not be reached: \(problem)."
-        case .timedOut(let limit): "The authorization server did not answer completely within \(limit). Try again later."
+        case .connectionFailed: "The authorization server could not be reached: \(detail)."
+        case .timedOut: "The authorization server did not answer completely within \(detail). Try again later."
         case .redirected:
             "The authorization server redirected the request (\(statusText)), which would give the client's credentials to "
                 + "another address: configure the endpoint's final URL."
-        case .unreadableResponse(let problem):
-            "The authorization server's answer (\(statusText)) is not a token response: \(problem). "
+        case .unreadableResponse:
+            "The authorization server's answer (\(statusText)) is not a token response: \(detail). "
                 + "Check the token endpoint's URL."
-        case .unsupportedTokenType(let type):
-            "The authorization server issued a token of type \(type): have it issue a type that this client accepts."
-        case .refused: "The authorization server refused the request: \(serversWords). \(advice)"
+        case .unsupportedTokenType:
+            "The authorization server issued a token of type \(detail): have it issue a type that this client accepts."
+        default: "The authorization server refused the request: \(serversWords). \(advice)"
         }
     }
 
@@ -162,4 +134,23 @@ extension OAuthError: Redacted, DescribedError {
             }
         }
     }
+}
+
+extension OAuthError {
+    /// Whether the request may still be under way: not if it was never sent, or if the server has answered.
+    ///
+    /// An answer with the status 502 or 504 comes from a gateway, behind which the server may still be working.
+    public var mayBeUnderWay: Bool {
+        switch code {
+        case .timedOut: return true
+        case .credentialsUnavailable, .signInExpired: return false
+        case .connectionFailed: return !((underlying as? URLError).map { Self.unsent.contains($0.code) } ?? false)
+        default: return remedy == .retry && retryAfter == nil && (status == 502 || status == 504)
+        }
+    }
+
+    /// There was no connection to send anything over.
+    private static let unsent: [URLError.Code] = [
+        .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet,
+    ]
 }

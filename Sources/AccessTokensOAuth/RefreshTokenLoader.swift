@@ -1,11 +1,6 @@
 public import AccessTokens
-public import TokenServiceConcurrency
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
 public import Foundation
-#endif
+public import TokenServiceConcurrency
 
 /// A loader for programs that act for a signed-in user: it trades the refresh token of the last token for a new token.
 ///
@@ -79,9 +74,9 @@ public struct RefreshTokenLoader: TokenLoader {
     ///
     /// - Parameter previous: The token whose refresh token is the grant.
     /// - Returns: The new token, with the refresh token for the next load and the scope as far as it is known.
-    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token; a `SalvagedGrant` with the
-    ///   ``OAuthError`` inside if the server has replaced the refresh token in an answer that is otherwise of no use; or
-    ///   `CancellationError` when its task is cancelled.
+    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token, or one that has expired; a
+    ///   `SalvagedGrant` with the ``OAuthError`` inside if the server has replaced the refresh token in an answer that is otherwise of
+    ///   no use; or `CancellationError` when its task is cancelled.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         guard let previous, let refreshToken = previous.refreshToken, !refreshToken.isEmpty else {
             throw OAuthError.signInNeeded
@@ -102,8 +97,8 @@ public struct RefreshTokenLoader: TokenLoader {
         // Asking for none would mean all.
         guard !scope.isEmpty else {
             throw OAuthError(
-                .invalidConfiguration(
-                    "the last token has none of the scopes to ask for; if they are only spelled otherwise, let none shrink"))
+                .invalidConfiguration,
+                "the last token has none of the scopes to ask for; if they are only spelled otherwise, let none shrink")
         }
         return scope
     }

@@ -1,11 +1,6 @@
 import AccessTokens
-import TokenServiceHTTP
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+import TokenServiceHTTP
 
 /// Reads a token, or an error, from an authorization server's answer.
 ///
@@ -44,14 +39,16 @@ struct ResponseReader {
             guard !grant.isRepeatable, let refreshToken = salvagedRefreshToken(for: grant) else { throw error }
             let scope = grant.refreshToken == nil ? nil : previous?.scope
             throw SalvagedGrant(
-                AccessToken("", lifetime: .zero, scope: scope, refreshToken: refreshToken), reason: error)
+                AccessToken(
+                    "", lifetime: .zero, scope: scope, refreshToken: refreshToken,
+                    refreshTokenExpiration: expiration(of: refreshToken, replacing: previous)), reason: error)
         }
     }
 
     /// Returns the answer's members if they can be read.
     func readableMembers() throws(OAuthError) -> AnswerMembers {
         try requireSuccess()
-        if let problem = members.problem { throw failure(.unreadableResponse(problem + kindOfAnswer)) }
+        if let problem = members.problem { throw unreadable(problem) }
         return members
     }
 
@@ -69,32 +66,67 @@ struct ResponseReader {
         guard isSuccess, error == nil else { throw refusal(error, of: grant) }
     }
 
+    /// Members that are `null` or empty count as absent.
+    ///
+    /// Source: RFC 6749 §5.1, §3.2; `refresh_in` is Microsoft's.
     private func readToken(for grant: Grant, replacing previous: AccessToken?) throws(OAuthError) -> AccessToken {
-        let body: TokenBody
-        do {
-            body = try TokenBody(members)
-        } catch {
-            throw failure(.unreadableResponse(error.text + kindOfAnswer))
-        }
+        if let problem = members.problem { throw unreadable(problem) }
+        let value = try required("access_token"), tokenType = try required("token_type")
+        // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change. A refresh token goes into forms, which carry any text.
+        let refreshToken = try text("refresh_token") ?? grant.refreshToken
+        let keptScope = grant.refreshToken == nil ? nil : grant.form["scope"] ?? previous?.scope
+        let scope = try printable("scope") ?? keptScope
+        _ = try text("error")
         // The type's name as the specification writes it, however the server does: resource servers may be less tolerant.
-        guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == body.tokenType.lowercased() }) else {
-            throw failure(.unsupportedTokenType(safe(body.tokenType)))
+        guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == tokenType.lowercased() }) else {
+            throw failure(.unsupportedTokenType, safe(tokenType))
         }
         var lifetime = lifetimeWhenMissing
-        switch body.expiresIn {
+        switch members.value("expires_in").map(ServerSeconds.init) {
         case .seconds(let duration): lifetime = duration
         case .unreadable where !grant.isRepeatable: break
         case nil: break
-        default: throw failure(.unreadableResponse("expires_in must be a non-negative number of seconds"))
+        default: throw failure(.unreadableResponse, "expires_in must be a non-negative number of seconds")
         }
-        // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change.
-        let kept = grant.refreshToken.map { (refreshToken: $0, scope: grant.form["scope"] ?? previous?.scope) }
+        // An extension: what is wrong with it must not cost the token.
+        let refreshIn = members.seconds("refresh_in").flatMap { refreshIn in
+            lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
+        }
         return AccessToken(
-            body.accessToken, tokenType: type, lifetime: lifetime,
-            refreshIn: body.refreshIn.flatMap { refreshIn in
-                lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
-            },
-            scope: body.scope ?? kept?.scope, refreshToken: body.refreshToken ?? kept?.refreshToken)
+            value, tokenType: type, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken,
+            refreshTokenExpiration: expiration(of: refreshToken, replacing: previous))
+    }
+
+    private func text(_ name: String) throws(OAuthError) -> String? {
+        switch members.value(name) {
+        case .string(let text): return text.isEmpty ? nil : text
+        case nil: return nil
+        default: throw unreadable("\(name) has the wrong type")
+        }
+    }
+
+    /// Refuses line breaks, which would end the header that carries an access token (`VSCHAR` in RFC 6749).
+    private func printable(_ name: String) throws(OAuthError) -> String? {
+        let text = try text(name)
+        guard text?.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) ?? true else { throw unreadable("\(name) has an invalid value") }
+        return text
+    }
+
+    private func required(_ name: String) throws(OAuthError) -> String {
+        if let text = try printable(name) { return text }
+        throw unreadable("\(name) \(members.value(name) == nil ? "is missing" : "has an invalid value")")
+    }
+
+    /// Returns when a refresh token expires: as this answer says; else, of one that stays, as before.
+    ///
+    /// It counts from the answer, the latest moment when the server may have issued it, so that it never expires here first. Ten years
+    /// or more are no limit.
+    private func expiration(of refreshToken: String?, replacing previous: AccessToken?) -> Date? {
+        guard let refreshToken else { return nil }
+        if let lifetime = members.refreshTokenLifetime {
+            return .zero < lifetime && lifetime < .longest ? now.addingTimeInterval(lifetime / .seconds(1)) : nil
+        }
+        return previous.flatMap { $0.has(refreshToken: refreshToken) ? $0.refreshTokenExpiration : nil }
     }
 
     /// Returns the new refresh token of an answer that is otherwise useless; `nil` if there is none.
@@ -107,14 +139,22 @@ struct ResponseReader {
     }
 }
 
+extension AccessToken {
+    /// Whether its refresh token is this one, byte for byte.
+    func has(refreshToken: String) -> Bool { self.refreshToken?.utf8.elementsEqual(refreshToken.utf8) ?? false }
+}
+
 extension ResponseReader {
     /// An error about this answer.
-    func failure(_ cause: OAuthError.Cause) -> OAuthError {
-        var failure = OAuthError(cause)
+    func failure(_ code: OAuthError.Code, _ detail: String = "") -> OAuthError {
+        var failure = OAuthError(code, detail)
         failure.status = response.status
         failure.retryAfter = response.header("Retry-After").flatMap { RetryAfter.wait($0, now: now) }
         return failure
     }
+
+    /// An answer that is no token response; if it isn't JSON, the error says what it is called.
+    private func unreadable(_ problem: String) -> OAuthError { failure(.unreadableResponse, problem + kindOfAnswer) }
 
     /// The server's own error, as far as it can be read.
     ///
@@ -131,7 +171,7 @@ extension ResponseReader {
         return failure
     }
 
-    private static let knownCodes = Grant.refusals.union(Grant.refusalsOfDevices).union(Grant.pausesOfDevices)
+    private static let knownCodes = Grant.refusals.union(Grant.refusalsOfType.values.joined()).union(Grant.pausesOfDevices)
         .union(TokenServiceError.Remedy.permanent.keys)
 
     /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer holds.

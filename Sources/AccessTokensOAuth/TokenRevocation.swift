@@ -1,11 +1,6 @@
 public import AccessTokens
-public import TokenServiceConcurrency
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
 public import Foundation
-#endif
+public import TokenServiceConcurrency
 
 /// Tells an authorization server that a token is no longer needed: the last step of a sign-out.
 ///

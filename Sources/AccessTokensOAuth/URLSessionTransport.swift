@@ -1,4 +1,5 @@
 import Foundation
+public import TokenServiceConcurrency
 import TokenServiceHTTP
 
 #if canImport(FoundationNetworking)
@@ -82,7 +83,7 @@ extension URLRequest {
         guard url?.scheme?.lowercased() != "https",
             let objection = EnvironmentProxy.objection(toPlainRequestTo: url?.host ?? "")
         else { return }
-        throw OAuthError(.invalidConfiguration(objection))
+        throw OAuthError(.invalidConfiguration, objection)
     }
 }
 
@@ -91,12 +92,18 @@ extension OAuthError {
     fileprivate init(_ failure: ExchangeFailure, timeLimit: Duration) {
         switch failure {
         case .timedOut(let underlying):
-            self.init(.timedOut(after: timeLimit))
+            self.init(.timedOut, "\(timeLimit)")
             self.underlying = underlying
-        case .tooLong: self.init(.unreadableResponse("it is longer than 1 MiB"))
+        case .tooLong: self.init(.unreadableResponse, "it is longer than 1 MiB")
         case .connection(let detail, let underlying):
-            self.init(.connectionFailed(detail))
+            self.init(.connectionFailed, detail)
             self.underlying = underlying
         }
     }
+}
+
+/// What a transport says of itself: never a session, which holds the requests in flight with the client's credentials.
+extension URLSessionTransport: Redacted {
+    /// The time limit.
+    public var description: String { "URLSessionTransport(time limit \(timeLimit))" }
 }

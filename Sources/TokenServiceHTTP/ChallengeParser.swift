@@ -68,7 +68,7 @@ struct ChallengeParser {
     /// Takes a value that stands alone up to the next comma; `nil`, and nothing taken, if there is none.
     private mutating func token68() -> String? {
         let start = index
-        if let text = text(while: { HTTPToken.isAlphanumeric($0) || "-._~+/".utf8.contains($0) }) {
+        if let text = text(while: { $0.isAlphanumeric || "-._~+/".utf8.contains($0) }) {
             let padding = self.text { $0 == UInt8(ascii: "=") } ?? ""
             _ = skip(while: Self.isBlank)
             if next == nil || next == UInt8(ascii: ",") { return text + padding }

@@ -52,19 +52,18 @@ package enum Credentials {
     private static let schemes: Set<String> = ["bearer", "basic", "dpop", "negotiate"]
 
     private static func isWord(_ byte: UInt8) -> Bool {
-        isDigit(byte) || isLower(byte) || isUpper(byte) || "-._~+/".utf8.contains(byte)
+        byte.isAlphanumeric || "-._~+/".utf8.contains(byte)
     }
 
     /// Whether no word of a language is written so.
     private static func isMixed(_ word: ArraySlice<UInt8>) -> Bool {
-        word.contains(where: isDigit) || (word.dropFirst().contains(where: isUpper) && word.contains(where: isLower))
+        word.contains(where: \.isDigit) || (word.dropFirst().contains(where: isUpper) && word.contains(where: isLower))
     }
 
     private static func isRandom(_ word: ArraySlice<UInt8>) -> Bool {
-        word.contains(where: isDigit) && word.contains(where: isUpper) && word.contains(where: isLower)
+        word.contains(where: \.isDigit) && word.contains(where: isUpper) && word.contains(where: isLower)
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
     private static func isLower(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte }
     private static func isUpper(_ byte: UInt8) -> Bool { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte }
 }

@@ -61,7 +61,7 @@ struct Unescaped {
             if #""\/'"#.utf8.contains(last) { return (2, [last]) }
             if "nrt".utf8.contains(last) { return (2, [UInt8(ascii: " ")]) }
         }
-        guard Self.isHex(last) else { return nil }
+        guard last.isHexDigit else { return nil }
         if let byte = number(after: "%", digits: 2) { return (3, [UInt8(truncatingIfNeeded: byte)]) }
         if let scalar = number(after: "\\x", digits: 2).flatMap(Unicode.Scalar.init) { return (4, Self.utf8(scalar)) }
         if let byte = number(after: "\\", digits: 3, radix: 8), byte <= 0xFF { return (4, [UInt8(byte)]) }
@@ -114,18 +114,10 @@ struct Unescaped {
     }
 
     private static func number(_ digits: ArraySlice<UInt8>, radix: Int) -> UInt32? {
-        digits.allSatisfy(isHex) ? UInt32(String(decoding: digits, as: UTF8.self), radix: radix) : nil
+        digits.allSatisfy(\.isHexDigit) ? UInt32(String(decoding: digits, as: UTF8.self), radix: radix) : nil
     }
 
     private static func utf8(_ scalar: Unicode.Scalar) -> [UInt8] { Array(String(Character(scalar)).utf8) }
-
-    private static func isHex(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "A")...UInt8(ascii: "F"):
-            true
-        default: false
-        }
-    }
 
     private func folded(_ byte: UInt8) -> UInt8? {
         guard isFolded else { return byte }

@@ -1,5 +1,11 @@
 public import TokenServiceConcurrency
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A token that an authorization server issued, with everything the answer said about it.
 ///
 /// Copying a token costs one reference count, so a cached hit stays cheap. A token knows its *lifetime*, not its deadline:
@@ -24,17 +30,19 @@ public struct AccessToken: Sendable {
     ///   - refreshIn: When the server suggests refreshing it, counted likewise (a Microsoft extension).
     ///   - scope: The granted scopes, separated by spaces; `nil` if the server granted what was asked for. Source: RFC 6749 §3.3.
     ///   - refreshToken: The refresh token that gets the next one, if there is one.
+    ///   - refreshTokenExpiration: When the refresh token itself expires, on the wall clock; `nil`: never, or it isn't known.
     public init(
         _ value: String,
         tokenType: String = "Bearer",
         lifetime: Duration? = nil,
         refreshIn: Duration? = nil,
         scope: String? = nil,
-        refreshToken: String? = nil
+        refreshToken: String? = nil,
+        refreshTokenExpiration: Date? = nil
     ) {
         storage = Storage(
             value: value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
-            refreshToken: refreshToken, created: ContinuousClock.now)
+            refreshToken: refreshToken, refreshTokenExpiration: refreshTokenExpiration, created: ContinuousClock.now)
     }
 
     /// The access token itself: a secret, for the `Authorization` header and nothing else.
@@ -55,6 +63,13 @@ public struct AccessToken: Sendable {
     /// The refresh token for the next load: a secret that outlives the access token.
     public var refreshToken: String? { storage.refreshToken }
 
+    /// When the refresh token itself expires, on the wall clock; `nil`: never, or the server didn't say.
+    ///
+    /// A program can ask its user in time to sign in again. Only the loaders compare it with a clock.
+    public var refreshTokenExpiration: Date? {
+        storage.refreshTokenEnd.isFinite ? Date(timeIntervalSinceReferenceDate: storage.refreshTokenEnd) : nil
+    }
+
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
     ///
     /// For code written against the articles' API. It says nothing about the moment of use, has no leeway, and reads the
@@ -71,11 +86,13 @@ public struct AccessToken: Sendable {
         let refreshIn: Duration?
         let scope: String?
         let refreshToken: String?
+        /// In seconds since 2001; infinity, which takes less memory than an optional date: never.
+        let refreshTokenEnd: Double
         let created: ContinuousClock.Instant
 
         init(
             value: String, tokenType: String, lifetime: Duration?, refreshIn: Duration?, scope: String?,
-            refreshToken: String?, created: ContinuousClock.Instant
+            refreshToken: String?, refreshTokenExpiration: Date?, created: ContinuousClock.Instant
         ) {
             self.value = value
             self.tokenType = tokenType
@@ -83,16 +100,18 @@ public struct AccessToken: Sendable {
             self.refreshIn = refreshIn
             self.scope = scope
             self.refreshToken = refreshToken
+            refreshTokenEnd = refreshTokenExpiration?.timeIntervalSinceReferenceDate ?? .infinity
             self.created = created
         }
     }
 }
 
 extension AccessToken {
-    /// The same token with another refresh token, or without one.
-    package func with(refreshToken: String?) -> AccessToken {
+    /// The same token with the refresh token of another, or without one.
+    package func with(grantOf other: AccessToken?) -> AccessToken {
         AccessToken(
-            value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken)
+            value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
+            refreshToken: other?.refreshToken, refreshTokenExpiration: other?.refreshTokenExpiration)
     }
 }
 
@@ -102,7 +121,8 @@ extension AccessToken: Hashable {
         left.storage === right.storage
             || (left.value == right.value && left.tokenType == right.tokenType && left.lifetime == right.lifetime
                 && left.refreshIn == right.refreshIn && left.scope == right.scope
-                && left.refreshToken == right.refreshToken)
+                && left.refreshToken == right.refreshToken
+                && left.refreshTokenExpiration == right.refreshTokenExpiration)
     }
 
     /// Hashes the token's identity, its string.

@@ -115,6 +115,8 @@ package enum StoredTokenFormat {
         let refreshIn: Span?
         let scope: String?
         let refreshToken: String?
+        /// In seconds since 2001, too.
+        let refreshTokenExpiration: Double?
 
         package init(_ token: AccessToken) {
             value = token.value
@@ -123,12 +125,14 @@ package enum StoredTokenFormat {
             refreshIn = token.refreshIn.map(Span.init)
             scope = token.scope
             refreshToken = token.refreshToken
+            refreshTokenExpiration = token.refreshTokenExpiration?.timeIntervalSinceReferenceDate
         }
 
         package var token: AccessToken {
             AccessToken(
                 value, tokenType: tokenType, lifetime: lifetime?.duration, refreshIn: refreshIn?.duration, scope: scope,
-                refreshToken: refreshToken)
+                refreshToken: refreshToken,
+                refreshTokenExpiration: refreshTokenExpiration.map(Date.init(timeIntervalSinceReferenceDate:)))
         }
     }
 

@@ -85,7 +85,7 @@ extension TokenService {
         let (isSignedOut, lent) = lender.signIn(token)
         return fence(lent) { machine, now in
             let dropped = isSignedOut ? machine.reset(at: now) : nil
-            return machine.replace(with: token.with(refreshToken: nil), at: now) ?? dropped
+            return machine.replace(with: token.with(grantOf: nil), at: now) ?? dropped
         }
     }
 

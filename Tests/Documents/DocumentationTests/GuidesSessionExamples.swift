@@ -181,4 +181,16 @@ private struct FailingStore: TokenStore {
         }
         return listener
     }
+
+    @Test(arguments: [(Date.distantPast, ["sign in"]), (.distantFuture, []), (nil, [])])
+    func `a user is asked in time`(end: Date?, lines: [String]) async throws {
+        let tokens = TokenService { _ in AccessToken("a", refreshToken: "r", refreshTokenExpiration: end) }
+        let showSignIn: @Sendable () async -> Void = { [log] in log.add("sign in") }
+        let tomorrow = Date()
+        let token = try await tokens.retrieveToken()
+        if let end = token.refreshTokenExpiration, end < tomorrow {
+            await showSignIn()
+        }
+        #expect(log.lines == lines)
+    }
 }

@@ -103,6 +103,8 @@ enum Fuzz {
         let strings = [token.value, token.tokenType] + [token.scope].compactMap { $0 }
         require(strings.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { 0x20...0x7E ~= $0 } }, "an unprintable member")
         require(token.refreshToken?.isEmpty != true, "an empty refresh token")
+        let end = token.refreshTokenExpiration
+        require(end.map { token.refreshToken != nil && now < $0 } ?? true, "a refresh token that has expired already")
         let lifetime = token.lifetime ?? .seconds(-1)
         require(Duration.zero <= lifetime && lifetime <= .longest, "a lifetime out of bounds")
         require(token.refreshIn.map { .zero < $0 && $0 < lifetime } ?? true, "a refresh outside the lifetime")

@@ -17,7 +17,8 @@ struct FileTokenStoreTests {
         AccessToken("", tokenType: "", scope: "", refreshToken: ""),
         AccessToken(
             "a/b+c=\"\\\u{0}\n\u{1F511}e\u{301}", tokenType: "DPoP", lifetime: .seconds(3600), refreshIn: .seconds(1800),
-            scope: "read write", refreshToken: "r/\u{2028}"),
+            scope: "read write", refreshToken: "r/\u{2028}",
+            refreshTokenExpiration: Date(timeIntervalSinceReferenceDate: 0.1)),
         AccessToken("a", lifetime: Duration(secondsComponent: 1, attosecondsComponent: 1), refreshIn: .zero),
         AccessToken("a", lifetime: Duration(secondsComponent: -7, attosecondsComponent: -999_999_999_999_999_999)),
         AccessToken("a", lifetime: .seconds(Int64.max), refreshIn: .seconds(Int64.min)),

@@ -158,6 +158,18 @@ struct GrantTests {
         #expect(failure.remedy == .clientRegistration, "a refused client assertion")
     }
 
+    @Test(arguments: [
+        (Grant.authorizationCode("c", verifier: nil), TokenServiceError.Remedy.signIn), (.refreshToken("r"), .clientRegistration),
+        (.clientCredentials(), .clientRegistration),
+    ])
+    func `a code that was used or has expired asks for a sign-in, in Glewlwyd's words too`(
+        grant: Grant, remedy: TokenServiceError.Remedy
+    ) async throws {
+        let client = try client(.publicClient, ScriptedTransport { TokenResponse(403, #"{"error":"invalid_code"}"#) })
+        let failure = try await #require(throws: OAuthError.self) { try await client.token(for: grant) }
+        #expect(failure.error == "invalid_code" && failure.remedy == remedy)
+    }
+
     // RFC 6749 §4.1.2: the code is spent, so its refresh token must not be lost.
     @Test(arguments: RenewalTests.salvageable)
     func `the refresh token of a code's useless answer is kept`(

@@ -83,6 +83,7 @@ struct TokenResponseTests {
         (#"{"access_token":"a\r\nX: y","token_type":"Bearer"}"#, "access_token has an invalid value"),
         (#"{"access_token":"ü","token_type":"Bearer"}"#, "access_token has an invalid value"),
         (#"{"access_token":"a","token_type":"Bearer","scope":["a"]}"#, "scope has the wrong type"),
+        (#"{"access_token":"a","token_type":"Bearer","scope":"a\nb"}"#, "scope has an invalid value"),
         (#"{"access_token":"a","token_type":"Bearer","refresh_token":7}"#, "refresh_token has the wrong type"),
         (#"{"access_token":"a","token_type":"Bearer","error":{}}"#, "error has the wrong type"),
         (#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#, "access_token is repeated"),

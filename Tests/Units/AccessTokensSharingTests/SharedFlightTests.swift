@@ -214,6 +214,15 @@ struct SharedFlightTests {
         #expect(try GrantRecordFormat.decode(GrantRecordFormat.encode(mark)) == mark)
     }
 
+    @Test func `a record keeps when the refresh token expires, and its mark too`() throws {
+        let end = Date(timeIntervalSinceReferenceDate: 0.1)
+        let token = AccessToken("old", lifetime: .zero, refreshToken: "r", refreshTokenExpiration: end)
+        var cockpit = Cockpit()
+        let mark = try #require(cockpit.take(.read(seen(record(3, token, age: 4_000)))).written)
+        #expect(mark.token?.refreshTokenExpiration == end)
+        #expect(try GrantRecordFormat.decode(GrantRecordFormat.encode(mark)) == mark)
+    }
+
     @Test func `a record of another version is an error that quotes nothing`() throws {
         let text = String(decoding: try GrantRecordFormat.encode(expired), as: UTF8.self)
         let next = text.replacing(#""version":2"#, with: #""version":3"#)

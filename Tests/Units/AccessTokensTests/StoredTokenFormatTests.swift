@@ -6,15 +6,27 @@ import Testing
 struct StoredTokenFormatTests {
     private static let token = AccessToken(
         "value", tokenType: "Bearer", lifetime: .seconds(3_600) + .nanoseconds(1), refreshIn: .seconds(7), scope: "a b",
-        refreshToken: "grant")
+        refreshToken: "grant", refreshTokenExpiration: Date(timeIntervalSinceReferenceDate: 0.3))
 
     @Test(arguments: [
         StoredToken(token, received: Date(timeIntervalSinceReferenceDate: 0.1)),
+        StoredToken(AccessToken("", refreshTokenExpiration: .distantPast), received: .distantPast),
         StoredToken(AccessToken(""), received: .distantPast),
         StoredToken(AccessToken("é\u{0}\"\\", lifetime: .seconds(-1), refreshToken: ""), received: .distantFuture),
     ])
     func `what was written is read again, to the last digit`(stored: StoredToken) throws {
         #expect(try StoredToken(serialized: stored.serialized()) == stored)
+    }
+
+    @Test func `bytes from before refresh tokens expired are read, and a token without an expiration has the same bytes still`()
+        throws
+    {
+        let old =
+            #"{"format":"tokenservice.token","received":0,"token":{"refreshToken":"r","tokenType":"Bearer","value":"v"},"#
+            + #""version":1}"#
+        let stored = try StoredToken(serialized: Data(old.utf8))
+        #expect(stored.token == AccessToken("v", refreshToken: "r"))
+        #expect(try String(decoding: stored.serialized(), as: UTF8.self) == old)
     }
 
     @Test func `no part of the bytes passes for the whole`() throws {

@@ -45,6 +45,33 @@ import Testing
         #expect(scene.services["a1"].cachedToken?.value == "a1 1")
     }
 
+    @Test func `when the refresh token expires is kept with it, and renewed without another one`() throws {
+        let scene = Self.signedIn()
+        for (end, refreshToken) in [(nil, "r1"), (100.0, "r1"), (200, "r1"), (300, "r2"), (nil, "r2"), (400, "r3")] {
+            let token = AccessToken(
+                "a", lifetime: .seconds(60), refreshToken: refreshToken,
+                refreshTokenExpiration: end.map(Date.init(timeIntervalSince1970:)))
+            try scene.hold(token, for: "a2")
+            _ = scene.call("a3")
+            let next = try scene.load("a3")
+            #expect(next.previous?.refreshToken == refreshToken)
+            #expect(next.previous?.refreshTokenExpiration == token.refreshTokenExpiration)
+            scene.succeed(next, with: token)
+            scene.advance(by: .seconds(60))
+        }
+        #expect(scene.discards == [])
+    }
+
+    @Test func `a grant that a sign-in has replaced is handed over once, whatever a load has renewed meanwhile`() throws {
+        let scene = Self.signedIn()
+        _ = scene.call("a2")
+        let load = try scene.load("a2")
+        scene.perform("a1") { await $0.replace(with: .granted("a1 2", by: "new")) }
+        scene.succeed(load, with: AccessToken("a2", refreshToken: "r1", refreshTokenExpiration: .distantFuture))
+        #expect(scene.discards.count == 1, "\(scene.discards)")
+        #expect(try scene.load("a2").previous?.refreshToken == "new")
+    }
+
     @Test func `keys of another account don't wait`() throws {
         let scene = Self.signedIn()
         _ = scene.call("a2")

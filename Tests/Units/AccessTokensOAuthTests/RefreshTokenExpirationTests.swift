@@ -1,0 +1,145 @@
+import AccessTokens
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+/// A refresh token's own expiration, which some servers tell and no specification names.
+final class RefreshTokenExpirationTests: Sendable {
+    static let start = Date(timeIntervalSince1970: 1_000_000_000)
+    static let known = start.addingTimeInterval(60)
+
+    let time = Lock(start)
+
+    func client(_ transport: ScriptedTransport) throws -> OAuthClient {
+        try OAuthClient(
+            id: "app", tokenURL: #require(URL(string: "https://as.example/token")), transport: transport,
+            wallClock: { self.time.withLock { $0 } })
+    }
+
+    /// Refreshes with `r1`, which expires 60 s after the start, and returns the new token's seconds from the start.
+    func renew(_ members: String, after seconds: TimeInterval = 0) async throws -> TimeInterval? {
+        time.withLock { $0 += seconds }
+        let client = try client(ScriptedTransport { .token(members) })
+        let previous = AccessToken("old", refreshToken: "r1", refreshTokenExpiration: Self.known)
+        let token = try await RefreshTokenLoader(client).loadToken(replacing: previous)
+        return token.refreshTokenExpiration?.timeIntervalSince(Self.start)
+    }
+
+    // Google's, GitHub's and Microsoft's name; Keycloak's.
+    @Test(arguments: ["refresh_token_expires_in", "refresh_expires_in"], [("100", 100.0), (#""100""#, 100), ("1.5", 1.5)])
+    func `it counts from the answer`(name: String, life: (value: String, seconds: TimeInterval)) async throws {
+        let client = try client(
+            ScriptedTransport {
+                self.time.withLock { $0 += 7 }
+                return .token(#""refresh_token":"r","\#(name)":\#(life.value)"#)
+            })
+        for grant in [Grant.authorizationCode("c", verifier: nil), .refreshToken("r0"), .tokenExchange(subject: "s", type: .jwt)]
+        {
+            let token = try await client.token(for: grant).token
+            #expect(token.refreshTokenExpiration == time.withLock { $0 }.addingTimeInterval(life.seconds))
+        }
+    }
+
+    @Test func `of two names the first that can be read counts`() async throws {
+        #expect(try await renew(#""refresh_token_expires_in":5,"refresh_expires_in":6"#) == 5)
+        #expect(try await renew(#""refresh_token_expires_in":"soon","refresh_expires_in":6"#) == 6)
+    }
+
+    // Keycloak's offline tokens have a zero; others say “never” with a great number. What is wrong with it costs no token.
+    @Test(arguments: ["0", "315360000", "1e300", "-1", #""x""#, "{}", "null", "NaN"])
+    func `a new refresh token without a time never expires`(value: String) async throws {
+        #expect(try await renew(#""refresh_token":"r2","refresh_token_expires_in":\#(value)"#) == nil)
+        #expect(try await renew(#""refresh_token":"r2""#) == nil)
+    }
+
+    @Test(arguments: ["", #","refresh_token":"r1""#, #","refresh_token":null"#])
+    func `a refresh token that stays keeps its time, unless another is told`(members: String) async throws {
+        #expect(try await renew(#""x":1"# + members, after: 30) == 60)
+        #expect(try await renew(#""refresh_expires_in":-1"# + members) == 60)
+        #expect(try await renew(#""refresh_expires_in":100"# + members) == 130)
+        #expect(try await renew(#""refresh_expires_in":0"# + members) == nil)
+    }
+
+    @Test func `another refresh token than the last token's doesn't take its time over`() async throws {
+        let client = try client(ScriptedTransport { .token() })
+        let previous = AccessToken("old", refreshToken: "r1", refreshTokenExpiration: .distantPast)
+        let token = try await client.token(for: .refreshToken("other"), replacing: previous).token
+        #expect(token.refreshToken == "other" && token.refreshTokenExpiration == nil)
+    }
+
+    @Test func `without a refresh token there is no time`() async throws {
+        let client = try client(ScriptedTransport { .token(#""refresh_expires_in":100"#) })
+        #expect(try await client.token(for: .clientCredentials()).token.refreshTokenExpiration == nil)
+    }
+
+    @Test func `one from a useless answer has the answer's time, from a damaged one none`() async throws {
+        for (end, seconds) in [("}", 1800.0), ("", nil)] {
+            let body = #"{"refresh_token":"r2","refresh_expires_in":1800"# + end
+            let loader = try RefreshTokenLoader(client(ScriptedTransport { TokenResponse(body) }))
+            let salvaged = try await #require(throws: SalvagedGrant.self) {
+                try await loader.loadToken(
+                    replacing: AccessToken("old", refreshToken: "r1", refreshTokenExpiration: Self.known))
+            }
+            #expect(salvaged.grant.refreshToken == "r2")
+            #expect(salvaged.grant.refreshTokenExpiration?.timeIntervalSince(Self.start) == seconds)
+        }
+    }
+
+    @Test func `it is sent until the last moment, and not after`() async throws {
+        #expect(try await renew(#""refresh_expires_in":100"#, after: 59.5) == 159.5)
+        let transport = ScriptedTransport { .token() }
+        let loader = try RefreshTokenLoader(client(transport))
+        for seconds in [60, 1e9] {
+            time.withLock { $0 = Self.start + seconds }
+            let failure = try await loader.failure(
+                replacing: AccessToken("old", refreshToken: "r1-xyzzy", refreshTokenExpiration: Self.known))
+            #expect(failure.code == .notSignedIn && failure.remedy == .signIn && !failure.mayBeUnderWay)
+            #expect(
+                "\(failure)" == "The refresh token expired at 2001-09-09T01:47:40Z: sign in again. Nothing was sent.")
+            #expect(!texts(failure).contains("xyzzy"))
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(arguments: [-1e300, -1e15, .nan, .infinity, -.infinity])
+    func `odd dates end no program`(seconds: TimeInterval) async throws {
+        let odd = Date(timeIntervalSinceReferenceDate: seconds)
+        let loader = try RefreshTokenLoader(client(ScriptedTransport { .token(#""refresh_expires_in":1"#) }))
+        let token = AccessToken("old", refreshToken: "r1", refreshTokenExpiration: odd)
+        // A date that is no number is none.
+        #expect((token.refreshTokenExpiration == odd) == seconds.isFinite)
+        if seconds.isFinite {
+            #expect(try await "\(loader.failure(replacing: token))".contains("expired at -4712-01-01"))
+        } else {
+            _ = try await loader.loadToken(replacing: token)
+        }
+        time.withLock { $0 = odd }
+        guard seconds != .infinity else { return }
+        _ = try await loader.loadToken(replacing: AccessToken("old", refreshToken: "r1", refreshTokenExpiration: Self.known))
+    }
+
+    @Test func `it outlives the program, which then asks for a sign-in and sends nothing`() async throws {
+        let transport = ScriptedTransport { .token(#""expires_in":10,"refresh_token":"r2","refresh_expires_in":100"#) }
+        let store = InMemoryTokenStore(
+            StoredToken(AccessToken("", lifetime: .zero, refreshToken: "r1"), received: Self.start))
+        let environment = TokenService.Environment(clock: ManualClock(), wallClock: { self.time.withLock { $0 } })
+        for seconds in [0.0, 50, 200] {
+            time.withLock { $0 += seconds }
+            let tokens = try TokenService(
+                store: store, environment: environment, loader: RefreshTokenLoader(client(transport)))
+            if seconds < 100 {
+                #expect(try await tokens.retrieveToken().refreshTokenExpiration == time.withLock { $0 + 100 })
+            } else {
+                let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+                #expect(error?.remedy == .signIn && "\(error as Any)".contains("expired at 2001-09-09T01:49:10Z"))
+                // Whoever corrects a wrong clock, or knows better, can have it sent.
+                time.withLock { $0 -= 200 }
+                await tokens.retryNow()
+                #expect(try await tokens.retrieveToken().value == "abc")
+            }
+        }
+        #expect(transport.requests.count == 3)
+    }
+}
