@@ -13,8 +13,7 @@ extension TokenServices {
     @discardableResult
     public func drain(within limit: Duration) async -> Bool {
         let end = registry.clock.now() + min(limit, RefreshPolicy.longestLifetime)
-        isDrained.withLock { $0 = true }
-        let areLoaded = await all(registry.withTable { $0.turn() }.keys) { await self[$0].drain(within: self.time(until: end)) }
+        let areLoaded = await tellAll(isDrained: true) { await $0.waitForWork(within: self.time(until: end)) }
         // A key's load saves the refresh token that it shares, so only now is nothing left to save.
         let areSaved = await all(grants.withTable { $0.current }.keys) {
             await self.sharedGrant($0).drain(within: self.time(until: end))
@@ -24,10 +23,19 @@ extension TokenServices {
 
     /// Ends what ``drain(within:)`` began, for every key.
     public func resume() async {
-        isDrained.withLock { $0 = false }
-        _ = await all(registry.withTable { $0.turn() }.keys) {
-            await self[$0].resume()
-            return true
+        _ = await tellAll(isDrained: false) { _ in true }
+    }
+
+    /// Drains every key's service, or lets it load again.
+    ///
+    /// A service takes over what holds for all when it hears of this, so that a drain and a resume at one moment leave all keys
+    /// alike.
+    private func tellAll(isDrained: Bool, then body: @escaping @Sendable (TokenService) async -> Bool) async -> Bool {
+        self.isDrained.withLock { $0 = isDrained }
+        return await all(registry.withTable { $0.turn() }.keys) { key in
+            let service = self[key]
+            await service.drain { self.isDrained.withLock { $0 } }
+            return await body(service)
         }
     }
 

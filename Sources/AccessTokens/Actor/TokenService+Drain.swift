@@ -28,8 +28,16 @@ extension TokenService {
     ///   token.
     @discardableResult
     public nonisolated func drain(within limit: Duration) async -> Bool {
-        await visit { service in service.step { machine, _ in machine.drain() } }
+        await drain { true }
         return await waitForWork(within: limit)
+    }
+
+    /// Drains the service, or lets it load again.
+    ///
+    /// - Parameter isDrained: Asked inside the actor, so that of several calls at one moment the last to be decided counts,
+    ///   whichever comes here last.
+    package nonisolated func drain(_ isDrained: @Sendable () -> Bool) async {
+        await visit { service in service.step { machine, _ in machine.drain(isDrained()) } }
     }
 
     /// Waits until no load and no save is under way; returns `false` if the limit passes first.
@@ -50,7 +58,7 @@ extension TokenService {
     /// Starts nothing by itself. Use it in a program that isn't ended after all, such as an app that comes back to the
     /// foreground.
     public nonisolated func resume() async {
-        await visit { service in service.step { machine, _ in machine.drain(false) } }
+        await drain { false }
     }
 
     /// Whether the program is about to end and no caller waits: then a load that still waits for its turn doesn't begin.

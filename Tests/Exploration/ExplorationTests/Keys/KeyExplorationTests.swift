@@ -41,6 +41,21 @@ import Testing
         }
     }
 
+    @Test func `45: after a drain and a resume at one moment, a key does as one that is made afterwards`() async throws {
+        try await explore(.mixed(schedules: .everyday(60, thorough: 2_000)), time: .whenIdle) { simulation in
+            let services = TokenServices<Int>(
+                environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)
+            ) { key, _ in AccessToken("token \(key)") }
+            _ = services[1]
+            simulation.spawn("drain") { await services.drain(within: .seconds(1)) }
+            simulation.spawn("resume") { await services.resume() }
+            try await simulation.settle()
+            func loads(_ key: Int) async -> Bool { (try? await services[key].retrieveToken()) != nil }
+            let (old, new) = (await loads(1), await loads(2))
+            try simulation.require(old == new, "the old key loads: \(old), the new one: \(new)")
+        }
+    }
+
     /// Which key keeps the refresh token of an account.
     private static let keeper: @Sendable (AccountKey) -> AccountKey = { AccountKey(account: $0.account, scope: 0) }
 
