@@ -119,21 +119,23 @@ public struct OAuthClient: Sendable {
         let request = TokenRequest(
             url: endpoint.url, headers: headers.merging(credentials.headers) { $1 },
             body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8))
-        let response: TokenResponse
+        let response: TokenResponse, isClient = authentication.description != ClientAuthentication.unidentified.description
+        let sent = "\(endpoint.place), \(isClient ? "client \(id), authentication \(authentication)" : "no client")"
         try LoadTime.check()
         do {
             response = try await transport.send(request)
-        } catch let error as OAuthError {
+        } catch var error as OAuthError {
+            error.request = sent
             throw error
         } catch {
             if error is NotSent { throw error }
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             var failure = OAuthError(.connectionFailed, ServerText.safe(String(describing: error), hiding: secrets))
-            failure.underlying = error
+            (failure.underlying, failure.request) = (error, sent)
             throw failure
         }
         return ResponseReader(
-            response: response, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
+            response: response, request: sent, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
             lifetimeWhenMissing: lifetimeWhenMissing, now: wallClock())
     }
 }
