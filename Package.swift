@@ -41,6 +41,12 @@ let package = Package(
         .library(name: "InterleavingsTesting", targets: ["InterleavingsTesting"]),
         .library(name: "InterleavingsEverything", targets: ["InterleavingsEverything"]),
     ],
+    traits: [
+        .trait(
+            name: "URLSession",
+            description: "Transports over URLSession; without it a program on Linux links no libcurl."),
+        .default(enabledTraits: ["URLSession"]),
+    ],
     targets: [
         // What several modules share and no user sees: everything in it is `package`.
         .target(name: "TokenServiceConcurrency"),

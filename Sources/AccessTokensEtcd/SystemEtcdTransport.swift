@@ -1,3 +1,4 @@
+#if URLSession
 import Foundation
 import TokenServiceHTTP
 
@@ -77,3 +78,20 @@ extension EtcdError {
         }
     }
 }
+#else
+/// Stands in for the system's transport in a program that is built without the trait `URLSession`.
+///
+/// Give each store an ``EtcdTransport`` of your own.
+public struct SystemEtcdTransport: EtcdTransport {
+    /// Creates what can send nothing.
+    public init() {}
+
+    /// Sends nothing.
+    ///
+    /// - Throws: ``EtcdError`` with the code `invalidConfiguration`.
+    @concurrent public func send(_ request: EtcdRequest) async throws -> EtcdResponse {
+        throw EtcdError(
+            .invalidConfiguration, "this program is built without the package's trait URLSession, so it must bring a transport")
+    }
+}
+#endif

@@ -1,5 +1,10 @@
-import Foundation
 public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The members of an authorization server's answer, by name.
 ///

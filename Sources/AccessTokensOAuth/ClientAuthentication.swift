@@ -1,4 +1,8 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
 import Foundation
+#endif
 
 /// How a client proves to the authorization server who it is: one method per request, and never in the URL.
 ///

@@ -1,6 +1,11 @@
 public import AccessTokens
-public import Foundation
 public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// A loader for programs that act for themselves: it gets tokens for a client's own id and secret.
 ///

@@ -1,7 +1,15 @@
 #if os(macOS) || os(Linux)
-import Foundation
+import Dispatch
 public import TokenServiceConcurrency
 import TokenServiceHTTP
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
 
 /// A secret, an assertion or a token that another program prints.
 ///
@@ -48,7 +56,7 @@ public struct CredentialCommand: Sendable {
         let run = CommandRun(source, timeLimit)
         let watch = TimeLimits(whole: timeLimit).watch { run.end(with: run.timedOut) }
         defer { watch.end() }
-        Thread.detachNewThread { [self] in run.run([program] + arguments) }
+        DispatchQueue(label: "AccessTokensOAuth.CredentialCommand").async { [self] in run.run([program] + arguments) }
         return try await withTaskCancellationHandler {
             try await run.result.value()
         } onCancel: {
@@ -95,15 +103,15 @@ private final class CommandRun: Sendable {
         state.withLock { state in
             switch state {
             case .starting: state = .over
-            case .running(let process): Self.kill(process)
+            case .running(let process): Self.killAll(process)
             case .over: break
             }
         }
     }
 
     /// Also the leader by itself: it may have left its group.
-    private static func kill(_ process: pid_t) {
-        for target in [-process, process] { _ = Foundation.kill(target, SIGKILL) }
+    private static func killAll(_ process: pid_t) {
+        for target in [-process, process] { _ = kill(target, SIGKILL) }
     }
 
     func run(_ words: [String]) {
@@ -114,9 +122,9 @@ private final class CommandRun: Sendable {
         let (process, output) = try Self.beginning.withLock { _ in try start(words) }
         defer { _ = close(output) }
         state.withLock { state in
-            if case .starting = state { state = .running(process) } else { Self.kill(process) }
+            if case .starting = state { state = .running(process) } else { Self.killAll(process) }
         }
-        let bytes = read(output)
+        let bytes = readAll(output)
         if let bytes, bytes.count > CredentialSource.maximumSize { end(with: source.tooLong) }
         // A part of the output must not pass for all of it.
         if bytes == nil { end(with: timedOut) }
@@ -129,7 +137,7 @@ private final class CommandRun: Sendable {
     }
 
     /// Reads until the end, or more than may be; `nil` at the deadline: a process that left the group may keep the pipe open.
-    private func read(_ output: Int32) -> [UInt8]? {
+    private func readAll(_ output: Int32) -> [UInt8]? {
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 4_096)
         while bytes.count <= CredentialSource.maximumSize {
@@ -138,7 +146,7 @@ private final class CommandRun: Sendable {
             let ready = unsafe poll(&watched, 1, Int32(remaining.rounded(.up)))
             if ready < 0, errno == EINTR { continue }
             guard ready > 0 else { return nil }
-            let count = unsafe part.withUnsafeMutableBytes { unsafe Foundation.read(output, $0.baseAddress, $0.count) }
+            let count = unsafe part.withUnsafeMutableBytes { unsafe read(output, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return nil }
             if count == 0 { break }
@@ -161,7 +169,7 @@ private final class CommandRun: Sendable {
 
     /// Starts it as the leader of a process group, with no signal blocked, and returns what its output is read from.
     private func start(_ words: [String]) throws -> (pid_t, output: Int32) {
-        let (output, input) = try pipe()
+        let (output, input) = try makePipe()
         defer { _ = close(input) }
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
@@ -196,9 +204,9 @@ private final class CommandRun: Sendable {
     }
 
     /// A pipe whose ends no program inherits that is started later.
-    private func pipe() throws(OAuthError) -> (output: Int32, input: Int32) {
+    private func makePipe() throws(OAuthError) -> (output: Int32, input: Int32) {
         var ends: [Int32] = [-1, -1]
-        guard unsafe Foundation.pipe(&ends) == 0 else { throw source.failure("can't be started: too many files are open") }
+        guard unsafe pipe(&ends) == 0 else { throw source.failure("can't be started: too many files are open") }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (ends[0], ends[1])
     }

@@ -1,5 +1,10 @@
-import Foundation
 import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// Where a credential comes from: what is the same for a file, a command and a URL.
 struct CredentialSource: Sendable {

@@ -1,3 +1,4 @@
+#if URLSession
 public import Foundation
 public import TokenServiceConcurrency
 import TokenServiceHTTP
@@ -97,3 +98,4 @@ extension CredentialURL: Redacted {
     /// The host; neither the path nor the headers.
     public var description: String { "CredentialURL(\(url.host ?? "nowhere"))" }
 }
+#endif

@@ -1,7 +1,12 @@
 import AccessTokens
-public import Foundation
 public import TokenServiceConcurrency
 import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// A sign-in on another device, for tools and televisions: the user enters a code there, and this program asks until that is done.
 ///

@@ -1,5 +1,10 @@
-public import Foundation
 public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// Makes assertions that authenticate a client by its private key (`private_key_jwt`).
 ///

@@ -1,7 +1,12 @@
 public import AccessTokens
-public import Foundation
 public import TokenServiceConcurrency
 import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// A client at an authorization server: all forms leave through it, and all answers are read by it.
 ///

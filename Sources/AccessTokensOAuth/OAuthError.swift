@@ -1,8 +1,12 @@
 public import AccessTokens
-import Foundation
 public import TokenServiceConcurrency
 
-#if canImport(FoundationNetworking)
+#if canImport(FoundationEssentials) && !URLSession
+import FoundationEssentials
+#else
+import Foundation
+#endif
+#if canImport(FoundationNetworking) && URLSession
 import FoundationNetworking
 #endif
 
@@ -151,13 +155,18 @@ extension OAuthError {
         switch code {
         case .timedOut: return true
         case .credentialsUnavailable, .signInExpired: return false
-        case .connectionFailed: return !((underlying as? URLError).map { Self.unsent.contains($0.code) } ?? false)
+        case .connectionFailed: return !isUnsent
         default: return remedy == .retry && retryAfter == nil && (status == 502 || status == 504)
         }
     }
 
-    /// There was no connection to send anything over.
-    private static let unsent: [URLError.Code] = [
-        .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet,
-    ]
+    /// Whether there was no connection to send anything over, as far as `URLSession` says so.
+    private var isUnsent: Bool {
+        #if URLSession
+        let unsent: [URLError.Code] = [.cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet]
+        return (underlying as? URLError).map { unsent.contains($0.code) } ?? false
+        #else
+        return false
+        #endif
+    }
 }

@@ -1,6 +1,11 @@
 public import AccessTokens
-public import Foundation
 public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// A loader for programs that act for a signed-in user: it trades the refresh token of the last token for a new token.
 ///

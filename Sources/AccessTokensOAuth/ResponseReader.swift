@@ -1,6 +1,11 @@
 import AccessTokens
-import Foundation
 import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// Reads a token, or an error, from an authorization server's answer.
 ///

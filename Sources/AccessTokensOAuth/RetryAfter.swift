@@ -1,5 +1,10 @@
-import Foundation
 import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The header `Retry-After`.
 ///

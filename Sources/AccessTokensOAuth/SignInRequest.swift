@@ -1,7 +1,12 @@
 import AccessTokens
-public import Foundation
 public import TokenServiceConcurrency
 import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// One sign-in with a browser: the URL to open, and how to check what comes back.
 ///

@@ -1,5 +1,10 @@
-import Foundation
 import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// An endpoint of an authorization server, checked before anything is sent to it.
 ///

@@ -1,6 +1,11 @@
 public import AccessTokens
-public import Foundation
 public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// Tells an authorization server that a token is no longer needed: the last step of a sign-out.
 ///

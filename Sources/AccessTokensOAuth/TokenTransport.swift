@@ -1,6 +1,11 @@
-public import Foundation
 public import TokenServiceConcurrency
 import TokenServiceHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// Anything that can carry one request to an authorization server and bring back the answer.
 ///

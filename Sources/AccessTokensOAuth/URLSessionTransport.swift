@@ -1,3 +1,4 @@
+#if URLSession
 import Foundation
 public import TokenServiceConcurrency
 import TokenServiceHTTP
@@ -107,3 +108,25 @@ extension URLSessionTransport: Redacted {
     /// The time limit.
     public var description: String { "URLSessionTransport(time limit \(timeLimit))" }
 }
+#else
+public import TokenServiceConcurrency
+
+/// Stands in for the transport over `URLSession` in a program that is built without the trait `URLSession`.
+///
+/// Give each client, loader and revocation a ``TokenTransport`` of your own.
+public struct URLSessionTransport: TokenTransport, Redacted {
+    /// Creates what can send nothing.
+    public init() {}
+
+    /// Sends nothing.
+    ///
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`.
+    @concurrent public func send(_ request: TokenRequest) async throws -> TokenResponse {
+        throw OAuthError(
+            .invalidConfiguration, "this program is built without the package's trait URLSession, so it must bring a transport")
+    }
+
+    /// The type's name.
+    public var description: String { "URLSessionTransport(not built in)" }
+}
+#endif

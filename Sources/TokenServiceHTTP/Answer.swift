@@ -1,3 +1,4 @@
+#if URLSession
 package import Foundation
 
 #if canImport(FoundationNetworking)
@@ -24,3 +25,4 @@ package struct Answer: Sendable {
         self.init(status: response.statusCode, headers: headers, body: body)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if URLSession
 #if canImport(FoundationNetworking)
 import Foundation
 package import FoundationNetworking
@@ -14,3 +15,4 @@ package enum ChallengePolicy: Sendable {
     /// The delegate decides, if it wants to; else the system, also with credentials that it has stored.
     case ask((any URLSessionDelegate)?)
 }
+#endif

@@ -1,3 +1,4 @@
+#if URLSession
 import Foundation
 import TokenServiceConcurrency
 
@@ -101,3 +102,4 @@ extension Exchange {
     /// The session says -1, or on Linux 0, for "unknown".
     private static func known(_ count: Int64?) -> Int64? { count.flatMap { $0 > 0 ? $0 : nil } }
 }
+#endif

@@ -1,3 +1,4 @@
+#if URLSession
 import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
@@ -59,3 +60,4 @@ package final class NetworkSession: Sendable {
         }
     }
 }
+#endif

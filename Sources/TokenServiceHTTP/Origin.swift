@@ -1,4 +1,8 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
 package import Foundation
+#endif
 
 /// Scheme, host and port of a URL: what tokens are bound to.
 ///
@@ -11,7 +15,7 @@ package struct Origin: Hashable, Sendable {
     /// Returns the origin of an `http` or `https` URL with a host and without user and password; `nil` for any other.
     package init?(_ url: URL) {
         // A host may be written in any case, an IPv6 address in brackets.
-        let host = (url.host ?? "").lowercased().trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+        let host = (url.host ?? "").lowercased().filter { !"[]".contains($0) }
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme), !host.isEmpty,
             url.user == nil, url.password == nil
         else { return nil }

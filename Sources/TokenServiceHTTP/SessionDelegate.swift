@@ -1,3 +1,4 @@
+#if URLSession
 import Foundation
 import TokenServiceConcurrency
 
@@ -97,3 +98,4 @@ extension SessionDelegate: URLSessionDataDelegate {
     }
     #endif
 }
+#endif

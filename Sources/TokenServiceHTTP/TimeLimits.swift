@@ -1,8 +1,12 @@
+#if URLSession
 #if canImport(FoundationNetworking)
 import Foundation
 package import FoundationNetworking
 #else
 package import Foundation
+#endif
+#else
+import FoundationEssentials
 #endif
 
 /// How long one exchange may take, in seconds: kept by us, since Foundation cannot be relied on to keep it.
@@ -21,6 +25,7 @@ package struct TimeLimits: Sendable {
         self.whole = whole / .seconds(1)
     }
 
+    #if URLSession
     /// Takes over the limits of a configuration, whose own become a second line of defence behind these.
     ///
     /// On Apple platforms a session keeps them itself, and nothing is taken over.
@@ -35,6 +40,7 @@ package struct TimeLimits: Sendable {
         (silence, whole) = (nil, nil)
         #endif
     }
+    #endif
 
     /// Starts to watch one exchange; `isOver` is called when it exceeds a limit.
     package func watch(_ isOver: @escaping @Sendable () -> Void) -> Watch {

@@ -1,3 +1,4 @@
+#if URLSession
 import Dispatch
 import Foundation
 import TokenServiceConcurrency
@@ -88,3 +89,4 @@ final class Transfer: Sendable {
         }
     }
 }
+#endif

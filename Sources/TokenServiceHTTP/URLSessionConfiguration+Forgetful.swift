@@ -1,3 +1,4 @@
+#if URLSession
 #if canImport(FoundationNetworking)
 import Foundation
 package import FoundationNetworking
@@ -20,3 +21,4 @@ extension URLSessionConfiguration {
         return configuration
     }
 }
+#endif
