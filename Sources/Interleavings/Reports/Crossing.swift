@@ -3,20 +3,18 @@ struct Crossing: Sendable {
     /// What two executions can have in common.
     struct Kind: Hashable, Sendable {
         /// The suspended task, and where its function goes on.
-        var suspended: String
+        let suspended: String
         let address: UInt
         /// The other task and its function.
-        var task: String
+        let task: String
         let function: String
         /// Where that went on; `nil`: it began.
         let from: UInt?
 
         /// The same for whichever tasks.
-        var ofAny: Kind {
-            var kind = self
-            (kind.suspended, kind.task) = ("", "")
-            return kind
-        }
+        var ofAny: Kind { Kind(suspended: "", address: address, task: "", function: function, from: from) }
+        /// The same wherever the other function went on.
+        var ofAll: Kind { Kind(suspended: "", address: address, task: "", function: function, from: nil) }
     }
 
     let kind: Kind
@@ -43,12 +41,12 @@ struct Crossing: Sendable {
     }
 }
 
-/// The crossings of a failing execution, and how many passing ones have them, too.
+/// The crossings of a failing execution, and how many others have them that pass or fail in the same way.
 struct CrossingSuspects {
     private let names: Names
     private let crossings: [Crossing]
-    private var counts: [Crossing.Kind: Int] = [:]
-    private var passes = 0
+    private var (passes, countsOfPasses): (Int, [Crossing.Kind: Int]) = (0, [:])
+    private var (failures, countsOfFailures): (Int, [Crossing.Kind: Int]) = (0, [:])
     private var nearest: Set<Crossing.Kind> = []
 
     init(_ trace: Trace, _ doors: (any RuntimeDoors)?) {
@@ -58,27 +56,34 @@ struct CrossingSuspects {
 
     var isEmpty: Bool { crossings.isEmpty }
 
-    /// Takes down a passing execution; the first is the nearest.
-    mutating func add(pass trace: Trace) {
+    /// Takes down an execution; the first that passes is the nearest.
+    mutating func add(_ trace: Trace, passes hasPassed: Bool) {
         guard !isEmpty else { return }
         let kinds = trace.crossings(names.name).map(\.kind)
-        if passes == 0 { nearest = Set(kinds) }
-        for kind in Set(kinds.map(\.ofAny)) { counts[kind, default: 0] += 1 }
-        passes += 1
+        if hasPassed {
+            if passes == 0 { nearest = Set(kinds) }
+            passes += 1
+            for kind in Set(kinds.map(\.ofAny)) { countsOfPasses[kind, default: 0] += 1 }
+        } else {
+            failures += 1
+            for kind in Set(kinds.map(\.ofAll)) { countsOfFailures[kind, default: 0] += 1 }
+        }
     }
 
-    /// The crossing that is absent in the nearest passing schedule and comes in the fewest others; `nil`: none comes in so few that
-    /// it could be to blame.
+    /// The crossing that is absent in the nearest passing schedule, in most others that pass, and not in most that fail; `nil`: none.
     var worst: Crossing? {
-        func count(_ crossing: Crossing) -> Int { counts[crossing.kind.ofAny, default: 0] }
+        func count(_ crossing: Crossing) -> Int { countsOfPasses[crossing.kind.ofAny, default: 0] }
+        func isSuspect(_ crossing: Crossing) -> Bool {
+            passes > 0 && !nearest.contains(crossing.kind) && count(crossing) <= passes / 4
+                && countsOfFailures[crossing.kind.ofAll, default: 0] >= failures / 2
+        }
         func rank(_ crossing: Crossing) -> (Int, Int, Int, Int, Int) {
             (
                 crossing.isScenario ? 1 : 0, crossing.actor == nil ? 1 : 0, count(crossing),
                 crossing.isOneType ? 0 : 1, crossing.steps.before
             )
         }
-        return crossings.filter { passes > 0 && !nearest.contains($0.kind) && count($0) <= passes / 4 }
-            .min { rank($0) < rank($1) }
+        return crossings.filter(isSuspect).min { rank($0) < rank($1) }
     }
 
     /// Looks each address up once.

@@ -3,6 +3,7 @@
 import Foundation
 @testable import Interleavings
 import InterleavingsEverything
+import Synchronization
 import Testing
 import UntouchedCode
 
@@ -74,6 +75,22 @@ import UntouchedCode
             let first = simulation.choose("number", 3)
             try await simulation.settle()
             try simulation.require(first < 2, "less than two")
+        }
+        #expect(failure.blame == nil)
+    }
+
+    @Test func `is none where the order of ends is to blame, which comes without a crossing, too`() async throws {
+        let failure = try await failure { simulation in
+            let worker = Worker()
+            let order = Mutex<[String]>([])
+            for name in ["Anna", "Ben"] {
+                simulation.spawn(name) {
+                    await worker.work()
+                    order.withLock { $0.append(name) }
+                }
+            }
+            try await simulation.settle()
+            try simulation.require(order.withLock { $0 } == ["Anna", "Ben"], "Anna is first")
         }
         #expect(failure.blame == nil)
     }
