@@ -19,7 +19,7 @@ extension Exploration {
 
     /// The most executions and steps that the search may take.
     private static let (mostExecutions, mostSteps) = (500, 200_000)
-    /// How many schedules with one other choice, and how many unlike the failing one, show which crossings matter.
+    /// How many schedules with one other choice, and how many unlike the failing one, show which crossings are harmless.
     private static let (alike, unlike) = (60, 20)
 
     /// Compares a failing schedule with others that pass.
@@ -65,9 +65,8 @@ extension Exploration {
             guard outcome.isRepeatable else { break }
             tried += 1
             steps += outcome.steps
-            let passes = outcome.error == nil
-            if passes || outcome.failureKind == start.failureKind { suspects.add(outcome.trace, passes: passes) }
-            guard passes else { continue }
+            guard outcome.error == nil else { continue }
+            suspects.add(pass: outcome.trace)
             // The choices that the execution made: after a change, fewer candidates may be left.
             nearest = nearest ?? .found(Schedule(choices: outcome.choices), outcome.trace)
         }
@@ -82,8 +81,7 @@ extension Exploration {
             let chooser = Priorities(random: random, depth: 1 + number % 2, length: failing.choices.count)
             let outcome = execute(.priorities(chooser), records: true)
             guard outcome.isRepeatable else { return }
-            let passes = outcome.error == nil
-            if passes || outcome.failureKind == failing.failureKind { suspects.add(outcome.trace, passes: passes) }
+            if outcome.error == nil { suspects.add(pass: outcome.trace) }
         }
     }
 

@@ -13,8 +13,6 @@ struct Crossing: Sendable {
 
         /// The same for whichever tasks.
         var ofAny: Kind { Kind(suspended: "", address: address, task: "", function: function, from: from) }
-        /// The same wherever the other function went on.
-        var ofAll: Kind { Kind(suspended: "", address: address, task: "", function: function, from: nil) }
     }
 
     let kind: Kind
@@ -41,12 +39,12 @@ struct Crossing: Sendable {
     }
 }
 
-/// The crossings of a failing execution, and how many others have them that pass or fail in the same way.
+/// The crossings of a failing execution, and how many of those that pass have them, too.
 struct CrossingSuspects {
     private let names: Names
     private let crossings: [Crossing]
-    private var (passes, countsOfPasses): (Int, [Crossing.Kind: Int]) = (0, [:])
-    private var (failures, countsOfFailures): (Int, [Crossing.Kind: Int]) = (0, [:])
+    private var counts: [Crossing.Kind: Int] = [:]
+    private var passes = 0
     private var nearest: Set<Crossing.Kind> = []
 
     init(_ trace: Trace, _ doors: (any RuntimeDoors)?) {
@@ -56,34 +54,26 @@ struct CrossingSuspects {
 
     var isEmpty: Bool { crossings.isEmpty }
 
-    /// Takes down an execution; the first that passes is the nearest.
-    mutating func add(_ trace: Trace, passes hasPassed: Bool) {
+    /// Takes down an execution that passes; the first is the nearest.
+    mutating func add(pass trace: Trace) {
         guard !isEmpty else { return }
         let kinds = trace.crossings(names.name).map(\.kind)
-        if hasPassed {
-            if passes == 0 { nearest = Set(kinds) }
-            passes += 1
-            for kind in Set(kinds.map(\.ofAny)) { countsOfPasses[kind, default: 0] += 1 }
-        } else {
-            failures += 1
-            for kind in Set(kinds.map(\.ofAll)) { countsOfFailures[kind, default: 0] += 1 }
-        }
+        if passes == 0 { nearest = Set(kinds) }
+        for kind in Set(kinds.map(\.ofAny)) { counts[kind, default: 0] += 1 }
+        passes += 1
     }
 
-    /// The crossing that is absent in the nearest passing schedule, in most others that pass, and not in most that fail; `nil`: none.
+    /// The crossing that is absent in the nearest passing schedule, and rare in the others that pass; `nil`: none is.
     var worst: Crossing? {
-        func count(_ crossing: Crossing) -> Int { countsOfPasses[crossing.kind.ofAny, default: 0] }
-        func isSuspect(_ crossing: Crossing) -> Bool {
-            passes > 0 && !nearest.contains(crossing.kind) && count(crossing) <= passes / 4
-                && countsOfFailures[crossing.kind.ofAll, default: 0] >= failures / 2
-        }
+        func count(_ crossing: Crossing) -> Int { counts[crossing.kind.ofAny, default: 0] }
         func rank(_ crossing: Crossing) -> (Int, Int, Int, Int, Int) {
             (
                 crossing.isScenario ? 1 : 0, crossing.actor == nil ? 1 : 0, count(crossing),
                 crossing.isOneType ? 0 : 1, crossing.steps.before
             )
         }
-        return crossings.filter(isSuspect).min { rank($0) < rank($1) }
+        return crossings.filter { passes > 0 && !nearest.contains($0.kind) && count($0) <= passes / 4 }
+            .min { rank($0) < rank($1) }
     }
 
     /// Looks each address up once.

@@ -70,13 +70,11 @@ extension Trace {
 
     /// Returns where a function was suspended between two steps in which it ran on its actor, or on the pool if it has no actor.
     private func suspensions(of call: Call) -> [(before: Int, after: Int, address: UInt)] {
-        // A function that first hops to its actor has done nothing yet.
-        let hop = call.runs.count > 1 && lanes[call.runs[0].step] != lanes[call.runs[1].step] ? call.runs[0].address : nil
         let isOnActor = call.runs.contains { !isOnPool($0.step) }
         let runs = Dictionary(grouping: call.runs.filter { !(isOnActor && isOnPool($0.step)) }) { lanes[$0.step] }
         return runs.values.flatMap { runs in
             zip(runs, runs.dropFirst()).compactMap { before, after in
-                before.address.flatMap { $0 == hop ? nil : (before.step, after.step, $0) }
+                before.address.map { (before.step, after.step, $0) }
             }
         }
     }

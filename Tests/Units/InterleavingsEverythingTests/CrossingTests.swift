@@ -79,7 +79,7 @@ import UntouchedCode
         #expect(failure.blame == nil)
     }
 
-    @Test func `is none where the order of ends is to blame, which comes without a crossing, too`() async throws {
+    @Test func `is none where the order of ends is to blame`() async throws {
         let failure = try await failure { simulation in
             let worker = Worker()
             let order = Mutex<[String]>([])
