@@ -154,3 +154,23 @@ private actor Tokens {
 
     func signOut() { token = nil }
 }
+
+/// Fetches in a function of its own, which has no mistake.
+actor Vault {
+    private var secret: Int?
+    private(set) var fetches = 0
+
+    func get() async -> Int {
+        if let secret { return secret }
+        let fetched = await fetch()  // Vault.get() is crossed here
+        secret = fetched
+        return fetched
+    }
+
+    private func fetch() async -> Int {
+        fetches += 1
+        let number = fetches
+        await Task.yield()
+        return number
+    }
+}

@@ -56,9 +56,21 @@ import UntouchedCode
         #expect(blame.hasSuffix("'user.2' ran the same function on the main actor."), "\(blame)")
     }
 
+    @Test func `is the outer one of two in the same actor`() async throws {
+        let failure = try await failure { simulation in
+            let vault = Vault()
+            simulation.spawn("Anna") { await vault.get() }
+            simulation.spawn("Ben") { await vault.get() }
+            try await simulation.settle()
+            try simulation.require(await vault.fetches == 1, "one fetch")
+        }
+        let place = "InterleavingsEverythingTests/BrokenPrograms.swift:\(try line("Vault.get() is crossed here"))"
+        #expect(failure.blame?.contains(" in Vault.get() at \(place) (steps ") == true, "\(failure)")
+    }
+
     @Test func `is none where every schedule fails`() async throws {
         let failure = try await failure { simulation in
-            let worker = Worker()
+            let worker = Worker(clock: simulation.clock)
             simulation.spawn("Anna") { await worker.work() }
             simulation.spawn("Ben") { await worker.work() }
             try await simulation.settle()
@@ -69,7 +81,7 @@ import UntouchedCode
 
     @Test func `is none where another order than that of calls is to blame`() async throws {
         let failure = try await failure { simulation in
-            let worker = Worker()
+            let worker = Worker(clock: simulation.clock)
             simulation.spawn("Anna") { await worker.work() }
             simulation.spawn("Ben") { await worker.work() }
             let first = simulation.choose("number", 3)
@@ -81,7 +93,7 @@ import UntouchedCode
 
     @Test func `is none where the order of ends is to blame`() async throws {
         let failure = try await failure { simulation in
-            let worker = Worker()
+            let worker = Worker(clock: simulation.clock)
             let order = Mutex<[String]>([])
             for name in ["Anna", "Ben"] {
                 simulation.spawn(name) {
@@ -104,10 +116,15 @@ import UntouchedCode
 /// Does nothing wrong.
 private actor Worker {
     private var works = 0
+    private let clock: any Clock<Duration>
+
+    init(clock: any Clock<Duration>) {
+        self.clock = clock
+    }
 
     func work() async {
         works += 1
-        await Task.yield()
+        try? await clock.sleep(for: .seconds(1))
         works += 1
     }
 }
