@@ -32,14 +32,17 @@ extension Exploration {
         var suspects = CrossingSuspects(failing.trace, waitsForOutside ? settings.doors : nil)
         guard settings.seeksNearestPass || !suspects.isEmpty else { return (.unsought, nil) }
         // Whether another schedule that fails has escaped doesn't matter.
-        let before = (hasWaited, settings.time)
+        let (time, didWait) = (settings.time, hasWaited)
         hasWaited = true
-        defer { (hasWaited, _) = (before.0, use(before.1)) }
+        defer {
+            use(time)
+            hasWaited = didWait
+        }
         let nearest = nearestPass(to: failing, &suspects)
         guard !suspects.isEmpty else { return (nearest, nil) }
         addPasses(unlike: failing, to: &suspects)
         // Where all sleep at the same time, only the other model of time may have a schedule that passes.
-        use(settings.time == .anytime ? .whenIdle : .anytime)
+        use(time == .anytime ? .whenIdle : .anytime)
         let again = execute(.replay(Replay(choices: failing.choices)), records: true)
         _ = nearestPass(to: again, &suspects, most: Self.alike)
         addPasses(unlike: failing, to: &suspects)
