@@ -66,6 +66,8 @@ package protocol RuntimeDoors: Sendable {
     var namesFunctions: Bool { get }
     /// Names a function by the address of its code; `nil`: it is unknown, or not the program's.
     func functionName(at address: UInt) -> String?
+    /// Finds the line of code at an address, with its file and directory; `nil`: the program has no debug information.
+    func line(at address: UInt) -> String?
     /// Opens the doors for one execution, and makes the executor of its tasks, which keeps them.
     func open(for engine: any DrivenEngine) -> (any TaskExecutor, any DoorSession)
 }

@@ -11,6 +11,8 @@ enum CodeLine {
         let trace = Backtrace(architecture: architecture, frames: frames, images: images)
         let symbols = trace.symbolicated(options: .showSourceLocations)
         guard let line = symbols?.frames.first(where: { _ in true })?.symbol?.sourceLocation, line.line > 0 else { return nil }
+        // The expansion of a macro has no file.
+        guard !line.path.contains("@__swiftmacro") else { return nil }
         return "\(line.path.split(separator: "/").suffix(2).joined(separator: "/")):\(line.line)"
     }
 

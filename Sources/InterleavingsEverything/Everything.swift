@@ -85,6 +85,8 @@ struct ProgramDoors: LinkedDoors {
     // A call returns to the address behind it.
     func functionName(at address: UInt) -> String? { CallSite.name(of: address + 1) }
 
+    func line(at address: UInt) -> String? { CodeLine.find(address) }
+
     func open(for engine: any DrivenEngine) -> (any TaskExecutor, any DoorSession) {
         DrivenSession.open(doors, for: engine)
     }

@@ -105,19 +105,22 @@ extension Engine.State {
         (isInStep, process) = (true, entry.process)
         // A thread has its turn already, and takes a further one itself.
         if case .thread = entry.work {} else { begin(entry.turn) }
-        if recorder != nil { record(pick, task: name(of: entry.task), place: lanes[entry.lane].name) }
+        if recorder != nil { record(pick, task: name(of: entry.task), lane: entry.lane) }
         if let session, case .job(let job) = entry.work, let task = job.task {
             recorder?.note(functions: session.functions(of: task))
         }
         return entry
     }
 
-    mutating func record(_ pick: Int, task: String, place: String) {
+    /// - Parameter lane: Where it runs; `nil`: time moves on.
+    mutating func record(_ pick: Int, task: String, lane: Int?) {
         let passedOver = pick > 0 ? name(of: candidateTasks[0]) : nil
+        let place = lane.map { lanes[$0].name } ?? ""
         recorder?.begin(
             Trace.Step(
                 number: steps, task: task, place: place, time: now, candidates: candidateTasks.count, pick: pick,
-                passedOver: passedOver))
+                passedOver: passedOver),
+            lane: lane ?? Self.timeTask)
     }
 
     /// Picks the next step of the ending: waiting tasks are cancelled, then the oldest runnable work runs.

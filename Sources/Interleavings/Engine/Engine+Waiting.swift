@@ -97,7 +97,7 @@ extension Engine.State {
         timers = timers.filter { $0.deadline > now || isFrozen($0.suspension.process) }
         lastTask = Self.timeTask
         timeSince = steps
-        record(pick, task: "", place: "")
+        record(pick, task: "", lane: nil)
         return due.map { .waited($0.suspension, .due) }
     }
 

@@ -29,7 +29,7 @@ extension Exploration {
         }
         var failure = failure(shrunk.clarified(recorded.error ?? error), recorded)
         failure.minimality = shrunk.minimality
-        failure.nearestPass = nearestPass(to: recorded)
+        if isFirstFailure { (failure.nearestPass, failure.crossing) = comparison(of: recorded) }
         summary.firstFailure = summary.firstFailure ?? failure
         if !countsFailures || outcome.hasLeftThreads { throw failure }
     }

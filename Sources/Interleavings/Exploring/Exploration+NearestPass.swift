@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// What is known of the passing schedule that differs from a failing one in the fewest choices.
 enum NearestPass: Sendable {
     /// None was looked for: no page shows it, or the failing schedule can't be repeated.
@@ -17,29 +19,73 @@ extension Exploration {
 
     /// The most executions and steps that the search may take.
     private static let (mostExecutions, mostSteps) = (500, 200_000)
+    /// How many schedules with one other choice, and how many unlike the failing one, show which crossings are harmless.
+    private static let (alike, unlike) = (60, 20)
 
-    /// Returns the first schedule that passes: of all with one choice changed, then of all with two.
-    mutating func nearestPass(to failing: Execution.Outcome) -> NearestPass {
-        guard settings.seeksNearestPass, failing.isRepeatable, case .replay(let replay) = failing.chooser else {
-            return .unsought
+    /// Compares a failing schedule with others that pass.
+    ///
+    /// - Returns: The first that passes, of all with one choice changed, then of all with two; and what happens in the failing one,
+    ///   but not in that and in few others.
+    mutating func comparison(of failing: Execution.Outcome) -> (nearest: NearestPass, crossing: Crossing?) {
+        guard failing.isRepeatable else { return (.unsought, nil) }
+        // Not for a program of operations that is only tried.
+        var suspects = CrossingSuspects(failing.trace, waitsForOutside ? settings.doors : nil)
+        guard settings.seeksNearestPass || !suspects.isEmpty else { return (.unsought, nil) }
+        // Whether another schedule that fails has escaped doesn't matter.
+        let (time, didWait) = (settings.time, hasWaited)
+        hasWaited = true
+        defer {
+            use(time)
+            hasWaited = didWait
         }
-        let changes = Self.changes(of: failing.choices, counts: replay.counts)
+        let nearest = nearestPass(to: failing, &suspects)
+        guard !suspects.isEmpty else { return (nearest, nil) }
+        addPasses(unlike: failing, to: &suspects)
+        // Where all sleep at the same time, only the other model of time may have a schedule that passes.
+        use(time == .anytime ? .whenIdle : .anytime)
+        let again = execute(.replay(Replay(choices: failing.choices)), records: true)
+        _ = nearestPass(to: again, &suspects, most: Self.alike)
+        addPasses(unlike: failing, to: &suspects)
+        return (nearest, suspects.worst)
+    }
+
+    /// Looks for the first schedule that passes, and goes on for a while if there are suspects.
+    private mutating func nearestPass(
+        to start: Execution.Outcome, _ suspects: inout CrossingSuspects, most: Int = mostExecutions
+    ) -> NearestPass {
+        guard case .replay(let replay) = start.chooser else { return .unsought }
+        let changes = Self.changes(of: start.choices, counts: replay.counts)
         let pairs = changes.indices.lazy.flatMap { later in
             changes[..<later].lazy.filter { $0.place != changes[later].place }.map { [$0, changes[later]] }
         }
-        var (tried, steps) = (0, 0)
-        for attempt in changes.map({ [$0] }) + pairs.prefix(Self.mostExecutions) {
-            guard tried < Self.mostExecutions, steps < Self.mostSteps else { break }
-            var choices = failing.choices
+        var (tried, steps, nearest) = (0, 0, NearestPass?.none)
+        for attempt in changes.map({ [$0] }) + pairs.prefix(most) {
+            guard tried < most, steps < Self.mostSteps else { break }
+            if nearest != nil, suspects.isEmpty || attempt.count > 1 || tried >= Self.alike { break }
+            var choices = start.choices
             for change in attempt { choices[change.place] = change.pick }
             let outcome = execute(.replay(Replay(choices: choices)), records: true)
             guard outcome.isRepeatable else { break }
-            // The choices that the execution made: after a change, fewer candidates may be left.
-            if outcome.error == nil { return .found(Schedule(choices: outcome.choices), outcome.trace) }
             tried += 1
             steps += outcome.steps
+            guard outcome.error == nil else { continue }
+            suspects.add(pass: outcome.trace)
+            // The choices that the execution made: after a change, fewer candidates may be left.
+            nearest = nearest ?? .found(Schedule(choices: outcome.choices), outcome.trace)
         }
-        return .none(tried: tried)
+        return nearest ?? .none(tried: tried)
+    }
+
+    /// Runs tasks by random priorities: a task rather ends before another one begins.
+    private mutating func addPasses(unlike failing: Execution.Outcome, to suspects: inout CrossingSuspects) {
+        var seeds = SplitMix64(seed: 1)
+        for number in 0..<Self.unlike where failing.steps * number < Self.mostSteps {
+            let random = SplitMix64(seed: seeds.next())
+            let chooser = Priorities(random: random, depth: 1 + number % 2, length: failing.choices.count)
+            let outcome = execute(.priorities(chooser), records: true)
+            guard outcome.isRepeatable else { return }
+            if outcome.error == nil { suspects.add(pass: outcome.trace) }
+        }
     }
 
     /// Returns the changes of one choice: first those that take back a switch, then those that add or move one; late ones first,

@@ -15,9 +15,9 @@ struct Exploration: Sendable {
     /// How many schedules will run, if known.
     private(set) var planned: Int?
     /// Whether an execution waited in vain for a resumption from outside; later ones then do not wait.
-    private var hasWaited = false
+    var hasWaited = false
     /// Whether executions wait for that at all.
-    private let waitsForOutside = Overrides.current.waitsForOutside
+    let waitsForOutside = Overrides.current.waitsForOutside
 
     typealias Scenario = @Sendable (Simulation) async throws -> Void
 
@@ -119,7 +119,7 @@ struct Exploration: Sendable {
         }
     }
 
-    private mutating func use(_ time: TimeModel) {
+    mutating func use(_ time: TimeModel) {
         settings.time = time
         surroundings.blackBox?.set(settings)
     }

@@ -2,8 +2,9 @@ extension FailurePage {
     /// The HTML around the data: a table for each of the two executions, and one slider for both.
     ///
     /// Steps are links, `#step=7`, so that a step can be sent to a colleague.
-    static func document(title: String, reason: String, json: String, report: String) -> String {
+    static func document(title: String, reason: String, blame: String?, json: String, report: String) -> String {
         let (title, reason, report) = (escaped(title), escaped(reason), escaped(report))
+        let blame = blame.map { "<p id=\"blame\">\(escaped($0))</p>\n" } ?? ""
         return """
             <!doctype html>
             <html lang="en">
@@ -18,7 +19,7 @@ extension FailurePage {
             </style>
             </head>
             <body>
-            \(main(title, reason, report))
+            \(main(title, reason, blame, report))
             <script type="application/json" id="data">\(json)</script>
             <script>
             \(script)
@@ -30,12 +31,12 @@ extension FailurePage {
     }
 
     /// What a person sees, and a script fills in.
-    private static func main(_ title: String, _ reason: String, _ report: String) -> String {
+    private static func main(_ title: String, _ reason: String, _ blame: String, _ report: String) -> String {
         """
         <main>
         <h1>\(title)</h1>
         <p class="reason">\(reason)</p>
-        <div id="program" hidden></div>
+        \(blame)<div id="program" hidden></div>
         <div id="walk" role="group" aria-label="Walk through the steps">
         <div class="bar">
         <button id="first" aria-label="First step">«</button><button id="back" aria-label="Step back">◀</button>

@@ -13,7 +13,9 @@ package struct FailurePage: Sendable {
 
     /// The whole file.
     package var html: String {
-        Self.document(title: failure.heading, reason: "\(failure.underlying)", json: data.text, report: failure.description)
+        Self.document(
+            title: failure.heading, reason: "\(failure.underlying)", blame: failure.blame, json: data.text,
+            report: failure.description)
     }
 
     /// What the page shows.

@@ -21,6 +21,8 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     let settings: Settings
     var minimality = Shrunk.Minimality.unknown
     var nearestPass = NearestPass.unsought
+    /// The suspension that another task crossed, if one is to blame.
+    var crossing: Crossing?
     /// The tasks that had not ended though nothing could run, and of which the explorer doesn't know what they waited for.
     var doubted: [String] = []
 
@@ -43,10 +45,15 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
         let program = programInWords.map { "\($0.heading):\n\($0.lines.map { "    \($0)\n" }.joined())" } ?? ""
         return """
             \(program)\(heading): \(reason)
-            \(picture)
+            \(blame.map { "\n\($0)\n" } ?? "")\(picture)
             \([hint, doubt, proof].compactMap(\.self).map { "\($0)\n\n" }.joined())\(again), in a \(Self.build):
                 \(replayLine)
             """
+    }
+
+    /// What another task did at an `await`, as a sentence; `nil`: nothing is to blame as far as is known.
+    var blame: String? {
+        crossing.flatMap { crossing in settings.doors.map { PlainText.clean(crossing.sentence($0.line)) } }
     }
 
     /// What the line that runs the schedule again is for: an escape may not come again, and a stopped replay can go on.

@@ -58,6 +58,8 @@ package struct Trace: Sendable, Equatable {
     package internal(set) var steps: [Step] = []
     /// For each step the functions in which its task went on, as addresses, the innermost first; empty: none is known.
     var functions: [[UInt]] = []
+    /// For each step the number of the lane in which it ran: it tells actors of one type apart.
+    var lanes: [Int] = []
 }
 
 /// Collects a trace while an execution runs.
@@ -84,8 +86,9 @@ struct Recorder: Sendable {
         return "\(parent).\(number)"
     }
 
-    mutating func begin(_ step: Trace.Step) {
+    mutating func begin(_ step: Trace.Step, lane: Int) {
         trace.steps.append(step)
+        trace.lanes.append(lane)
         trace.functions.append([])
     }
 

@@ -127,7 +127,8 @@ import Testing
         }
         // The page shows a debug build's report; a release build takes other steps.
         #if DEBUG && os(Linux) && arch(x86_64)
-        let report = "\(try #require(failure))"
+        let report = "\(try #require(failure))".replacing("FirstRace.PriceCache", with: "PriceCache")
+            .replacing("DocumentationTests/FirstRaceTutorial.swift:22", with: "PricesTests/PriceCacheTests.swift:17")
         #expect(try Self.page().contains("```\n\(report)\n```"), "\(report)")
         #endif
         #expect(try Self.page().contains("INTERLEAVINGS_REPLAY='\(try #require(failure).schedule)'"))

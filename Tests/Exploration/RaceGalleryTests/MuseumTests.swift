@@ -87,6 +87,29 @@ import Testing
         #expect(isSame)
     }
 
+    #if os(Linux) && DEBUG
+    /// The function and the line to be repaired.
+    static let awaits: [Int: String] = [
+        1: "ReentrantTokenService.retrieveToken() at Stages/ReentrantTokenService.swift:32",
+        7: "UnfencedSessionService.load() at Museum/Exhibit07+UndoneSignOut.swift:23",
+        17: "EarlyWakingService.finish(_:) at Museum/Exhibit17+EarlyWakeUp.swift:48",
+        24: "StaleRefreshService.load() at Museum/Exhibit24+StaleRefresh.swift:31",
+    ]
+
+    @Test(arguments: [1, 5, 7, 17, 24])
+    func `a report names the await at which a task came in between, and none where time or a failure is to blame`(
+        _ number: Int
+    ) async throws {
+        let exhibit = try #require(Exhibit.all.first { $0.number == number })
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(exhibit.strategy, time: exhibit.time, granularity: exhibit.granularity, exhibit.broken)
+        }
+        let report = "\(try #require(failure))"
+        let named = Self.awaits[number].map { report.contains("' was suspended in \($0) (steps ") }
+        #expect(named ?? !report.contains("was suspended in"), "\(report)")
+    }
+    #endif
+
     @Test(arguments: Exhibit.all)
     func `TokenService keeps an exhibit's promise where the broken service breaks it`(_ exhibit: Exhibit) async throws {
         for strategy in Self.strategies {

@@ -1,0 +1,95 @@
+/// A suspension that another task crossed: while a function was suspended at an `await`, another one ran on the same actor.
+struct Crossing: Sendable {
+    /// What two executions can have in common.
+    struct Kind: Hashable, Sendable {
+        /// The suspended task, and where its function goes on.
+        let suspended: String
+        let address: UInt
+        /// The other task and its function.
+        let task: String
+        let function: String
+        /// Where that went on; `nil`: it began.
+        let from: UInt?
+
+        /// The same for whichever tasks.
+        var ofAny: Kind { Kind(suspended: "", address: address, task: "", function: function, from: from) }
+    }
+
+    let kind: Kind
+    /// The suspended function, and the steps in which it ran before and after.
+    let function: String
+    let steps: (before: Int, after: Int)
+    /// The actor on which both ran; `nil`: both are functions of a type that is none.
+    let actor: String?
+    /// Whether both are functions of one type.
+    let isOneType: Bool
+    /// Whether the suspended function is the scenario's own, rather than one of the code under test.
+    let isScenario: Bool
+    /// Whether the other one is: it called something that didn't suspend.
+    let isCall: Bool
+
+    /// - Parameter line: Finds the line of code at an address.
+    func sentence(_ line: (UInt) -> String?) -> String {
+        func at(_ address: UInt) -> String { line(address).map { " at \($0)" } ?? "" }
+        let place = actor.map { $0 == "MainActor" ? "the main actor" : "the same \($0)" }
+        var deed = "ran \(kind.function == function ? "the same function" : kind.function)\(place.map { " on \($0)" } ?? "")"
+        if isCall, let place, let from = kind.from { deed = "called \(place)\(at(from))" }
+        return "While '\(kind.suspended)' was suspended in \(function)\(at(kind.address)) (steps \(steps.before) to"
+            + " \(steps.after)), '\(kind.task)' \(deed)."
+    }
+}
+
+/// The crossings of a failing execution, and how many of those that pass have them, too.
+struct CrossingSuspects {
+    private let names: Names
+    private let crossings: [Crossing]
+    private var counts: [Crossing.Kind: Int] = [:]
+    private var passes = 0
+    private var nearest: Set<Crossing.Kind> = []
+
+    init(_ trace: Trace, _ doors: (any RuntimeDoors)?) {
+        names = Names(doors: doors)
+        crossings = names.doors?.namesFunctions == true ? trace.crossings(names.name) : []
+    }
+
+    var isEmpty: Bool { crossings.isEmpty }
+
+    /// Takes down an execution that passes; the first is the nearest.
+    mutating func add(pass trace: Trace) {
+        guard !isEmpty else { return }
+        let kinds = trace.crossings(names.name).map(\.kind)
+        if passes == 0 { nearest = Set(kinds) }
+        for kind in Set(kinds.map(\.ofAny)) { counts[kind, default: 0] += 1 }
+        passes += 1
+    }
+
+    /// The crossing that is absent in the nearest passing schedule, and rare in the others that pass; `nil`: none is.
+    var worst: Crossing? {
+        func count(_ crossing: Crossing) -> Int { counts[crossing.kind.ofAny, default: 0] }
+        func rank(_ crossing: Crossing) -> (Int, Int, Int, Int, Int) {
+            (
+                crossing.isScenario ? 1 : 0, crossing.actor == nil ? 1 : 0, count(crossing),
+                crossing.isOneType ? 0 : 1, crossing.steps.before
+            )
+        }
+        return crossings.filter { passes > 0 && !nearest.contains($0.kind) && count($0) <= passes / 4 }
+            .min { rank($0) < rank($1) }
+    }
+
+    /// Looks each address up once.
+    private final class Names {
+        let doors: (any RuntimeDoors)?
+        private var known: [UInt: String?] = [:]
+
+        init(doors: (any RuntimeDoors)?) {
+            self.doors = doors
+        }
+
+        func name(at address: UInt) -> String? {
+            if let name = known[address] { return name }
+            let name = doors?.functionName(at: address)
+            known[address] = .some(name)
+            return name
+        }
+    }
+}
