@@ -112,15 +112,19 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
         return needsIssuer && issuer?.isEmpty ?? true ? "the assertion's audience is the issuer, which the client must name" : nil
     }
 
-    private static func problem(of secret: String) -> String? { secret.isEmpty ? "the client secret is empty" : nil }
+    private static func problem(of secret: String) -> String? {
+        if secret.isEmpty { return "the client secret is empty" }
+        // RFC 6749 App. A.2. A file that an editor or `echo` wrote ends with one.
+        return secret.contains(where: \.isNewline) ? "the client secret has a line break" : nil
+    }
 
     /// Returns what to add to a request.
     func credentials(id: String, issuer: String?) async throws -> Credentials {
         if method == .none { return Credentials() }
         guard method != .idAlone else { return Credentials(form: ["client_id": id]) }
         let secret = try await beforeSending("the client's secret or assertion") { try await make(id, issuer ?? "") }
-        guard !secret.isEmpty else {
-            throw OAuthError(.credentialsUnavailable, "the client's secret or assertion is empty")
+        guard !secret.isEmpty, !secret.contains(where: \.isNewline) else {
+            throw OAuthError(.credentialsUnavailable, "the client's secret or assertion is empty or has a line break")
         }
         switch method {
         case .basic: return Credentials(basic: id, secret)

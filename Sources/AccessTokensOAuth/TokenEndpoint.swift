@@ -23,7 +23,8 @@ struct TokenEndpoint: Sendable {
         try Self.require(url.fragment == nil, "the \(name) must not have a fragment")
         try Self.require(url.user == nil && url.password == nil, "the \(name) must not contain a user or a password")
         try Self.require(
-            Origin(url)?.isPrivate == true, "the \(name) must begin with https, or with http for a loopback address")
+            Origin(url)?.isPrivate == true,
+            "the \(name) must begin with https, or with http for a loopback address, and leads to \(url.host ?? "nowhere")")
         try Self.require(
             ParameterNames.reserved.isDisjoint(with: namesInQuery), "the \(name)'s query repeats a parameter of the form")
     }

@@ -65,6 +65,9 @@ public struct DataLoadingError: Error, Sendable {
     /// Whether a new token was refused as well.
     private let isSecondRefusal: Bool
 
+    /// Whether the request had a token of ours.
+    private let carriedToken: Bool
+
     init(
         _ code: Code, detail: String? = nil, response: Response? = nil, underlying: (any Error)? = nil,
         challenge: Challenge? = nil, isSecondRefusal: Bool = false, hiding token: AccessToken? = nil
@@ -74,6 +77,7 @@ public struct DataLoadingError: Error, Sendable {
         self.response = response
         self.underlying = underlying
         self.isSecondRefusal = isSecondRefusal
+        carriedToken = token != nil
         let secrets = token.map { [$0.value] } ?? []
         error = challenge?["error"].map { ServerText.safe($0, hiding: secrets) }
         scope = challenge?["scope"].map { ServerText.safe($0, hiding: secrets) }
@@ -98,6 +102,9 @@ extension DataLoadingError: Redacted, DescribedError {
         case .redirectRefused: "The server's redirect was not followed"
         case .unauthorized where isSecondRefusal:
             "The server refused a new token as well (\(serversWords)): check the audience and the scope that it expects"
+        case .unauthorized where !carriedToken:
+            "The server refused a request to which no token was added (\(serversWords)): OriginTokens must name its origin, no redirect "
+                + "to another origin may come before it, and it may have no Authorization header of its own"
         case .unauthorized: "The server requires a different authentication (\(serversWords))"
         case .bodyNotReplayable:
             "The server refused the token (\(serversWords)), and the body can't be sent again: make it replayable, or try again"
@@ -110,7 +117,8 @@ extension DataLoadingError: Redacted, DescribedError {
     }
 
     private var serversWords: String {
-        let status = response.map { "status \($0.status)" } ?? "no status"
+        // Of the URL only the host: the rest may name a user.
+        let status = response.map { "status \($0.status) from \($0.url.host ?? "nowhere")" } ?? "no status"
         return error.map { "\(status), \($0)" } ?? status
     }
 }

@@ -69,7 +69,7 @@ public struct OriginTokens: Sendable {
         guard origin.isPrivate else {
             throw DataLoadingError(
                 .invalidConfiguration,
-                detail: "the URL of \(origin) must begin with https, since its host isn't a loopback address")
+                detail: "its URL must begin with https, since \(origin.host) isn't a loopback address")
         }
         return origin
     }

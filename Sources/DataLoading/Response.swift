@@ -41,7 +41,8 @@ public struct Response: Sendable {
         do {
             return try decoder.decode(type, from: body)
         } catch {
-            throw DataLoadingError(.undecodable, detail: "\(type)", response: self, underlying: error)
+            let place = (error as? DecodingError)?.place.map { " at '\($0)'" } ?? ""
+            throw DataLoadingError(.undecodable, detail: "\(type)\(place)", response: self, underlying: error)
         }
     }
 }
@@ -49,4 +50,17 @@ public struct Response: Sendable {
 extension Response: Redacted {
     /// The status and the size of the body, not its contents.
     public var description: String { "Response(status \(status), \(body.count) bytes)" }
+}
+
+extension DecodingError {
+    /// The keys that lead to what can't be read; `nil`: the whole.
+    fileprivate var place: String? {
+        let path: [any CodingKey]
+        switch self {
+        case .keyNotFound(let key, let context): path = context.codingPath + [key]
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context): path = context.codingPath
+        @unknown default: path = []
+        }
+        return path.isEmpty ? nil : path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
+    }
 }

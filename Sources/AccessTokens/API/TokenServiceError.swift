@@ -120,13 +120,16 @@ extension TokenServiceError: DescribedError {
         case .loadFailed where remedy == .programChange:
             "Loading a token failed. Trying again does not help: the program has to be changed."
         case .loadFailed where remedy == .clientRegistration:
-            "The server refused the client's own credentials. Correct them. The service tries again after pauses of about a minute."
+            "The client's configuration or its registration at the server has to be corrected. The service tries again after pauses of "
+                + "about a minute."
         case .loadFailed: "Loading a token failed."
         case .loadTimedOut:
             "The load took longer than RefreshPolicy.loadTimeout. Give the loader's transport a shorter limit; if the sign-in is "
                 + "shared, a wait for another process is part of that time."
         case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load goes on for other callers."
-        case .reset: "The service was reset, and this call belongs to the earlier session. Don't repeat it for the next user."
+        case .reset:
+            "The session of this call has ended, or another service handed out the refused token. Don't repeat the call for the "
+                + "next user."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
         case .tokenRejectedBefore: "The authorization server returned a token that was refused before."
         case .tooManyInvalidations:

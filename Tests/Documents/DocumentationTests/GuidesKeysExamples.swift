@@ -29,11 +29,13 @@ struct Tenant {
     let secret: String
 }
 
-struct UnknownTenant: Error {}
+struct UnknownTenant: Error {
+    let name: String
+}
 
 func tokens(of tenants: [String: Tenant]) -> TokenServices<String> {
     TokenServices(isRepeatable: true) { name, previous in
-        guard let tenant = tenants[name] else { throw UnknownTenant() }
+        guard let tenant = tenants[name] else { throw UnknownTenant(name: name) }
         return try await ClientCredentialsLoader(
             tokenURL: tenant.tokenURL, clientID: tenant.clientID, clientSecret: tenant.secret
         ).loadToken(replacing: previous)

@@ -22,15 +22,16 @@ func firstProgram() async {
     }
 }
 
-func withClientSecret() async throws {
-    let api = URL(string: "https://api.example.com")!
-    let client = try ClientCredentialsLoader(
-        tokenURL: URL(string: "https://login.example.com/oauth/token")!,
-        clientID: "reports", clientSecret: "the secret", scope: "api.read")
-    let tokens = TokenService(loader: client)
-    let loader = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [api])).makeLoader()
+func withClientSecret() async {
     do {
-        print(try await loader.perform(Request(url: api.appending(path: "report"))).body)
+        let api = URL(string: "https://api.example.com")!
+        let client = try ClientCredentialsLoader(
+            tokenURL: URL(string: "https://login.example.com/oauth/token")!,
+            clientID: "reports", clientSecret: "the secret", scope: "api.read")
+        let tokens = try OriginTokens(TokenService(loader: client), for: [api])
+        let loader = DataLoaderFactory(tokens: tokens).makeLoader()
+        let report = try await loader.perform(Request(url: api.appending(path: "report")))
+        print(String(decoding: report.body, as: UTF8.self))
     } catch {
         print("No report: \(error)")
     }

@@ -56,7 +56,8 @@ struct AuthenticationTests {
         #expect(error?.code == .unauthorized && error?.error == "invalid_token")
         #expect(
             error?.description
-                == "The server refused a new token as well (status 401, invalid_token): check the audience and the scope that it expects."
+                == "The server refused a new token as well (status 401 from 127.0.0.1, invalid_token): check the audience and the scope "
+                + "that it expects."
         )
         #expect(server.arrivals.all.count == 2)
         let shown = "\(String(describing: error)) \(String(reflecting: error))"

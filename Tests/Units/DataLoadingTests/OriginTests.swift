@@ -46,6 +46,7 @@ struct OriginTests {
             try await mine.loader().perform(Request(url: other.url))
         }
         #expect(error?.code == .unauthorized)
+        #expect(error?.description.contains("to which no token was added (status 401 from 127.0.0.1") == true)
         #expect(mine.tokens.cachedToken?.value == "access-1")
     }
 

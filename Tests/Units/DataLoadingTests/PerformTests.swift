@@ -79,7 +79,7 @@ struct PerformTests {
             try await server.loader().perform(Request(url: server.url))
         }
         #expect(error?.code == .unacceptableStatus && error?.response?.status == status)
-        #expect(error?.description == "The server answered with status \(status).")
+        #expect(error?.description == "The server answered with status \(status) from 127.0.0.1.")
         #expect(server.arrivals.all.count == 1, "nothing is retried")
     }
 
