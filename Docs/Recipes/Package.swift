@@ -11,6 +11,7 @@ let package = Package(
         .package(name: "TokenService", path: "../.."),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
@@ -52,6 +53,11 @@ let package = Package(
             ]),
         .target(
             name: "InSQLite", dependencies: [product("AccessTokensSharing"), product("GRDB", of: "GRDB.swift")]),
+        .target(
+            name: "SigningWithCrypto",
+            dependencies: [
+                product("AccessTokensOAuth"), product("Crypto", of: "swift-crypto"), product("CryptoExtras", of: "swift-crypto"),
+            ]),
         // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
         // A link to the servers of this package's own tests; so is a file of the tests.
@@ -59,10 +65,11 @@ let package = Package(
         .testTarget(
             name: "RecipesTests",
             dependencies: [
-                "BehindHummingbird", "InSQLite", "LoopbackServers", "OverAsyncHTTPClient", "ToSwiftLog", "ToSwiftMetrics",
-                "WithServiceLifecycle", "WithTracing",
-                product("AccessTokensFiles"), product("AccessTokensSharing"), product("AccessTokensTesting"),
-                product("GRDB", of: "GRDB.swift"),
+                "BehindHummingbird", "InSQLite", "LoopbackServers", "OverAsyncHTTPClient", "SigningWithCrypto", "ToSwiftLog",
+                "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing",
+                product("AccessTokensFiles"), product("AccessTokensOAuth"), product("AccessTokensSharing"),
+                product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
+                product("CryptoExtras", of: "swift-crypto"), product("GRDB", of: "GRDB.swift"),
                 product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
                 product("InMemoryTracing", of: "swift-distributed-tracing"),
                 product("MetricsTestKit", of: "swift-metrics"),
@@ -74,14 +81,16 @@ let package = Package(
 
 // Leaves out what takes longest to build, as CI does for each change: RECIPES=quick swift test
 if Context.environment["RECIPES"] == "quick" {
-    let slow = ["BehindHummingbird": "HummingbirdTests.swift", "InSQLite": "SQLiteTests.swift"]
+    let slow = [
+        "BehindHummingbird": "HummingbirdTests.swift", "InSQLite": "SQLiteTests.swift", "SigningWithCrypto": "SigningTests.swift",
+    ]
     package.targets.removeAll { slow[$0.name] != nil }
     for target in package.targets where target.name == "RecipesTests" {
         target.exclude = slow.values.sorted()
         target.dependencies.removeAll { dependency in
             switch dependency {
             case .byNameItem(let name, _): slow[name] != nil
-            case .productItem(_, let package, _, _): ["GRDB.swift", "hummingbird"].contains(package)
+            case .productItem(_, let package, _, _): ["GRDB.swift", "hummingbird", "swift-crypto"].contains(package)
             default: false
             }
         }
