@@ -47,6 +47,7 @@ struct ConfigurationTests {
     @Test func `a client without id or secret is refused`() throws {
         #expect(try problem { try create(id: "") }.contains("id is empty"))
         #expect(try problem { try create(secret: "") }.contains("secret is empty"))
+        #expect(try problem { try create(secret: "secret\n") }.contains("secret has a line break"))
     }
 
     // RFC 6749 §3.2, §2.3.1; RFC 7009 §2: the same rules for every endpoint.
