@@ -124,23 +124,21 @@ public struct OAuthClient: Sendable {
         let request = TokenRequest(
             url: endpoint.url, headers: headers.merging(credentials.headers) { $1 },
             body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8))
-        let response: TokenResponse, isClient = authentication.description != ClientAuthentication.unidentified.description
-        let sent = "\(endpoint.place), \(isClient ? "client \(id), authentication \(authentication)" : "no client")"
+        let response: TokenResponse
         try LoadTime.check()
         do {
             response = try await transport.send(request)
-        } catch var error as OAuthError {
-            error.request = sent
+        } catch let error as OAuthError {
             throw error
         } catch {
             if error is NotSent { throw error }
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             var failure = OAuthError(.connectionFailed, ServerText.safe(String(describing: error), hiding: secrets))
-            (failure.underlying, failure.request) = (error, sent)
+            failure.underlying = error
             throw failure
         }
         return ResponseReader(
-            response: response, request: sent, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
+            response: response, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
             lifetimeWhenMissing: lifetimeWhenMissing, now: wallClock())
     }
 }

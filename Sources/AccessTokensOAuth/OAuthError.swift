@@ -74,9 +74,6 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
-    /// Where the request went, with which client and authentication; `nil` if nothing was sent.
-    var request: String?
-
     /// More about it, in our own words or made safe.
     private let detail: String
 
@@ -94,10 +91,6 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 extension OAuthError: Redacted, DescribedError {
     /// What went wrong and what to do about it; never a secret.
     public var description: String {
-        request.map { "\(explanation) The request: \($0)." } ?? explanation
-    }
-
-    private var explanation: String {
         switch code {
         case .invalidConfiguration: "The configuration is invalid, so nothing was sent: \(detail)."
         case .notSignedIn:

@@ -12,8 +12,6 @@ import Foundation
 /// Source: RFC 6749 §5.
 struct ResponseReader {
     let response: TokenResponse
-    /// What errors say of the request.
-    let request: String?
     let secrets: [String]
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
@@ -21,11 +19,9 @@ struct ResponseReader {
     let members: AnswerMembers
 
     init(
-        response: TokenResponse, request: String? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
-        lifetimeWhenMissing: Duration?, now: Date
+        response: TokenResponse, secrets: [String], acceptedTokenTypes: Set<String>, lifetimeWhenMissing: Duration?, now: Date
     ) {
         self.response = response
-        self.request = request
         self.secrets = secrets
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
@@ -157,7 +153,7 @@ extension ResponseReader {
     /// An error about this answer.
     func failure(_ code: OAuthError.Code, _ detail: String = "") -> OAuthError {
         var failure = OAuthError(code, detail)
-        (failure.status, failure.request) = (response.status, request)
+        failure.status = response.status
         failure.retryAfter = response.header("Retry-After").flatMap { RetryAfter.wait($0, now: now) }
         return failure
     }

@@ -29,13 +29,6 @@ struct TokenEndpoint: Sendable {
             ParameterNames.reserved.isDisjoint(with: namesInQuery), "the \(name)'s query repeats a parameter of the form")
     }
 
-    /// The URL without its query, which may have a key.
-    var place: String {
-        var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
-        components?.query = nil
-        return components?.string ?? ""
-    }
-
     /// Throws unless a form can be sent here.
     func check(_ form: Form) throws(OAuthError) {
         var seen: Set<String> = []

@@ -45,29 +45,6 @@ struct OAuthErrorTests {
         #expect("\(failure)".contains("\(expected.0)"))
     }
 
-    @Test(arguments: [
-        (ClientAuthentication.clientSecretBasic("s3cret"), "client reports, authentication client_secret_basic"),
-        (.clientSecretPost("s3cret"), "client reports, authentication client_secret_post"), (.unidentified, "no client"),
-    ])
-    func `an error says where the request went, with which client and authentication, and shows no secret`(
-        authentication: ClientAuthentication, words: String
-    ) async throws {
-        let url = try #require(URL(string: "https://login.example/token?key=s3cret"))
-        for answer in [TokenResponse(401, #"{"error":"invalid_client"}"#), TokenResponse(200, "<html>"), nil] {
-            let transport = ScriptedTransport {
-                guard let answer else { throw URLError(.cannotFindHost) }
-                return answer
-            }
-            let client = try OAuthClient(id: "reports", authentication: authentication, tokenURL: url, transport: transport)
-            let error = await #expect(throws: OAuthError.self) {
-                try await client.token(for: .tokenExchange(subject: "subject", type: .jwt))
-            }
-            let text = error?.description ?? ""
-            #expect(text.hasSuffix(" The request: https://login.example/token, \(words)."))
-            #expect(!text.contains("s3cret"))
-        }
-    }
-
     // RFC 9700 §4.12.
     @Test(arguments: [300, 301, 302, 303, 307, 308])
     func `a redirect is an error that asks for the final URL`(status: Int) async throws {
