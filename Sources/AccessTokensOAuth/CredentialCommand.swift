@@ -18,8 +18,8 @@ import Glibc
 /// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await command.read() }, tokenURL: url)
 /// ```
 ///
-/// It runs at each load. There is no shell: the arguments arrive as they are. The program gets this one's environment, reads nothing,
-/// and what it writes to its standard error is dropped, since that may have secrets. Only on macOS and Linux.
+/// It runs at each load. There is no shell: the arguments arrive as they are. The program gets this one's environment and none of its open
+/// files, reads nothing, and what it writes to its standard error is dropped, since that may have secrets. Only on macOS and Linux.
 public struct CredentialCommand: Sendable {
     /// The program's absolute path.
     public let program: String
@@ -185,6 +185,13 @@ private final class CommandRun: Sendable {
         unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         unsafe posix_spawn_file_actions_adddup2(&actions, input, 1)
         unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        #if !canImport(Darwin)
+        // Else it inherits what isn't marked, such as Foundation's sockets. Closing one that is gone by then does no harm.
+        for file in ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).compactMap(Int32.init)
+        where file > 2 {
+            unsafe posix_spawn_file_actions_addclose(&actions, file)
+        }
+        #endif
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
         var noSignal = sigset_t()

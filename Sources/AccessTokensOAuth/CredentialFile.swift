@@ -20,7 +20,7 @@ import Glibc
 ///
 /// Such as a Kubernetes service account's token. The file is read at each load, so that no restart is needed when it is replaced. It
 /// may be a symbolic link. Replace it by renaming another file, as Kubernetes does. A write in place is noticed while it goes on during a
-/// read; one that stops halfway, before the read begins, can't be told from a shorter credential, which the server refuses.
+/// read; one that stops halfway, before the read begins, can't be told from another credential, which the server refuses.
 public struct CredentialFile: Sendable {
     /// Where the file is.
     public let path: String

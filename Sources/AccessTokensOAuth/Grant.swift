@@ -81,7 +81,8 @@ public struct Grant: Sendable {
     ///   - subject: The token that stands for whom the request is made.
     ///   - type: What kind of token that is.
     ///   - actor: The token of who acts for the subject, with its type; `nil` if that is the subject itself.
-    ///   - requestedType: What kind of token is wanted; `nil`: the server decides.
+    ///   - requestedType: What kind of token is wanted; `nil`: the server decides. Of one that is no access token the answer says the
+    ///     type `N_A` (§2.2.1): add it to the client's `acceptedTokenTypes`.
     ///   - audience: The names of the services where the token is to be used.
     ///   - resource: Their URIs.
     ///   - scope: The scopes to ask for.

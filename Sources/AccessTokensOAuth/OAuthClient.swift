@@ -87,13 +87,17 @@ public struct OAuthClient: Sendable {
     ///   inside if a grant that can't be repeated was spent, and the answer has a refresh token but is otherwise of no use; or
     ///   `CancellationError` when its task is cancelled.
     @concurrent public func token(for grant: Grant, replacing previous: AccessToken? = nil) async throws -> TokenAnswer {
-        if let previous, let refreshToken = grant.refreshToken, previous.has(refreshToken: refreshToken),
+        try requireTime(of: grant, replacing: previous)
+        return try await send(grant.form, of: grant, to: endpoint, replacing: previous).token(for: grant, replacing: previous)
+    }
+
+    /// Throws if the grant is the last token's refresh token and has expired.
+    private func requireTime(of grant: Grant?, replacing previous: AccessToken?) throws(OAuthError) {
+        guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),
             let expiration = previous.refreshTokenExpiration, expiration.timeIntervalSince(wallClock()) <= 0
-        {
-            let end = expiration.formatted(.iso8601)
-            throw OAuthError(.notSignedIn, "The refresh token expired at \(end): sign in again. Nothing was sent.")
-        }
-        return try await send(grant.form, of: grant, to: endpoint, hiding: previous).token(for: grant, replacing: previous)
+        else { return }
+        let end = expiration.formatted(.iso8601)
+        throw OAuthError(.notSignedIn, "The refresh token expired at \(end): sign in again. Nothing was sent.")
     }
 
     /// Sends a form to another endpoint of the same server, with one request, and returns the answer's members.
@@ -110,13 +114,15 @@ public struct OAuthClient: Sendable {
 
     /// Sends a form, once, and returns what reads the answer: the only place where a request is made.
     func send(
-        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, hiding token: AccessToken? = nil
+        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil
     ) async throws -> ResponseReader {
         try endpoint.check(form)
         let credentials = try await authentication.credentials(id: id, issuer: issuer)
+        // The credentials may have taken their time.
+        try requireTime(of: grant, replacing: previous)
         let secrets =
             form.secrets + credentials.form.secrets + credentials.secrets
-            + [token?.value, token?.refreshToken].compactMap { $0 }
+            + [previous?.value, previous?.refreshToken].compactMap { $0 }
         let headers = ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"]
         var parameters = grant.map { ["grant_type": $0.type] as Form } ?? Form()
         parameters.add(form)
@@ -124,21 +130,24 @@ public struct OAuthClient: Sendable {
         let request = TokenRequest(
             url: endpoint.url, headers: headers.merging(credentials.headers) { $1 },
             body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8))
+        let asked = OAuthError.Asked(client: id, method: authentication.description, place: endpoint.place)
         let response: TokenResponse
         try LoadTime.check()
         do {
             response = try await transport.send(request)
-        } catch let error as OAuthError {
+        } catch var error as OAuthError {
+            error.asked = asked
             throw error
         } catch {
             if error is NotSent { throw error }
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             var failure = OAuthError(.connectionFailed, ServerText.safe(String(describing: error), hiding: secrets))
             failure.underlying = error
+            failure.asked = asked
             throw failure
         }
         return ResponseReader(
-            response: response, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
+            response: response, asked: asked, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
             lifetimeWhenMissing: lifetimeWhenMissing, now: wallClock())
     }
 }

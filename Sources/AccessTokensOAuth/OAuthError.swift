@@ -74,6 +74,13 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
+    /// Who asked whom, for the text.
+    struct Asked: Sendable {
+        let client, method, place: String
+    }
+
+    var asked: Asked?
+
     /// More about it, in our own words or made safe.
     private let detail: String
 
@@ -99,19 +106,21 @@ extension OAuthError: Redacted, DescribedError {
         case .callbackMismatch:
             "The callback doesn't answer this sign-in: \(detail). Nothing of it was used; sign in again."
         case .signInExpired: "The time for the sign-in is over. Begin another one."
-        case .connectionFailed: "The authorization server could not be reached: \(detail)."
-        case .timedOut: "The authorization server did not answer completely within \(detail). Try again later."
+        case .connectionFailed: "\(server) could not be reached: \(detail)."
+        case .timedOut: "\(server) did not answer completely within \(detail). Try again later."
         case .redirected:
-            "The authorization server redirected the request (\(statusText)), which would give the client's credentials to "
+            "\(server) redirected the request (\(statusText)), which would give the client's credentials to "
                 + "another address: configure the endpoint's final URL."
         case .unreadableResponse:
-            "The authorization server's answer (\(statusText)) is not a token response: \(detail). "
+            "\(server) gave an answer (\(statusText)) that is not a token response: \(detail). "
                 + "Check the token endpoint's URL."
         case .unsupportedTokenType:
-            "The authorization server issued a token of type \(detail): have it issue a type that this client accepts."
-        default: "The authorization server refused the request: \(serversWords). \(advice)"
+            "\(server) issued a token of type \(detail): have it issue a type that this client accepts."
+        default: "\(server) refused the request: \(serversWords). \(advice)"
         }
     }
+
+    private var server: String { "The authorization server" + (asked.map { " at \($0.place)" } ?? "") }
 
     private var statusText: String { status.map { "status \($0)" } ?? "no status" }
 
@@ -120,14 +129,17 @@ extension OAuthError: Redacted, DescribedError {
         return serverDescription.map { "\(error), \"\($0)\"" } ?? error
     }
 
+    private func part(_ path: KeyPath<Asked, String>) -> String { asked.map { " (\($0[keyPath: path]))" } ?? "" }
+
     private var advice: String {
         switch remedy {
         case .signIn: "The grant is no longer valid: sign in again."
         case .signInOrRegistration:
-            "Either the grant is no longer valid: sign in again; or the client's id, secret or authentication "
-                + "method is not what the server has registered."
+            "Either the grant is no longer valid: sign in again; or the client's id\(part(\.client)), secret or authentication "
+                + "method\(part(\.method)) is not what the server has registered."
         case .clientRegistration:
-            "Check the client's id, secret, authentication method, scope and grants against its registration."
+            "Check the client's id\(part(\.client)), secret, authentication method\(part(\.method)), scope and grants against its "
+                + "registration."
         default:
             if let retryAfter {
                 "Try again in \(retryAfter)."

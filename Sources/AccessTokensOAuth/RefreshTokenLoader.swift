@@ -17,8 +17,8 @@ public import Foundation
 /// A value without state: the refresh token is that of the token to replace, and the next one is handed on inside the
 /// returned token. A new refresh token replaces the old; if none comes, the old one is kept. One that comes with an error, or
 /// beside an access token that cannot be used, is kept too: a `TokenService` takes it out of the `SalvagedGrant`, tells
-/// callers the reason, and asks again after the longest pause, since each attempt spends a refresh token. Neither the loader nor
-/// its errors show a secret.
+/// callers the reason, and asks again after the longest pause, since each attempt spends a refresh token; if the reason's remedy is
+/// `signIn`, only after `retryNow()`. Neither the loader nor its errors show a secret.
 ///
 /// Each load is one request, which the loader neither repeats nor redirects: after a lost answer the client can't know whether
 /// the server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load presents it

@@ -12,6 +12,7 @@ import Foundation
 /// Source: RFC 6749 §5.
 struct ResponseReader {
     let response: TokenResponse
+    let asked: OAuthError.Asked?
     let secrets: [String]
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
@@ -19,9 +20,11 @@ struct ResponseReader {
     let members: AnswerMembers
 
     init(
-        response: TokenResponse, secrets: [String], acceptedTokenTypes: Set<String>, lifetimeWhenMissing: Duration?, now: Date
+        response: TokenResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
+        lifetimeWhenMissing: Duration?, now: Date
     ) {
         self.response = response
+        self.asked = asked
         self.secrets = secrets
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
@@ -154,6 +157,7 @@ extension ResponseReader {
     func failure(_ code: OAuthError.Code, _ detail: String = "") -> OAuthError {
         var failure = OAuthError(code, detail)
         failure.status = response.status
+        failure.asked = asked
         failure.retryAfter = response.header("Retry-After").flatMap { RetryAfter.wait($0, now: now) }
         return failure
     }

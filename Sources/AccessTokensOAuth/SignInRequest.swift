@@ -34,14 +34,14 @@ public struct SignInRequest: Sendable {
     ///
     /// - Parameters:
     ///   - client: The client that will present the code.
-    ///   - authorizationURL: The authorization endpoint. Its query is kept.
+    ///   - authorizationURL: The authorization endpoint. Its query is kept, and may have none of the sign-in's parameters.
     ///   - redirectURI: Where the server sends the browser in the end; `nil` if the client has registered a single one.
     ///   - scope: The scopes to ask for, separated by spaces.
     ///   - additionalParameters: What else the server wants to know, such as `resource`, `prompt` or `nonce`. They become a part of the
     ///     URL, so none may be a secret.
     ///   - requiresIssuer: Whether a callback without `iss` is refused: for a server whose metadata says
-    ///     `authorization_response_iss_parameter_supported` (RFC 9207 §2.4). One that has it is compared in any case if the client
-    ///     names its issuer.
+    ///     `authorization_response_iss_parameter_supported` (RFC 9207 §2.4). The client must name its issuer then. If it does, an
+    ///     `iss` that comes is compared in any case.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         _ client: OAuthClient, authorizationURL: URL, redirectURI: String? = nil, scope: String? = nil,
@@ -52,11 +52,17 @@ public struct SignInRequest: Sendable {
         self.requiresIssuer = requiresIssuer
         verifier = CodeVerifier()
         state = Base64URL.random(bytes: 16)
-        var form: Form = ["response_type": "code", "client_id": client.id]
+        guard !requiresIssuer || client.issuer?.isEmpty == false else {
+            throw OAuthError(.invalidConfiguration, "a callback's issuer is compared with the client's, which it must name")
+        }
+        let endpoint = try TokenEndpoint("authorization URL", authorizationURL)
+        try endpoint.check(additional: additionalParameters)
+        var form: Form = ["response_type": "code"]
         form.add("redirect_uri", ifAny: redirectURI)
         form.add("scope", ifAny: scope)
         form.add(["state": state, "code_challenge": verifier.challenge, "code_challenge_method": "S256"])
-        try TokenEndpoint("authorization URL", authorizationURL).check(additional: additionalParameters)
+        try endpoint.check(form)
+        form.add("client_id", client.id)
         let own = Set(form.parameters.map(\.name))
         guard additionalParameters.parameters.allSatisfy({ !$0.isSecret && !own.contains($0.name) }) else {
             throw OAuthError(.invalidConfiguration, "an additional parameter of the URL is a secret or belongs to the sign-in")

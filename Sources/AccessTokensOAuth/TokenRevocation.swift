@@ -67,7 +67,7 @@ public struct TokenRevocation: Sendable {
         if let refreshToken = token.refreshToken, !refreshToken.isEmpty { (revoked, hint) = (refreshToken, "refresh_token") }
         // Nothing to revoke, and an empty parameter would be an invalid request.
         guard !revoked.isEmpty else { return }
-        try await client.send(["token": revoked, "token_type_hint": hint], to: endpoint, hiding: token)
+        try await client.send(["token": revoked, "token_type_hint": hint], to: endpoint, replacing: token)
             .requireSuccess(isBodyIgnored: true)
     }
 }

@@ -40,6 +40,13 @@ final class CredentialCommandTests {
         #expect(try await shell(script).read() == "x")
     }
 
+    // Such as the sockets of Foundation on Linux, which requests to servers go through.
+    @Test func `a program inherits no open file`() async throws {
+        let file = unsafe open("/dev/null", O_RDONLY)
+        defer { close(file) }
+        #expect(try await shell("if (: <&\(file)) 2>&-; then printf inherited; else printf none; fi").read() == "none")
+    }
+
     @Test func `a program that fails is named with its status, and nothing that it printed`() async throws {
         #expect(try await problem(shell("echo hush; echo hush >&2; exit 7")).contains("/bin/sh ended with status 7"))
         #expect(try await problem(shell("echo hush; kill -9 $$")).contains("was ended by signal 9"))

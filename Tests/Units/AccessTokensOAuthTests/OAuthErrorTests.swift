@@ -54,6 +54,26 @@ struct OAuthErrorTests {
         #expect("\(failure)".contains("final URL"))
     }
 
+    @Test(arguments: [(401, #"{"error":"invalid_client"}"#), (404, ""), (200, "<html>"), (307, "")])
+    func `an error says where the request went`(status: Int, body: String) async throws {
+        let client = try OAuthClient(
+            id: "reports", authentication: .clientSecretBasic("xyzzy"),
+            tokenURL: #require(URL(string: "https://as.example/t1/token?p=plugh")),
+            transport: ScriptedTransport { TokenResponse(status, body) })
+        let text = try await "\(ClientCredentialsLoader(client).failure())"
+        #expect(text.contains("at https://as.example/t1/token") && !text.contains("plugh"), "\(text)")
+        if status == 401 { #expect(text.contains("id (reports)") && text.contains("method (client_secret_basic)"), "\(text)") }
+    }
+
+    @Test func `an error of the network says where the request went`() async throws {
+        struct Broken: Error {}
+        let loader = try RefreshTokenLoader(
+            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "app",
+            transport: ScriptedTransport { throw Broken() })
+        let failure = try await loader.failure(replacing: AccessToken("", refreshToken: "r"))
+        #expect("\(failure)".contains("at https://as.example/token"))
+    }
+
     // RFC 9110 §10.2.3 and §5.6.7. The wall clock stands at 1994-11-06 08:49:07 UTC.
     @Test(arguments: [
         ("120", Duration.seconds(120)), (" 7 ", .seconds(7)), ("1", .seconds(1)),

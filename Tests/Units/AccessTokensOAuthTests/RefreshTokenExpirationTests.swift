@@ -103,6 +103,20 @@ final class RefreshTokenExpirationTests: Sendable {
         #expect(transport.requests.isEmpty)
     }
 
+    @Test func `one that expires while the client's secret is made is not sent`() async throws {
+        let transport = ScriptedTransport { .token() }
+        let client = try OAuthClient(
+            id: "app",
+            authentication: .clientSecretPost {
+                self.time.withLock { $0 = Self.known }
+                return "secret"
+            }, tokenURL: #require(URL(string: "https://as.example/token")), transport: transport,
+            wallClock: { self.time.withLock { $0 } })
+        let failure = try await RefreshTokenLoader(client).failure(
+            replacing: AccessToken("old", refreshToken: "r1", refreshTokenExpiration: Self.known))
+        #expect(failure.code == .notSignedIn && transport.requests.isEmpty)
+    }
+
     @Test(arguments: [-1e300, -1e15, .nan, .infinity, -.infinity])
     func `odd dates end no program`(seconds: TimeInterval) async throws {
         let odd = Date(timeIntervalSinceReferenceDate: seconds)

@@ -91,6 +91,19 @@ struct SignInRequestTests {
         #expect(isAccepted == ((try? request.grant(from: url)) != nil))
     }
 
+    // RFC 9207 §2.4: it would have nothing to compare.
+    @Test func `an issuer that must be named must be known`() throws {
+        let error = try #require(throws: OAuthError.self) { try request(issuer: nil, requiresIssuer: true) }
+        #expect(error.code == .invalidConfiguration && "\(error)".contains("issuer"))
+    }
+
+    // RFC 6749 §3.1.
+    @Test(arguments: ["response_type=code", "state=x", "code_challenge=x", "code_challenge_method=plain", "scope=a"])
+    func `the URL's own query repeats no parameter of the sign-in`(query: String) throws {
+        let error = try #require(throws: OAuthError.self) { try request(url: "https://as.example/authorize?\(query)") }
+        #expect(error.code == .invalidConfiguration && "\(error)".contains("repeats"))
+    }
+
     // RFC 6749 §4.1.2.1.
     @Test func `a refusal of the user asks for another sign-in`() throws {
         let request = try request()
