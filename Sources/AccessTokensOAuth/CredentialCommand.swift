@@ -6,8 +6,10 @@ import TokenServiceHTTP
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)
+import FoundationEssentials
 import Musl
 #else
+import FoundationEssentials
 import Glibc
 #endif
 
