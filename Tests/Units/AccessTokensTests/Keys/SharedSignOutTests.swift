@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensKeys
 import AccessTokensTesting
+import Foundation
 import Testing
 
 /// The keys a1, a2 and a3 share a refresh token, which the key a keeps.
@@ -96,5 +97,20 @@ struct SharedSignOutTests {
         #expect(scene.services["a3"].cachedToken?.value == "ben's")
         scene.succeed(load, with: .granted("a3 1", by: "anna 3"))
         #expect(scene.services["a3"].cachedToken?.value == "ben's")
+    }
+
+    @Test(arguments: [false, true])
+    func `6: what a slow store has at a sign-out is handed over when the store has said it`(keysShareGrant: Bool) throws {
+        let keeper: @Sendable (String) -> String = { String($0.prefix(1)) }
+        let scene = KeyScene(hasStores: true, grant: keysShareGrant ? keeper : nil)
+        let store = try #require(scene.stores?["a"])
+        scene.stage.start { try await store.save(StoredToken(.granted("first", by: "anna"), received: .distantPast)) }
+        store.hold()
+        let change = scene.stage.start { [services = scene.services] in await services["a"].reset() }
+        scene.advance(by: .seconds(5))
+        #expect(change.value?.storeFailure?.code == .storeFailed && change.value?.discarded == [])
+        store.release()
+        scene.stage.run()
+        #expect(store.contents == nil && scene.discards.count == 1, "\(scene.discards)")
     }
 }
