@@ -115,7 +115,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [".token.0123456789abcdef.tmp", ".token.damaged"])
-    func `a sign-out of all keys removes what a process left that was killed, even without a token`(leftover: String) async throws {
+    func `a sign-out of all keys removes what a killed process left, even without a token`(leftover: String) async throws {
         try await withDirectory { stores in
             let store = stores.store(for: "anna")
             try await store.save(stored("token"))

@@ -145,21 +145,6 @@ struct KeyDrainTests {
         let served = stage.start { try await resumed.retrieveToken() }
         #expect(served.value?.value == "token")
     }
-
-    @Test(arguments: 0..<40)
-    func `45: when a drain and a resume at the same moment have ended, every key does the same`(steps: Int) {
-        let scene = KeyScene(), kept = ["a", "b", "c"].map { scene.services[$0] }
-        Task(executorPreference: scene.stage, priority: .background) { [services = scene.services] in
-            await services.drain(within: .seconds(10))
-        }
-        for _ in 0..<steps { scene.stage.runMostUrgent() }
-        Task(executorPreference: scene.stage, priority: .high) { [services = scene.services] in await services.resume() }
-        while scene.stage.pending > 0 { scene.stage.runMostUrgent() }
-        // The key d is made now.
-        let areDrained = ["a", "b", "c", "d"].map { scene.call($0).code == .drained }
-        #expect(Set(areDrained).count == 1, "\(areDrained)")
-        withExtendedLifetime(kept) {}
-    }
 }
 
 /// A clock that stands still, and at one look at it does something first.

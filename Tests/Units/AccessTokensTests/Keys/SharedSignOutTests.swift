@@ -133,7 +133,7 @@ struct SharedSignOutTests {
         #expect(store.contents?.refreshToken == "anna again" && scene.discards == ["a: first replaced"], "\(scene.discards)")
     }
 
-    @Test func `6: loads that follow a sign-in at a slow store hand over what the store had, and nothing that they have spent`() throws {
+    @Test func `6: loads that follow a sign-in hand over what a slow store had, and nothing that they have spent`() throws {
         let (scene, store) = try slowScene(keysShareGrant: true)
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "anna again")) }
         scene.advance(by: .seconds(5))
