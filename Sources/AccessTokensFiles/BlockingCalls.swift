@@ -15,7 +15,7 @@ package struct BlockingCalls: Sendable {
         return try await answer.value()
     }
 
-    /// Calls `body` with the names of the keys whose directories have a file, on a thread of its own; see `KeyFolder`.
+    /// Calls `body` with the names of `KeyFolder.names(in:having:_:)`, on a thread of its own.
     package static func names(
         in directory: String, having file: String, _ body: @escaping @Sendable (String) -> Void
     ) async throws {

@@ -114,7 +114,8 @@ package struct KeyFolder: Sendable {
 
     // MARK: All keys
 
-    /// Calls `body` with the names of the keys whose directories have a file, each as soon as it is found.
+    /// Calls `body` with the names of the keys whose directories have a file, or what its save has left, each as soon as it is
+    /// found.
     ///
     /// An unreadable name doesn't keep the others from being found: the function throws at the end.
     package static func names(
@@ -137,11 +138,13 @@ package struct KeyFolder: Sendable {
     private static func name(
         of folder: String, in all: borrowing OpenFile, _ path: String, having file: String
     ) throws(TokenFileError) -> String? {
-        guard let directory = try open(folder, path, in: all), try has(file, in: directory, path) else { return nil }
+        guard let directory = try open(folder, path, in: all) else { return nil }
+        let file = TokenFile(path: path + "/" + file)
+        guard try has(file, in: directory) else { return nil }
         let stored = try name(in: path).load(in: directory)
         // A removal takes the file before the name.
         guard let name = stored?.token.value else {
-            guard try has(file, in: directory, path) else { return nil }
+            guard try has(file, in: directory) else { return nil }
             throw TokenFileError(.damaged, path: path + "/key", detail: "it is missing, so the token beside it has no key")
         }
         guard self.folder(of: name) == folder else { throw isOthers(path) }
@@ -153,10 +156,12 @@ package struct KeyFolder: Sendable {
         entry.utf8.count == 64 && entry.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
 
-    private static func has(_ file: String, in directory: borrowing OpenFile, _ path: String) throws(TokenFileError) -> Bool {
-        do { return try directory.status(of: file) != nil } catch {
-            throw TokenFileError(.unreadable, path: path + "/" + file, error)
-        }
+    /// Whether a file is there, or another one that may have its bytes: a process that was killed may have left only that.
+    private static func has(_ file: TokenFile, in directory: borrowing OpenFile) throws(TokenFileError) -> Bool {
+        do {
+            if try directory.status(of: file.name) != nil { return true }
+            return try directory.names().contains { $0 == file.aside || file.isTemporary($0) }
+        } catch { throw TokenFileError(.unreadable, path: file.path, error) }
     }
 
     private static func isOthers(_ path: String) -> TokenFileError {

@@ -3,8 +3,10 @@ import TokenServiceConcurrency
 
 /// A step of work for a grant's vault.
 enum VaultStep: Sendable {
-    /// Keep a refresh token, which a load has brought or, with a reason, a sign-in.
-    case put(AccessToken, DiscardedGrant.Reason?)
+    /// Keep a sign-in's refresh token.
+    case signIn(AccessToken)
+    /// Keep what a load has brought for the refresh token that it has spent.
+    case keep(AccessToken, spent: String?)
     case reset
     /// End the pause after the store's failures.
     case retry
@@ -14,9 +16,9 @@ enum VaultStep: Sendable {
     /// Why it ends the current session; `nil`: it doesn't.
     var fence: DiscardedGrant.Reason? {
         switch self {
-        case .put(_, let reason): reason
+        case .signIn: .replaced
         case .reset: .signedOut
-        case .settle, .retry: nil
+        case .keep, .retry, .settle: nil
         }
     }
 
@@ -27,10 +29,44 @@ enum VaultStep: Sendable {
 struct VaultLoader: TokenLoader {
     let isRepeatable = true
 
-    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        // A store may have a whole token, from a time when its key shared nothing.
-        guard let previous, previous.refreshToken != nil else { throw NoGrant() }
-        return .kept(previous)
+    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken { throw NoGrant() }
+}
+
+/// A vault's store: a refresh token that it finds never expires, so the vault loads none.
+///
+/// A store may have a whole token, from a time when its key shared nothing.
+struct VaultStore: TokenStore {
+    let store: any TokenStore
+
+    @concurrent func load() async throws -> StoredToken? {
+        try await store.load().map { StoredToken($0.token.lasting, received: $0.received) }
+    }
+
+    @concurrent func save(_ token: StoredToken) async throws { try await store.save(token) }
+    @concurrent func remove() async throws { try await store.remove() }
+}
+
+/// Passes to the program what a vault gives up, in time or late, but not the refresh tokens that loads have spent.
+final class GrantOutlet: Sendable {
+    private let onDiscard: @Sendable (DiscardedGrant) async -> Void
+    /// The spent refresh tokens that the vault is about to give up.
+    private let spent = Lock<[String]>([])
+
+    init(_ onDiscard: @escaping @Sendable (DiscardedGrant) async -> Void) {
+        self.onDiscard = onDiscard
+    }
+
+    /// The vault gives up this refresh token next, for the one that a load has got for it.
+    func expect(_ token: String?) {
+        if let token { spent.withLock { $0.append(token) } }
+    }
+
+    @Sendable func discard(_ grant: DiscardedGrant) async {
+        let isSpent = spent.withLock { spent in
+            let index = spent.firstIndex { $0 == grant.token.refreshToken }
+            return index.map { spent.remove(at: $0) } != nil
+        }
+        if !isSpent { await onDiscard(DiscardedGrant(token: grant.token.withoutPlaceholder, reason: grant.reason)) }
     }
 }
 
@@ -45,6 +81,11 @@ extension AccessToken {
     /// The token that a vault keeps: the refresh token alone, which never expires.
     static func kept(_ token: AccessToken) -> AccessToken {
         AccessToken(placeholder).with(grantOf: token)
+    }
+
+    /// The same token without an expiration, if it has a refresh token.
+    fileprivate var lasting: AccessToken {
+        refreshToken == nil ? self : AccessToken(value.isEmpty ? Self.placeholder : value).with(grantOf: self)
     }
 
     var withoutPlaceholder: AccessToken {

@@ -10,17 +10,17 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     let clock: ServiceClock
     /// Receives the services' events.
     let hub: EventHub<KeyEvent<Key>>
-    /// Whether an event is passed on: the program sees nothing of a service that is hidden from it, except its store's failures.
-    let announces: @Sendable (TokenEvent.Name) -> Bool
+    /// Passes on the events of services that are hidden from the program; `nil`: the hub gets all of them.
+    private let announceHidden: (@Sendable (TokenEvent, Key) -> Void)?
     @usableFromInline let table: Lock<KeyTable<Key>>
 
     init(
         keepingIdle limit: Int, clock: ServiceClock, hub: EventHub<KeyEvent<Key>>,
-        announces: @escaping @Sendable (TokenEvent.Name) -> Bool = { _ in true }
+        announceHidden: (@Sendable (TokenEvent, Key) -> Void)? = nil
     ) {
         self.clock = clock
         self.hub = hub
-        self.announces = announces
+        self.announceHidden = announceHidden
         table = Lock(KeyTable(keepingIdle: limit))
     }
 
@@ -36,6 +36,12 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
             guard let place = table.places[key] else { return nil }
             return table.shelf.keptService(at: place)
         }
+        return service.map { typed($0) }
+    }
+
+    /// The service of a key, if there is one, even if only others keep it.
+    func service(of key: Key) -> Service? {
+        let service = table.withLock { table in table.places[key].flatMap { table.shelf.service(at: $0) } }
         return service.map { typed($0) }
     }
 
@@ -93,7 +99,8 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
 
     @usableFromInline
     func announce(_ event: TokenEvent, of key: Key) {
-        if announces(event.name) { hub.send(KeyEvent(key: key, event: event)) }
+        guard let announceHidden else { return hub.send(KeyEvent(key: key, event: event)) }
+        announceHidden(event, key)
     }
 }
 

@@ -19,7 +19,7 @@ final class SharedGrant: Sendable {
         /// Notes a step; if a sign-in or a sign-out has ended the running turn, returns the result of the next one.
         mutating func note(_ step: VaultStep, by member: Int?) -> SingleResult<Void>? {
             guard let reason = step.fence else {
-                if case .put = step { edition.loads += 1 }
+                if case .keep = step { edition.loads += 1 }
                 return nil
             }
             lastFence = reason
@@ -40,7 +40,7 @@ final class SharedGrant: Sendable {
     private let vault: TokenService
     private let executor: (any TaskExecutor)?
     private let loadExecutor: (any TaskExecutor)?
-    private let discard: (@Sendable (DiscardedGrant) async -> Void)?
+    private let outlet: GrantOutlet?
 
     init(
         store: (any TokenStore)?, environment: TokenService.Environment,
@@ -48,12 +48,12 @@ final class SharedGrant: Sendable {
     ) {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
-        discard = onDiscard
+        outlet = onDiscard.map { GrantOutlet($0) }
         clock = ServiceClock.opened(environment.clock)
         let vaultTether = tether.map { VaultTether($0) }
         vault = TokenService(
             policy: RefreshPolicy(), environment: environment, clock: clock, seed: environment.seed, loader: VaultLoader(),
-            ties: ServiceTies(store, onDiscard: nil, tether: vaultTether))
+            ties: ServiceTies(store.map { VaultStore(store: $0) }, onDiscard: outlet?.discard, tether: vaultTether))
         vaultTether?.attach(to: self)
     }
 
@@ -70,7 +70,7 @@ final class SharedGrant: Sendable {
 
     func signIn(_ token: AccessToken, by member: Int) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?) {
         guard token.refreshToken != nil else { return (takeSignOut(member), nil) }
-        let decision = decide(on: .put(.kept(token), .replaced), by: member)
+        let decision = decide(on: .signIn(.kept(token)), by: member)
         return (decision?.isSignedOut ?? false, decision?.end)
     }
 
@@ -149,13 +149,15 @@ final class SharedGrant: Sendable {
         while let item = state.withLock({ $0.work.next() }) {
             var change = SessionChange(discarded: [], storeFailure: nil)
             switch item.step {
-            case .put(let token, _): change = await vault.replace(with: token)
+            case .signIn(let token): change = await vault.replace(with: token)
+            case .keep(let token, let spent):
+                if token.refreshToken != spent { outlet?.expect(spent) }
+                await vault.replace(with: token)
             case .reset: change = await vault.reset()
             case .retry: await vault.retryNow()
             case .settle: break
             }
-            let discarded = item.step.fence == nil ? [] : change.discarded.map(\.withoutPlaceholder)
-            for token in discarded { giveUp(token, item.step.fence) }
+            let discarded = change.discarded.map(\.withoutPlaceholder)
             // No load of a later session begins before the services have dropped what they had from this one.
             let others = (try? await item.others?.value()) ?? []
             item.end.complete(with: .success(SessionChange(discarded: discarded + others, storeFailure: change.storeFailure)))
@@ -178,11 +180,6 @@ final class SharedGrant: Sendable {
             }
             end.complete(with: .success(dropped))
         }
-    }
-
-    private func giveUp(_ token: AccessToken, _ reason: DiscardedGrant.Reason?) {
-        guard let discard, let reason else { return }
-        Task.detached(on: loadExecutor) { await discard(DiscardedGrant(token: token, reason: reason)) }
     }
 
     // MARK: Loads
@@ -288,10 +285,12 @@ final class SharedGrant: Sendable {
         guard let token = token.map(AccessToken.kept), token.refreshToken != nil, token != given else {
             return state.withLock { $0.edition } == edition
         }
-        guard let end = perform(.put(token, nil), over: edition) else {
+        guard let end = perform(.keep(token, spent: given?.refreshToken), over: edition) else {
             let reason = state.withLock { $0.edition.fences > edition.fences ? $0.lastFence : .superseded }
             // The load has spent the old one or, if it is the old one, given nothing up.
-            if token.refreshToken != given?.refreshToken { giveUp(token.withoutPlaceholder, reason) }
+            if token.refreshToken != given?.refreshToken, let outlet, let reason {
+                Task.detached(on: loadExecutor) { await outlet.discard(DiscardedGrant(token: token, reason: reason)) }
+            }
             return false
         }
         await wait(for: end)

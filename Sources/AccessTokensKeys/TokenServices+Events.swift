@@ -28,7 +28,7 @@ extension TokenServices {
     /// oldest events and delays no other. Without a stream, no events are made. Streams end when this object is released.
     ///
     /// If keys share a refresh token, there is one more event: a failure of the store that keeps it (`storeFailed`), under the
-    /// key that `grant` names.
+    /// key that `grant` names, with the generation of that key's own service.
     ///
     /// - Parameter limit: How many events are kept for a slow reader, at least 1.
     public func events(bufferingNewest limit: Int = 4_096) -> AsyncStream<KeyEvent<Key>> {

@@ -100,10 +100,15 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ) {
         let clock = ServiceClock.opened(environment.clock)
         let hub = EventHub<KeyEvent<Key>>()
-        registry = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub)
+        let registry = KeyRegistry<Key, TokenService>(keepingIdle: limit, clock: clock, hub: hub)
+        self.registry = registry
         // A grant's service has no callers, and the keys' own services announce its loads and sign-ins. Only its store's failures
-        // are its own.
-        grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { $0 == .storeFailed }
+        // are its own. Its generation, which grows with each refresh token, isn't the key's.
+        grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { [executor = environment.ownExecutor] event, key in
+            guard event.name == .storeFailed else { return }
+            guard let service = registry.service(of: key) else { return registry.announce(event.with(generation: 0), of: key) }
+            Task.detached(on: executor) { await service.announce(ofOther: event) }
+        }
         self.stores = stores
         self.sharing = sharing
         self.environment = environment

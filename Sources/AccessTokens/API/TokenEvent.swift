@@ -40,7 +40,7 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
     public let name: Name
 
     /// How many fences (resets and replacements) came before it, so that listeners can tell sessions apart.
-    public let generation: Int
+    public private(set) var generation: Int
 
     /// The number of the load that the event is about, counted from 1 in this service; `nil` if it is about none.
     public let load: Int?
@@ -54,6 +54,12 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
     func mapError(_ transform: (TokenServiceError) -> TokenServiceError) -> TokenEvent {
         var event = self
         event.error = error.map(transform)
+        return event
+    }
+
+    package func with(generation: Int) -> TokenEvent {
+        var event = self
+        event.generation = generation
         return event
     }
 

@@ -108,6 +108,11 @@ extension TokenService {
         return await end(of: fence)
     }
 
+    /// Announces something of the service that keeps this one's shared grant, in this one's order and with its generation.
+    package nonisolated func announce(ofOther event: TokenEvent) async {
+        await visit { $0.ties?.tether?.announce(event.with(generation: $0.machine.generation)) }
+    }
+
     /// Drops everything that came from a shared grant, as a sign-out does, but keeps the grant, which may be a new user's.
     ///
     /// - Parameter isMeant: Called inside the actor; must return soon.

@@ -114,6 +114,21 @@ import TokenServiceConcurrency
         }
     }
 
+    @Test(arguments: [".token.0123456789abcdef.tmp", ".token.damaged"])
+    func `a sign-out of all keys removes what a killed process left, even without a token`(leftover: String) async throws {
+        try await withDirectory { stores in
+            let store = stores.store(for: "anna")
+            try await store.save(stored("token"))
+            let folder = directory.appending(path: SHA256.hexadecimal(of: "anna"))
+            try FileManager.default.moveItem(at: folder.appending(path: "token"), to: folder.appending(path: leftover))
+            #expect(try await store.load() == nil)
+            let services = TokenServices<String>(stores: stores) { _, _ in throw ScriptedFailure.transient }
+            let change = await services.reset { _ in true }
+            #expect(change.changes["anna"]?.storeFailure == nil && change.storeFailure == nil)
+            #expect(try files() == [])
+        }
+    }
+
     @Test func `services that are let go find their tokens, and a sign-out removes them`() async throws {
         try await withDirectory { stores in
             let services = TokenServices<String>(

@@ -5,6 +5,26 @@ import Testing
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
+/// A store whose second swap takes effect at once and answers 7 s later.
+private struct SlowSwapStore: SharedTokenStore {
+    let store: InMemorySharedTokenStore
+    let clock: ManualClock
+    let swaps = Log<Void>()
+
+    @concurrent func load() async throws -> SharedRecord? { await store.load() }
+
+    @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        swaps.append(())
+        let isSlow = swaps.entries.count == 2, swap = await store.swap(bytes, ifAt: revision)
+        if isSlow { try await clock.sleep(for: .seconds(7)) }
+        return swap
+    }
+
+    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+        try await store.waitForChange(from: revision, atMost: limit)
+    }
+}
+
 @Suite("Sign-ins and sign-outs that a shared store hears of late")
 struct PendingFenceTests {
     private let store = OddSharedStore()
@@ -244,5 +264,23 @@ struct PendingFenceTests {
         _ = fleet.signIn(0, with: .granted("anna's next"))
         _ = fleet.call(1)
         #expect(fleet.record?.isTombstone == true)
+    }
+
+    @Test func `34: a sign-in that another follows while the store is late is handed over once`() {
+        let clock = ManualClock(), stage = Stage(), memory = InMemorySharedTokenStore(), discarded = Log<String>()
+        let service = TokenService(
+            sharedStore: SlowSwapStore(store: memory, clock: clock), environment: .driven(by: stage, clock: clock, seed: 1),
+            onDiscard: { discarded.append($0.token.value) }, loader: ScriptedLoader())
+        stage.start {
+            await service.replace(with: .granted("first"))
+            _ = await service.reset()
+            await service.replace(with: .granted("second"))
+            await service.replace(with: .granted("third"))
+        }
+        for _ in 0..<30 {
+            clock.advance(by: .seconds(1))
+            stage.run()
+        }
+        #expect(discarded.entries == ["first", "second"])
     }
 }

@@ -105,4 +105,20 @@ import Testing
         hub.send(event())
         #expect(made.entries.count == streams.count)
     }
+
+    @Test func `19: the generation of the key that keeps a refresh token never goes back when its store fails`() throws {
+        let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
+        let keeper = scene.services["a"], generations = Log<Int>()
+        let reader = scene.stage.start { [services = scene.services] in
+            for await event in services.events() where event.key == "a" { generations.append(event.event.generation) }
+        }
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
+        scene.stores?["a"].fail(.save)
+        try scene.hold(.granted("a2 1", by: "r2"), for: "a2")
+        scene.stores?["a"].fail()
+        try scene.hold(.granted("a 1", by: "r3"), for: "a")
+        #expect(generations.entries.count == 3 && generations.entries == generations.entries.sorted(), "\(generations.entries)")
+        reader.cancel()
+        withExtendedLifetime(keeper) {}
+    }
 }

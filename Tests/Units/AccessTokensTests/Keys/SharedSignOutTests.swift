@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensKeys
 import AccessTokensTesting
+import Foundation
 import Testing
 
 /// The keys a1, a2 and a3 share a refresh token, which the key a keeps.
@@ -96,5 +97,62 @@ struct SharedSignOutTests {
         #expect(scene.services["a3"].cachedToken?.value == "ben's")
         scene.succeed(load, with: .granted("a3 1", by: "anna 3"))
         #expect(scene.services["a3"].cachedToken?.value == "ben's")
+    }
+
+    /// A program has just begun, and its store holds what it is asked.
+    private func slowScene(keysShareGrant: Bool) throws -> (KeyScene, ScriptedStore) {
+        let keeper: @Sendable (String) -> String = { String($0.prefix(1)) }
+        let scene = KeyScene(hasStores: true, grant: keysShareGrant ? keeper : nil)
+        let store = try #require(scene.stores?["a"])
+        scene.stage.start { try await store.save(StoredToken(.granted("first", by: "anna"), received: .distantPast)) }
+        store.hold()
+        return (scene, store)
+    }
+
+    @Test(arguments: [false, true])
+    func `6: what a slow store has at a sign-out is handed over when the store has said it`(keysShareGrant: Bool) throws {
+        let (scene, store) = try slowScene(keysShareGrant: keysShareGrant)
+        let change = scene.stage.start { [services = scene.services] in await services["a"].reset() }
+        scene.advance(by: .seconds(5))
+        #expect(change.value?.storeFailure?.code == .storeFailed && change.value?.discarded == [])
+        store.release()
+        scene.stage.run()
+        #expect(store.contents == nil && scene.discards == ["a: first signedOut"], "\(scene.discards)")
+    }
+
+    @Test(arguments: [false, true])
+    func `6: what a slow store has at a sign-in is handed over when the store has said it`(keysShareGrant: Bool) throws {
+        let (scene, store) = try slowScene(keysShareGrant: keysShareGrant)
+        let change = scene.stage.start { [services = scene.services] in
+            await services["a"].replace(with: .granted("next", by: "anna again"))
+        }
+        scene.advance(by: .seconds(5))
+        #expect(change.value?.storeFailure?.code == .storeFailed && change.value?.discarded == [])
+        store.release()
+        scene.stage.run()
+        #expect(store.contents?.refreshToken == "anna again" && scene.discards == ["a: first replaced"], "\(scene.discards)")
+    }
+
+    @Test func `6: loads that follow a sign-in hand over what a slow store had, and nothing that they have spent`() throws {
+        let (scene, store) = try slowScene(keysShareGrant: true)
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "anna again")) }
+        scene.advance(by: .seconds(5))
+        try scene.hold(.granted("a2 1", by: "anna 2"), for: "a2")
+        try scene.hold(.granted("a3 1", by: "anna 3"), for: "a3")
+        #expect(scene.discards == [])
+        store.release()
+        scene.stage.run()
+        #expect(store.contents?.refreshToken == "anna 3" && scene.discards == ["a: first replaced"], "\(scene.discards)")
+    }
+
+    @Test(arguments: 0..<40)
+    func `6: an expired token that a store has from before its key shared one is handed over once`(steps: Int) throws {
+        let (scene, store) = try slowScene(keysShareGrant: true)
+        store.release()
+        Task(executorPreference: scene.stage) { [services = scene.services] in try await services["a2"].retrieveToken() }
+        for _ in 0..<steps { scene.stage.runMostUrgent() }
+        Task(executorPreference: scene.stage, priority: .high) { [services = scene.services] in await services["a2"].reset() }
+        while scene.stage.pending > 0 { scene.stage.runMostUrgent() }
+        #expect(scene.discards == ["a: first signedOut"])
     }
 }
