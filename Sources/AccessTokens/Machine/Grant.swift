@@ -1,9 +1,21 @@
 /// The last token received, whose refresh token the next load uses; it outlives expiry and invalidation.
 ///
 /// A grant that is given up for another one may still be good at the server. Each of these functions returns that grant, so that
-/// it reaches the program and can be revoked.
+/// it reaches the program and can be revoked; once, although a store may still have it, or may say so late.
 struct Grant: Sendable {
-    private(set) var token: AccessToken?
+    /// A store that fails may keep an old grant; within two dozen grants it is removed, or overwritten.
+    static let mostPast = 24
+
+    private(set) var token: AccessToken? {
+        didSet {
+            // It is in use, maybe again: giving it up is news.
+            if let token, !past.isEmpty { past.removeAll { $0 == token.grantDigest } }
+        }
+    }
+
+    /// The last grants that the service has handed over or used up, as digests: they need little memory, and no secret outlives
+    /// its use.
+    private var past: [Int] = []
 
     /// Puts another grant, or none, in its place.
     mutating func put(_ token: AccessToken?, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
@@ -25,6 +37,7 @@ struct Grant: Sendable {
         _ new: AccessToken, using used: AccessToken?, bringsToken brings: Bool, beside others: @autoclosure () -> [AccessToken?]
     ) -> (isKept: Bool, givenUp: DiscardedGrant?) {
         guard let last = token, !isUsedUp(by: used) else {
+            if let last = token { note(last) }
             token = new
             return (true, nil)
         }
@@ -42,11 +55,26 @@ struct Grant: Sendable {
     }
 
     /// Returns the grant to hand over when a token is given up; `nil` if the service keeps using the same refresh token.
-    func giveUp(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
+    mutating func giveUp(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         if let refreshToken = last.refreshToken, refreshToken == token?.refreshToken { return nil }
+        return handOver(last, reason)
+    }
+
+    /// The same, even if the service has yet to stop using the refresh token.
+    mutating func handOver(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
+        guard !isPast(last) else { return nil }
+        note(last)
         // Without a refresh token there is nothing to revoke, except that a sign-out may want to revoke the access token itself.
         guard last.refreshToken != nil || reason == .signedOut else { return nil }
         return DiscardedGrant(token: last, reason: reason)
+    }
+
+    /// Whether the service has handed a grant over, or used it up, and has not had it again since.
+    func isPast(_ token: AccessToken) -> Bool { past.contains(token.grantDigest) }
+
+    private mutating func note(_ last: AccessToken) {
+        if past.count == Self.mostPast { past.removeFirst() }
+        past.append(last.grantDigest)
     }
 }
 
@@ -58,4 +86,7 @@ extension AccessToken {
     package func isSameGrant(as other: AccessToken) -> Bool {
         refreshToken == other.refreshToken && (refreshToken != nil || value == other.value)
     }
+
+    /// Two different grants have the same digest once in 2^64 cases.
+    fileprivate var grantDigest: Int { (refreshToken ?? value).hashValue }
 }

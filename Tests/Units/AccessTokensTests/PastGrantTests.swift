@@ -1,0 +1,31 @@
+import AccessTokensTesting
+import Testing
+
+@testable import AccessTokens
+
+@Suite("Guarantee 6: a grant that is given up is handed over once")
+struct PastGrantTests {
+    @Test func `one that was signed in with again is handed over again`() {
+        let scene = Scene()
+        for name in ["a", "b", "a"] { scene.replace(with: .granted(name)) }
+        scene.reset()
+        #expect(scene.discards == ["a replaced", "b replaced", "a signedOut"])
+    }
+
+    @Test func `one that was used up isn't handed over, nor is one of the last 24 a second time`() {
+        var grant = Grant()
+        for number in 0...24 { _ = grant.put(.granted("\(number)"), .replaced) }
+        #expect((0..<24).allSatisfy { grant.giveUp(.granted("\($0)"), .signedOut) == nil })
+        _ = grant.keep(.granted("new"), using: .granted("24"), bringsToken: true, beside: [])
+        #expect((1...24).allSatisfy { grant.giveUp(.granted("\($0)"), .signedOut) == nil })
+        #expect(grant.giveUp(.granted("0"), .signedOut) != nil, "only the last ones are remembered")
+    }
+
+    @Test func `one that a store has found is compared by its refresh token, or else by its string`() {
+        var grant = Grant()
+        _ = grant.giveUp(AccessToken("a", refreshToken: "r"), .signedOut)
+        _ = grant.giveUp(AccessToken("b"), .signedOut)
+        #expect(grant.isPast(AccessToken("c", refreshToken: "r")) && grant.isPast(AccessToken("b")))
+        #expect(!grant.isPast(AccessToken("a")) && !grant.isPast(AccessToken("b", refreshToken: "b2")))
+    }
+}
