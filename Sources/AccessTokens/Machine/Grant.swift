@@ -6,16 +6,19 @@ struct Grant: Sendable {
     /// A store that fails may keep an old grant; within two dozen grants it is removed, or overwritten.
     static let mostPast = 24
 
+    /// Whether there is a store, which may come with an old grant.
+    let hasStore: Bool
+
     private(set) var token: AccessToken? {
-        didSet {
-            // It is in use, maybe again: giving it up is news.
-            if let token, !past.isEmpty { past.removeAll { $0 == token.grantDigest } }
-        }
+        // It is in use, maybe again: giving it up is news.
+        didSet { if let token { forget(token) } }
     }
 
     /// The last grants that the service has handed over or used up, as digests: they need little memory, and no secret outlives
     /// its use.
     private var past: [Int] = []
+
+    init(hasStore: Bool) { self.hasStore = hasStore }
 
     /// Puts another grant, or none, in its place.
     mutating func put(_ token: AccessToken?, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
@@ -42,7 +45,7 @@ struct Grant: Sendable {
             return (true, nil)
         }
         guard brings || !others().contains(where: { $0?.isSameGrant(as: last) ?? false }) else {
-            return (false, giveUp(new, .superseded))
+            return (false, turnAway(new, .superseded))
         }
         token = new
         return (true, giveUp(last, .superseded))
@@ -60,21 +63,35 @@ struct Grant: Sendable {
         return handOver(last, reason)
     }
 
-    /// The same, even if the service has yet to stop using the refresh token.
+    /// The same for what a load has brought, so that the server must have just issued it.
+    mutating func turnAway(_ new: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
+        forget(new)
+        return giveUp(new, reason)
+    }
+
+    /// The same as ``giveUp(_:_:)``, even if the service has yet to stop using the refresh token.
     mutating func handOver(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
-        guard !isPast(last) else { return nil }
-        note(last)
+        guard note(last) else { return nil }
         // Without a refresh token there is nothing to revoke, except that a sign-out may want to revoke the access token itself.
         guard last.refreshToken != nil || reason == .signedOut else { return nil }
         return DiscardedGrant(token: last, reason: reason)
     }
 
-    /// Whether the service has handed a grant over, or used it up, and has not had it again since.
-    func isPast(_ token: AccessToken) -> Bool { past.contains(token.grantDigest) }
-
-    private mutating func note(_ last: AccessToken) {
+    /// Notes that a grant was handed over or used up; returns whether that is news.
+    @discardableResult
+    private mutating func note(_ last: AccessToken) -> Bool {
+        guard hasStore else { return true }
+        let digest = last.grantDigest
+        guard !past.contains(digest) else { return false }
         if past.count == Self.mostPast { past.removeFirst() }
-        past.append(last.grantDigest)
+        past.append(digest)
+        return true
+    }
+
+    private mutating func forget(_ token: AccessToken) {
+        guard !past.isEmpty else { return }
+        let digest = token.grantDigest
+        past.removeAll { $0 == digest }
     }
 }
 

@@ -18,7 +18,7 @@ extension TokenService {
         /// ``RefreshPolicy/timeoutsUntilForgotten``; fewer in the walk.
         let timeoutsUntilForgotten: Int
         private(set) var state = State.empty
-        private(set) var grant = Grant()
+        private(set) var grant: Grant
         /// The last token, once it has reached its leeway.
         ///
         /// After a transient failure it is handed out again. A refusal, a fence or another token ends it.
@@ -69,6 +69,7 @@ extension TokenService {
             self.policy = policy
             self.isRepeatable = isRepeatable
             self.hasStore = hasStore
+            grant = Grant(hasStore: hasStore)
             self.isShared = isShared
             self.checkEvery = checkEvery
             self.borrowsGrant = borrowsGrant
@@ -532,7 +533,7 @@ extension TokenService.StateMachine {
         } else {
             return nil
         }
-        if let token { discard(grant.giveUp(token, reason)) }
+        if let token { discard(grant.turnAway(token, reason)) }
         return nil
     }
 
@@ -674,7 +675,9 @@ extension TokenService.StateMachine {
         guard let operation = storage.end(failed: error != nil) else { return }
         if let next = storage.begin(at: now) { effects.append(.perform(next)) }
         if case .load = operation.kind { restored(found, error: error, by: operation, at: now) }
-        finish(operation, givenUp: givenUp + [discard(found?.token, by: operation)].compactMap { $0 }, error: error, at: now)
+        var givenUp = givenUp
+        if let token = discard(found?.token, by: operation) { givenUp.append(token) }
+        finish(operation, givenUp: givenUp, error: error, at: now)
     }
 
     /// An operation that counted as lost has ended after all; it may have written after a later one, whose work is repeated.
