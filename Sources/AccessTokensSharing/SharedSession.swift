@@ -96,10 +96,12 @@ final class SharedSession: Sendable {
             while let fence = state.withLock({ $0.fence }) {
                 let (displaced, overtaken) = try await write(fence)
                 state.withLock { state in
-                    state.displaced += displaced
                     if state.fence?.number == fence.number {
+                        state.displaced += displaced
                         (state.fence, state.overtaken) = (nil, overtaken)
                     } else {
+                        // The later fence has given up the token of this one.
+                        state.displaced += displaced.filter { $0.reason != .superseded }
                         state.fence?.followsSettled()
                     }
                 }

@@ -184,7 +184,7 @@ extension TokenService {
         if let token = end.discarded {
             let isSignedOut = if case .signedOut = end.outcome { true } else { flight.generation < machine.lastReset }
             let isReplaced = flight.generation < machine.generation
-            discard(DiscardedGrant(token: token, reason: isSignedOut ? .signedOut : isReplaced ? .replaced : .superseded))
+            handOver([DiscardedGrant(token: token, reason: isSignedOut ? .signedOut : isReplaced ? .replaced : .superseded)])
         }
         if let afterwards = end.afterwards {
             Task.detached(on: executor) {

@@ -58,18 +58,7 @@ extension TokenService {
     private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
         storing = nil
-        var outcome = outcome
-        let end = ties?.session?.takeEnd()
-        if let session = ties?.session {
-            var displaced = session.takeDisplaced()
-            // A fence that came after this operation may have been written with it; it has handed over the token that was saved
-            // here.
-            displaced.removeAll { $0.reason != .superseded && operation.saves($0.token) }
-            if displaced.last.map({ $0.reason != .superseded }) ?? false {
-                outcome.found = displaced.popLast().map { StoredToken($0.token, received: .distantPast) }
-            }
-            handOver(displaced)
-        }
+        let end = ties?.session?.takeEnd(), displaced = ties?.session?.takeDisplaced() ?? []
         var error = outcome.error.map { TokenServiceError(.storeFailed, underlying: $0) }
         var found: Machine.Found?
         if let stored = outcome.found {
@@ -81,14 +70,16 @@ extension TokenService {
             found = (stored.token, Self.bounded(age))
         }
         step { [found, error] in
+            var givenUp: [AccessToken] = []
+            for grant in displaced { if let token = $0.displaced(grant) { givenUp.append(token) } }
             if let end { $0.sharedSessionEnded(end) }
-            $0.storeEnded(operation, found: found, error: error, at: $1)
+            $0.storeEnded(operation, found: found, givenUp: givenUp, error: error, at: $1)
         }
     }
 
-    /// Passes the grants that fences put aside in a shared store to the program, unless the service has had them.
+    /// Passes grants for which the shared store has no place to the program, unless the service has done so.
     func handOver(_ displaced: [DiscardedGrant]) {
-        for grant in displaced { step { machine, _ in machine.displaced(grant) } }
+        for grant in displaced { _ = step { machine, _ in machine.displaced(grant) } }
     }
 
     /// Clamps an age: an extreme date must not overflow a duration, and a token of unknown age counts as older than any.
@@ -120,10 +111,10 @@ extension TokenService {
     }
 
     /// Ends these fences: the store has done its part, or failed to do so in time.
-    func end(_ numbers: [Int], found: AccessToken?, error: TokenServiceError?) {
+    func end(_ numbers: [Int], givenUp: [AccessToken], error: TokenServiceError?) {
         let ended = fences.filter { numbers.contains($0.number) }
         fences.removeAll { numbers.contains($0.number) }
-        let change = SessionChange(discarded: found.map { [$0] } ?? [], storeFailure: error)
+        let change = SessionChange(discarded: givenUp, storeFailure: error)
         for fence in ended { fence.end.complete(with: .success(change)) }
     }
 

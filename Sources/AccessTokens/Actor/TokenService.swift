@@ -166,7 +166,7 @@ public actor TokenService {
         switch effect {
         case .cancel(let flight): cancel(flight)
         case .perform(let operation): perform(operation, urgency: max(.current, urgency), at: now)
-        case .endFences(let numbers, let found, let error): end(numbers, found: found, error: error)
+        case .endFences(let numbers, let givenUp, let error): end(numbers, givenUp: givenUp, error: error)
         case .discard(let grant): discard(grant)
         case .announce(let event): announce(event.mapError { dated($0, at: now) })
         }

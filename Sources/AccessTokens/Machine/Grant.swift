@@ -1,9 +1,24 @@
 /// The last token received, whose refresh token the next load uses; it outlives expiry and invalidation.
 ///
 /// A grant that is given up for another one may still be good at the server. Each of these functions returns that grant, so that
-/// it reaches the program and can be revoked.
+/// it reaches the program and can be revoked; once, although a store may still have it, or may say so late.
 struct Grant: Sendable {
-    private(set) var token: AccessToken?
+    /// A store that fails may keep an old grant; within two dozen grants it is removed, or overwritten.
+    static let mostPast = 24
+
+    /// Whether there is a store, which may come with an old grant.
+    let hasStore: Bool
+
+    private(set) var token: AccessToken? {
+        // It is in use, maybe again: giving it up is news.
+        didSet { if let token { forget(token) } }
+    }
+
+    /// The last grants that the service has handed over or used up, as digests: they need little memory, and no secret outlives
+    /// its use.
+    private var past: [Int] = []
+
+    init(hasStore: Bool) { self.hasStore = hasStore }
 
     /// Puts another grant, or none, in its place.
     mutating func put(_ token: AccessToken?, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
@@ -25,11 +40,12 @@ struct Grant: Sendable {
         _ new: AccessToken, using used: AccessToken?, bringsToken brings: Bool, beside others: @autoclosure () -> [AccessToken?]
     ) -> (isKept: Bool, givenUp: DiscardedGrant?) {
         guard let last = token, !isUsedUp(by: used) else {
+            if let last = token { note(last) }
             token = new
             return (true, nil)
         }
         guard brings || !others().contains(where: { $0?.isSameGrant(as: last) ?? false }) else {
-            return (false, giveUp(new, .superseded))
+            return (false, turnAway(new, .superseded))
         }
         token = new
         return (true, giveUp(last, .superseded))
@@ -42,11 +58,40 @@ struct Grant: Sendable {
     }
 
     /// Returns the grant to hand over when a token is given up; `nil` if the service keeps using the same refresh token.
-    func giveUp(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
+    mutating func giveUp(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         if let refreshToken = last.refreshToken, refreshToken == token?.refreshToken { return nil }
+        return handOver(last, reason)
+    }
+
+    /// The same for what a load has brought, so that the server must have just issued it.
+    mutating func turnAway(_ new: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
+        forget(new)
+        return giveUp(new, reason)
+    }
+
+    /// The same as ``giveUp(_:_:)``, even if the service has yet to stop using the refresh token.
+    mutating func handOver(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
+        guard note(last) else { return nil }
         // Without a refresh token there is nothing to revoke, except that a sign-out may want to revoke the access token itself.
         guard last.refreshToken != nil || reason == .signedOut else { return nil }
         return DiscardedGrant(token: last, reason: reason)
+    }
+
+    /// Notes that a grant was handed over or used up; returns whether that is news.
+    @discardableResult
+    private mutating func note(_ last: AccessToken) -> Bool {
+        guard hasStore else { return true }
+        let digest = last.grantDigest
+        guard !past.contains(digest) else { return false }
+        if past.count == Self.mostPast { past.removeFirst() }
+        past.append(digest)
+        return true
+    }
+
+    private mutating func forget(_ token: AccessToken) {
+        guard !past.isEmpty else { return }
+        let digest = token.grantDigest
+        past.removeAll { $0 == digest }
     }
 }
 
@@ -58,4 +103,7 @@ extension AccessToken {
     package func isSameGrant(as other: AccessToken) -> Bool {
         refreshToken == other.refreshToken && (refreshToken != nil || value == other.value)
     }
+
+    /// Two different grants have the same digest once in 2^64 cases.
+    fileprivate var grantDigest: Int { (refreshToken ?? value).hashValue }
 }

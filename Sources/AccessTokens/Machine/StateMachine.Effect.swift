@@ -35,8 +35,8 @@ extension TokenService.StateMachine {
         case cancel(flight: Int)
         /// The store's turn: one operation at a time.
         case perform(StoreQueue.Operation)
-        /// The store has done a fence's part, or won't in time; `found` was in the store and the service didn't know it.
-        case endFences([Int], found: AccessToken?, TokenServiceError?)
+        /// The store has done a fence's part, or won't in time; `givenUp` was in the store and the service didn't know it.
+        case endFences([Int], givenUp: [AccessToken], TokenServiceError?)
         /// Pass a grant to the program, to be revoked.
         case discard(DiscardedGrant)
         case announce(TokenEvent)

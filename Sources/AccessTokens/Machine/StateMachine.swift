@@ -18,7 +18,7 @@ extension TokenService {
         /// ``RefreshPolicy/timeoutsUntilForgotten``; fewer in the walk.
         let timeoutsUntilForgotten: Int
         private(set) var state = State.empty
-        private(set) var grant = Grant()
+        private(set) var grant: Grant
         /// The last token, once it has reached its leeway.
         ///
         /// After a transient failure it is handed out again. A refusal, a fence or another token ends it.
@@ -69,6 +69,7 @@ extension TokenService {
             self.policy = policy
             self.isRepeatable = isRepeatable
             self.hasStore = hasStore
+            grant = Grant(hasStore: hasStore)
             self.isShared = isShared
             self.checkEvery = checkEvery
             self.borrowsGrant = borrowsGrant
@@ -355,7 +356,6 @@ extension TokenService.StateMachine {
             flight.start = now - age
             flight.isCostly = !isAdopted && token.refreshToken != nil
             _ = grant.put(token, .replaced)
-            storage.shared(token)
             accept(token, of: flight, isCurrent: isCurrent, isAdopted: isAdopted, at: now)
         case .newGrant,
             .signedOut where isCurrent && generation == flight.generation:
@@ -399,15 +399,16 @@ extension TokenService.StateMachine {
         reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
     }
 
-    /// A sign-in or a sign-out that reached the store late put a grant aside there.
-    mutating func displaced(_ last: DiscardedGrant) {
-        if last.reason == .superseded {
-            // A sign-in that another service's sign-in has overtaken.
-            if last.token.refreshToken != nil { discard(last) }
-            dropToken(of: last.token)
-        } else if !storage.isKnown(last.token) {
-            discard(grant.giveUp(last.token, last.reason))
-        }
+    /// A sign-in or a sign-out has put a grant aside in the shared store, or a flight brought one that has no place there.
+    ///
+    /// - Returns: The token that a fence gave up by that.
+    @discardableResult
+    mutating func displaced(_ last: DiscardedGrant) -> AccessToken? {
+        guard last.reason == .superseded else { return discard(grant.giveUp(last.token, last.reason)) }
+        // Another service has overtaken it.
+        discard(grant.handOver(last.token, last.reason))
+        dropToken(of: last.token)
+        return nil
     }
 
     /// A flight of a shared grant ended without a result: callers who have come meanwhile need a load, unless it has to wait.
@@ -532,7 +533,7 @@ extension TokenService.StateMachine {
         } else {
             return nil
         }
-        if let token { discard(grant.giveUp(token, reason)) }
+        if let token { discard(grant.turnAway(token, reason)) }
         return nil
     }
 
@@ -661,18 +662,21 @@ extension TokenService.StateMachine {
 
     // MARK: The store
 
-    /// An operation has ended, in time or late; `found` is what it read in the store.
-    mutating func storeEnded(_ ended: StoreQueue.Operation, found: Found?, error: TokenServiceError?, at now: Duration) {
+    /// An operation has ended, in time or late; `found` is what it read in the store, and `givenUp` what it put aside in a shared
+    /// one.
+    mutating func storeEnded(
+        _ ended: StoreQueue.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
+    ) {
         expireToken(at: now)
         defer { elapse(to: now) }
         guard ended.id == storage.operations.first?.id else {
             return lostOperationEnded(ended, found: found?.token, failed: error != nil, at: now)
         }
-        guard let (operation, unknown) = storage.end(found: found?.token, failed: error != nil) else { return }
+        guard let operation = storage.end(failed: error != nil) else { return }
         if let next = storage.begin(at: now) { effects.append(.perform(next)) }
         if case .load = operation.kind { restored(found, error: error, by: operation, at: now) }
-        // The service has handed over, or used up, every token that it knows.
-        let givenUp = operation.handsOver ? unknown.flatMap { grant.giveUp($0, operation.reason) } : nil
+        var givenUp = givenUp
+        if let token = discard(found?.token, by: operation) { givenUp.append(token) }
         finish(operation, givenUp: givenUp, error: error, at: now)
     }
 
@@ -681,14 +685,14 @@ extension TokenService.StateMachine {
         _ lost: StoreQueue.Operation, found: AccessToken?, failed: Bool, at now: Duration
     ) {
         guard lost.isWrite else { return }
-        if lost.handsOver, let found, !storage.isKnown(found) { discard(grant.giveUp(found, lost.reason)) }
+        _ = discard(found, by: lost)
         if let again = storage.endLost(lost, failed: failed) { enqueue(again, at: now) }
     }
 
     /// A save or a removal is over, or nothing waits for it any longer; this also ends the fences that waited for it.
     @inline(never)
     private mutating func finish(
-        _ operation: StoreQueue.Operation, givenUp: DiscardedGrant? = nil, error: TokenServiceError?, at now: Duration
+        _ operation: StoreQueue.Operation, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
     ) {
         switch (operation.kind, operation.flight) {
         case (.load, _): break
@@ -698,8 +702,13 @@ extension TokenService.StateMachine {
         case (.save, nil), (.remove, _):
             if let error, operation.generation == generation { announce(.storeFailed, error: error) }
         }
-        let found = discard(givenUp)
-        if !operation.fences.isEmpty { effects.append(.endFences(operation.fences, found: found, error)) }
+        if !operation.fences.isEmpty { effects.append(.endFences(operation.fences, givenUp: givenUp, error)) }
+    }
+
+    /// Passes what a removal or a save has found in the store to the program.
+    private mutating func discard(_ found: AccessToken?, by operation: StoreQueue.Operation) -> AccessToken? {
+        guard operation.handsOver, let found else { return nil }
+        return discard(grant.giveUp(found, operation.reason))
     }
 
     /// The first miss asks the store what an earlier run left; its load has the rest of the time.
@@ -723,7 +732,6 @@ extension TokenService.StateMachine {
         isRestorePending = false
         if let (token, age) = found {
             _ = grant.put(token, .replaced)
-            storage.restored(token)
             let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
             let isGood = !token.isUnusable && !rejections.contains(token, at: now)
             if isGood, cached.isValid(at: now) {
@@ -784,7 +792,7 @@ extension TokenService.StateMachine {
             fence: storage.isLate ? nil : fence, handsOver: handsOver)
         if storage.isLate {
             announce(.storeFailed, error: .storeIsLate)
-            if let fence { effects.append(.endFences([fence], found: nil, .storeIsLate)) }
+            if let fence { effects.append(.endFences([fence], givenUp: [], .storeIsLate)) }
         }
         for operation in dropped { _ = operation.flight.flatMap { end($0) } }
         if storage.operations.count == 1 { effects.append(.perform(storage.operations[0])) }

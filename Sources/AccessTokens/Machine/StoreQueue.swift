@@ -25,21 +25,10 @@ struct StoreQueue: Sendable {
         var handsOver = false
         /// Whether nothing waits for it any longer: its deadline, or an earlier operation's, has passed.
         var isLate = false
-
-        func saves(_ token: AccessToken) -> Bool {
-            if case .save(let saved, _) = kind { saved.isSameGrant(as: token) } else { false }
-        }
     }
 
     private(set) var operations: [Operation] = []
     private var count = 0
-    /// The tokens known to the service that the store may have: what it last found or wrote there, and what it failed to write
-    /// since.
-    private var known: [AccessToken] = []
-    /// How many of them, the last ones, flights of a shared grant have brought while an operation ran: they may be newer than what
-    /// it wrote.
-    private var meanwhile = 0
-    private static let mostKnown = 8
 
     /// The save or removal that the service decided on last.
     private(set) var lastWrite: (id: Int, kind: Kind)?
@@ -80,36 +69,17 @@ struct StoreQueue: Sendable {
         return dropped
     }
 
-    /// The first operation has ended.
-    ///
-    /// - Parameters:
-    ///   - found: What it found in the store.
-    ///   - failed: Whether it threw.
-    /// - Returns: The operation, and what it found if the service doesn't know it.
-    mutating func end(found: AccessToken?, failed: Bool) -> (operation: Operation, unknown: AccessToken?)? {
+    /// The first operation has ended, and has failed if it threw.
+    mutating func end(failed: Bool) -> Operation? {
         guard !operations.isEmpty else { return nil }
         let operation = operations.removeFirst()
-        let unknown = found.flatMap { isKnown($0) ? nil : $0 }
-        let newest = known.suffix(meanwhile)
-        meanwhile = 0
-        if operation.handsOver, let found { known = [found] }
         if operation.isWrite { hasFailed = failed }
-        switch operation.kind {
-        case .load: break
-        case .save(let token, _):
-            if !failed { known = [] }
-            known.append(token)
-            // Bounded in case a store always fails; the token that the store really has comes first, and stays.
-            if known.count > Self.mostKnown { known.remove(at: 1) }
-        case .remove: if !failed { known = [] }
-        }
-        known += newest.filter { !isKnown($0) }
-        return (operation, unknown)
+        return operation
     }
 
     /// The running operation counts as lost, which is a failure.
     mutating func forgetFirst() -> Operation? {
-        guard let lost = end(found: nil, failed: true)?.operation else { return nil }
+        guard let lost = end(failed: true) else { return nil }
         if operations.isEmpty { owesHandOver = lost.handsOver } else if lost.handsOver { operations[0].handsOver = true }
         return lost
     }
@@ -124,23 +94,6 @@ struct StoreQueue: Sendable {
             return nil
         }
         return operations.dropFirst().contains(where: \.isWrite) ? nil : lastWrite.kind
-    }
-
-    /// Whether the service has had a token that was in the store, and so has handed it over, or used it up.
-    func isKnown(_ token: AccessToken) -> Bool {
-        known.contains { $0.isSameGrant(as: token) }
-    }
-
-    /// The service goes on with what a load found.
-    mutating func restored(_ token: AccessToken) {
-        known = [token]
-    }
-
-    /// The service goes on with what a flight of a shared grant brought, which the store may not have.
-    mutating func shared(_ token: AccessToken) {
-        known.append(token)
-        if known.count > Self.mostKnown { known.removeFirst() }
-        if !operations.isEmpty { meanwhile = min(meanwhile + 1, known.count) }
     }
 
     /// Begins the next operation; one that waited behind a late one gets a limit again, since the store answers.

@@ -99,7 +99,7 @@ struct PendingFenceTests {
         land(fleet)
         #expect(fleet.record?.token?.value == "mine")
         let change = fleet.signOut(0)
-        #expect(change?.storeFailure == nil)
+        #expect(change?.storeFailure == nil && change?.discarded.map(\.value) == ["mine", "theirs"])
         #expect(fleet.discarded.entries.sorted() == ["mine signedOut", "theirs replaced"])
     }
 

@@ -12,7 +12,7 @@ struct LostStoreTests {
         private struct State {
             var contents: StoredToken?
             var log: [String] = []
-            var loses = false
+            var loses = false, losesLoads = true
             var lost: [SingleResult<Void>] = []
         }
 
@@ -23,8 +23,8 @@ struct LostStoreTests {
         var contents: AccessToken? { state.withLock { $0.contents?.token } }
         var log: [String] { state.withLock { $0.log } }
 
-        /// What begins from now on doesn't end.
-        func lose() { state.withLock { $0.loses = true } }
+        /// What begins from now on doesn't end, except that loads may.
+        func lose(loads: Bool = true) { state.withLock { ($0.loses, $0.losesLoads) = (true, loads) } }
 
         /// What begins from now on ends.
         func work() { state.withLock { $0.loses = false } }
@@ -36,8 +36,9 @@ struct LostStoreTests {
             let gate = SingleResult<Void>()
             let isLost = state.withLock { state in
                 state.log.append(entry)
-                if state.loses { state.lost.append(gate) }
-                return state.loses
+                let isLost = state.loses && (state.losesLoads || entry != "load")
+                if isLost { state.lost.append(gate) }
+                return isLost
             }
             if isLost { try await gate.value() }
         }
@@ -131,6 +132,19 @@ struct LostStoreTests {
         scene.stage.run()
         #expect(store.contents?.value == "b" && store.log.suffix(2) == ["remove", "save b"])
         #expect(scene.discards == ["old replaced"])
+    }
+
+    @Test func `6: what a removal has found before it was taken for lost is handed over once`() {
+        let store = LosingStore(Self.stored(.granted("a"))), scene = Scene(store: store)
+        #expect(scene.call().value?.value == "a")
+        store.lose(loads: false)
+        scene.reset()
+        scene.advance(by: .seconds(95))
+        store.work()
+        #expect(scene.signIn(with: .granted("b")).value?.discarded.isEmpty == true)
+        store.find()
+        scene.stage.run()
+        #expect(scene.discards == ["a signedOut"])
     }
 
     @Test func `46: one that was taken for lost and ends before anything else is written has done its work`() throws {

@@ -51,30 +51,6 @@ import TokenServiceConcurrency
         #expect(queue.operations.last?.deadline == .seconds(6))
     }
 
-    @Test(arguments: [save, .remove])
-    func `what a flight of a shared grant brings while the store works is known afterwards, too`(work: StoreQueue.Kind) {
-        var queue = StoreQueue()
-        queue.add(work)
-        queue.shared(.granted("new"))
-        _ = queue.end(found: nil, failed: false)
-        queue.add(.remove, handsOver: true)
-        let end = queue.end(found: .granted("new"), failed: false)
-        #expect(end != nil && end?.unknown == nil)
-        let isForgotten = !queue.isKnown(.granted("new"))
-        #expect(isForgotten, "it was removed")
-    }
-
-    @Test func `what a store that always fails really has stays known, with the last seven that it did not save`() {
-        var queue = StoreQueue()
-        queue.restored(.granted("there"))
-        for number in 1...9 {
-            queue.add(.save(.granted("\(number)"), start: .zero))
-            _ = queue.end(found: nil, failed: true)
-        }
-        #expect(queue.isKnown(.granted("there")))
-        #expect((1...9).filter { queue.isKnown(.granted("\($0)")) } == Array(3...9))
-    }
-
     @Test func `an operation is late at its deadline, once, and then nothing waits for it or behind it`() {
         var queue = StoreQueue()
         queue.add(Self.save, deadline: 5, flight: 1, fence: 1)
@@ -100,7 +76,7 @@ import TokenServiceConcurrency
         var queue = StoreQueue()
         queue.add(Self.save, deadline: 5)
         _ = queue.elapse(to: .seconds(5))
-        #expect(queue.end(found: nil, failed: false) != nil && queue.end(found: nil, failed: false) == nil)
+        #expect(queue.end(failed: false) != nil && queue.end(failed: false) == nil)
         queue.add(.remove, deadline: 15)
         #expect(!queue.isLate && queue.nextDeadline == .seconds(15))
     }
@@ -110,7 +86,7 @@ import TokenServiceConcurrency
         queue.add(Self.save, deadline: 5)
         _ = queue.elapse(to: .seconds(5))
         queue.add(Self.save, deadline: 11)
-        #expect(queue.end(found: nil, failed: false) != nil && queue.begin(at: .seconds(20))?.isLate == false)
+        #expect(queue.end(failed: false) != nil && queue.begin(at: .seconds(20))?.isLate == false)
         #expect(!queue.isLate && queue.nextDeadline == .seconds(25), "the store answers: what comes now waits for it again")
     }
 
@@ -140,7 +116,7 @@ import TokenServiceConcurrency
                     kind, generation: fence, deadline: now + .seconds(5), fence: isLate ? nil : fence, handsOver: true)
                 if case .remove = kind { check(queue.operations.count <= 2, "nothing is done before a removal for nothing") }
                 check(queue.operations.last?.kind.name == kind.name, "the last word is the last one's")
-            case 3: if let ended = queue.end(found: nil, failed: false)?.operation { end(ended.fences, at: now) }
+            case 3: if let ended = queue.end(failed: false) { end(ended.fences, at: now) }
             default:
                 now += .seconds(1)
                 queue.elapse(to: now).forEach { end($0.fences, at: now) }
