@@ -1,10 +1,21 @@
 #if os(Linux) && canImport(Runtime) && compiler(>=6.3) && compiler(<6.4)
 @_spi(Internal) @_spi(MemoryReaders) import Runtime
+import TokenServiceConcurrency
 
 /// Finds the lines of code, by means that the runtime has for backtraces.
 enum CodeLine {
+    /// The lines found so far: to find one takes a tenth of a second, and a report is often made more than once.
+    private static let known = Lock<[UInt: String?]>([:])
+
     /// The line of the code at an address, with its file and directory; `nil`: the program has no debug information.
     static func find(_ address: UInt) -> String? {
+        if let line = known.withLock({ $0[address] }) { return line }
+        let line = lookUp(address)
+        known.withLock { $0[address] = .some(line) }
+        return line
+    }
+
+    private static func lookUp(_ address: UInt) -> String? {
         // Copies what it reads: a library may be unloaded meanwhile.
         let images = ImageMap.capture(using: LocalMemoryReader())
         let frames = [RichFrame<UInt64>.asyncResumePoint(UInt64(address))]

@@ -20,7 +20,7 @@ extension Exploration {
     /// The most executions and steps that the search may take.
     private static let (mostExecutions, mostSteps) = (500, 200_000)
     /// How many schedules with one other choice, and how many unlike the failing one, show which crossings are harmless.
-    private static let (alike, unlike) = (60, 20)
+    private static let (alike, unlike) = (30, 12)
 
     /// Compares a failing schedule with others that pass.
     ///
@@ -41,6 +41,7 @@ extension Exploration {
         let nearest = nearestPass(to: failing, &suspects)
         guard !suspects.isEmpty else { return (nearest, nil) }
         addPasses(unlike: failing, to: &suspects)
+        if case .found = nearest { return (nearest, suspects.worst) }
         // Where all sleep at the same time, only the other model of time may have a schedule that passes.
         use(time == .anytime ? .whenIdle : .anytime)
         let again = execute(.replay(Replay(choices: failing.choices)), records: true)
