@@ -56,7 +56,7 @@ public struct AnswerMembers: Sendable {
     /// The refresh tokens, also of a body that can't be used otherwise; several if the name repeats.
     var refreshTokens: [String] { texts(of: ["refresh_token"]) }
 
-    /// How long the refresh token is valid; zero: for ever, as Keycloak's for offline access.
+    /// How long the refresh token is valid; zero: without end, as with Keycloak's offline access.
     ///
     /// An extension with two names: what is wrong with it must not cost the token, and a damaged answer must not end one too soon.
     var refreshTokenLifetime: Duration? {

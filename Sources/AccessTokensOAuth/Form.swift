@@ -119,7 +119,7 @@ enum FormEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the text that was encoded so; what is no escape stays as it is.
+    /// Decodes the text; anything that isn't an escape stays as it is.
     static func decode(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = Substring(text).utf8

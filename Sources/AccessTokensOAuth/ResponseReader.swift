@@ -162,7 +162,7 @@ extension ResponseReader {
         return failure
     }
 
-    /// An answer that is no token response; if it isn't JSON, the error says what it is called.
+    /// An answer that is no token response; if it isn't JSON, the error names its content type.
     private func unreadable(_ problem: String) -> OAuthError { failure(.unreadableResponse, problem + kindOfAnswer) }
 
     /// The server's own error, as far as it can be read.

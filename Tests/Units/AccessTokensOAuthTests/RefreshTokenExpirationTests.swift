@@ -122,7 +122,7 @@ final class RefreshTokenExpirationTests: Sendable {
         let odd = Date(timeIntervalSinceReferenceDate: seconds)
         let loader = try RefreshTokenLoader(client(ScriptedTransport { .token(#""refresh_expires_in":1"#) }))
         let token = AccessToken("old", refreshToken: "r1", refreshTokenExpiration: odd)
-        // A date that is no number is none.
+        // A date that isn't a number counts as none.
         #expect((token.refreshTokenExpiration == odd) == seconds.isFinite)
         if seconds.isFinite {
             #expect(try await "\(loader.failure(replacing: token))".contains("expired at -4712-01-01"))
@@ -148,7 +148,7 @@ final class RefreshTokenExpirationTests: Sendable {
             } else {
                 let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
                 #expect(error?.remedy == .signIn && "\(error as Any)".contains("expired at 2001-09-09T01:49:10Z"))
-                // Whoever corrects a wrong clock, or knows better, can have it sent.
+                // If the clock was wrong, the program can have it sent after all.
                 time.withLock { $0 -= 200 }
                 await tokens.retryNow()
                 #expect(try await tokens.retrieveToken().value == "abc")
