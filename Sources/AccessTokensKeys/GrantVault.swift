@@ -100,24 +100,19 @@ extension Result {
     }
 }
 
-/// A vault's link to the table of grants; it keeps the grant, not the vault, alive.
-final class VaultTether: ServiceTether {
-    private let tether: any ServiceTether
+/// Refers to the grant of a vault, which is made before the grant.
+final class VaultOwner: Sendable {
     private let grant = Lock<WeakReference<SharedGrant>?>(nil)
-
-    init(_ tether: any ServiceTether) {
-        self.tether = tether
-    }
 
     func attach(to grant: SharedGrant) {
         self.grant.withLock { $0 = WeakReference(object: grant) }
     }
 
-    var isObserved: Bool { tether.isObserved }
-
-    func announce(_ event: TokenEvent) { tether.announce(event) }
-
-    func changed(_ service: any AnyObject & Sendable, _ rest: ServiceRest) {
-        if let grant = grant.withLock({ $0?.object }) { tether.changed(grant, rest) }
+    /// The vault's tether: the table knows and keeps the grant, so what would be said of the vault is said of the grant.
+    func tether(_ tether: ServiceTether) -> ServiceTether {
+        ServiceTether(use: tether.use) { [self] report in
+            guard case .changed(_, let start, let now) = report else { return tether.send(report) }
+            if let grant = grant.withLock({ $0?.object }) { tether.send(.changed(grant, restingFrom: start, at: now)) }
+        }
     }
 }

@@ -47,7 +47,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
 
     /// Finds the service of a key; if there is none, makes it outside the lock, because making it runs the program's own code.
     @inlinable
-    func findOrMake(_ key: Key, _ make: (_ tether: KeyTether, _ stamp: Int) -> Service) -> Service {
+    func findOrMake(_ key: Key, _ make: (_ tether: ServiceTether, _ stamp: Int) -> Service) -> Service {
         // Evicted services deinit here, after unlocking: their deinit takes this lock.
         let (entry, released) = table.withLock { $0.enter(key) }
         _ = released
@@ -65,9 +65,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     }
 
     @usableFromInline
-    func tether(_ send: @escaping @Sendable (KeyTether.Message) -> Void) -> KeyTether {
-        KeyTether(use: hub.use, clock: clock, send)
-    }
+    func tether(_ send: @escaping @Sendable (ServiceReport) -> Void) -> ServiceTether { ServiceTether(use: hub.use, send) }
 
     @usableFromInline var now: Duration { clock.now() }
 
@@ -88,8 +86,8 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
 
     /// Takes a service's report of what has happened to it.
     @inlinable
-    func note(_ message: KeyTether.Message, of key: Key, at place: Int, stamp: Int) {
-        switch message {
+    func note(_ report: ServiceReport, of key: Key, at place: Int, stamp: Int) {
+        switch report {
         case .announce(let event): announce(event, of: key)
         case .changed(let service, let start, let now):
             _ = table.withLock { $0.shelf.changed(service, stamp: stamp, at: place, restingFrom: start, at: now) }
@@ -101,42 +99,5 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     func announce(_ event: TokenEvent, of key: Key) {
         guard let announceHidden else { return hub.send(KeyEvent(key: key, event: event)) }
         announceHidden(event, key)
-    }
-}
-
-/// The link from one key's service to the table.
-///
-/// Only the service holds it, so both end together. The key's entry goes with it, unless another service has taken its place.
-@usableFromInline
-final class KeyTether: ServiceTether {
-    @usableFromInline
-    enum Message {
-        case announce(TokenEvent)
-        /// From when on nothing would be lost with the service, on the table's clock; `nil`: not before it reports again.
-        case changed(ServiceShelf.Service, restingFrom: Duration?, at: Duration)
-        case ended
-    }
-
-    private let use: HubUse
-    private let clock: ServiceClock
-    private let send: @Sendable (Message) -> Void
-
-    init(use: HubUse, clock: ServiceClock, _ send: @escaping @Sendable (Message) -> Void) {
-        self.use = use
-        self.clock = clock
-        self.send = send
-    }
-
-    deinit {
-        send(.ended)
-    }
-
-    var isObserved: Bool { use.wasUsed }
-
-    func announce(_ event: TokenEvent) { send(.announce(event)) }
-
-    func changed(_ service: ServiceShelf.Service, _ rest: ServiceRest) {
-        let (start, now) = rest.on(clock)
-        send(.changed(service, restingFrom: start, at: now))
     }
 }

@@ -43,18 +43,19 @@ final class SharedGrant: Sendable {
     private let outlet: GrantOutlet?
 
     init(
-        store: (any TokenStore)?, environment: TokenService.Environment,
-        onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: (any ServiceTether)?
+        store: (any TokenStore)?, environment: TokenService.Environment, clock: ServiceClock,
+        onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: ServiceTether
     ) {
         executor = environment.ownExecutor
         loadExecutor = environment.loadExecutor
         outlet = onDiscard.map { GrantOutlet($0) }
-        clock = ServiceClock.opened(environment.clock)
-        let vaultTether = tether.map { VaultTether($0) }
+        self.clock = clock
+        let owner = VaultOwner()
         vault = TokenService(
             policy: RefreshPolicy(), environment: environment, clock: clock, seed: environment.seed, loader: VaultLoader(),
-            ties: ServiceTies(store.map { VaultStore(store: $0) }, onDiscard: outlet?.discard, tether: vaultTether))
-        vaultTether?.attach(to: self)
+            ties: ServiceTies(
+                store.map { VaultStore(store: $0) }, onDiscard: outlet?.discard, tether: owner.tether(tether)))
+        owner.attach(to: self)
     }
 
     // MARK: Keys

@@ -170,8 +170,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     }
 
     @usableFromInline
-    func makeService(_ key: Key, tether: KeyTether, stamp: Int) -> TokenService {
-        let loader = loader(key), policy = policy(key), clock = ServiceClock.opened(environment.clock)
+    func makeService(_ key: Key, tether: ServiceTether, stamp: Int) -> TokenService {
+        let loader = loader(key), policy = policy(key), clock = registry.clock
         var store: (any TokenStore)?, session: (any GrantSession)?, share: GrantShare?
         if let grant {
             share = GrantShare(in: sharedGrant(grant(key)), loader, policy)
@@ -191,7 +191,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     func sharedGrant(_ key: Key) -> SharedGrant {
         grants.findOrMake(key) { tether, stamp in
             SharedGrant(
-                store: stores?.store(for: key), environment: environment(stamp), onDiscard: discard(key), tether: tether)
+                store: stores?.store(for: key), environment: environment(stamp), clock: registry.clock,
+                onDiscard: discard(key), tether: tether)
         }
     }
 

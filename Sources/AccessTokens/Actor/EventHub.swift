@@ -1,3 +1,4 @@
+import Synchronization
 import TokenServiceConcurrency
 
 /// Hands every event to every subscriber, each with a bounded buffer of its own.
@@ -48,9 +49,9 @@ package final class EventHub<Event: Sendable>: Sendable {
 /// Whether there ever was a subscriber; checked first, because in a generic type each look at the streams resolves their types.
 @usableFromInline
 package final class HubUse: Sendable {
-    private let hasBegun = Lock(false)
+    private let hasBegun = Atomic<Bool>(false)
 
-    package var wasUsed: Bool { hasBegun.withLock { $0 } }
+    package var wasUsed: Bool { hasBegun.load(ordering: .acquiring) }
 
-    func begin() { hasBegun.withLock { $0 = true } }
+    func begin() { hasBegun.store(true, ordering: .releasing) }
 }

@@ -8,13 +8,13 @@ package final class ServiceTies: Sendable {
     let hasStore: Bool
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
     /// Told when this service may be released; `nil` if nothing asks.
-    let tether: (any ServiceTether)?
+    let tether: ServiceTether?
     /// The lender of its grant, if other services use it, too.
     let lender: (any GrantLender)?
 
     package init(
         _ store: (any TokenStore)?, session: (any GrantSession)? = nil,
-        onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: (any ServiceTether)? = nil,
+        onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: ServiceTether? = nil,
         lender: (any GrantLender)? = nil
     ) {
         hasStore = store != nil || session != nil
@@ -25,6 +25,8 @@ package final class ServiceTies: Sendable {
         self.lender = lender
     }
 
+    deinit { tether?.send(.ended) }
+
     /// Where the service keeps its tokens.
     var store: (any TokenStore)? { session ?? ownStore }
 
@@ -32,32 +34,28 @@ package final class ServiceTies: Sendable {
     var checkEvery: Duration? { session?.checkEvery }
 }
 
-/// How a service that is one of many reports what it does, and when it may be released.
-package protocol ServiceTether: AnyObject, Sendable {
+/// How a service that is one of many, all with one clock, reports what it does and when it may be released.
+@usableFromInline
+package struct ServiceTether: Sendable {
     /// Whether anything may listen to the events.
-    var isObserved: Bool { get }
+    package let use: HubUse
+    /// Called in the service's own order, outside all locks.
+    package let send: @Sendable (ServiceReport) -> Void
 
-    /// Called with each event, in the service's own order.
-    func announce(_ event: TokenEvent)
-
-    /// Called when the time of a possible release has changed, in the service's own order, outside all locks.
-    func changed(_ service: any AnyObject & Sendable, _ rest: ServiceRest)
+    package init(use: HubUse, _ send: @escaping @Sendable (ServiceReport) -> Void) {
+        self.use = use
+        self.send = send
+    }
 }
 
-/// From when on nothing would be lost with a service.
-package struct ServiceRest: Sendable {
-    /// On the service's clock; `nil`: not before it reports again.
-    let start: Duration?
-    /// The time of the report.
-    let now: Duration
-    let clock: ServiceClock
-
-    /// The same on another clock, which is read only if it isn't the service's own.
-    package func on(_ other: ServiceClock) -> (start: Duration?, now: Duration) {
-        if other === clock { return (start, now) }
-        let otherNow = other.now()
-        return (start.map { otherNow + max($0 - now, .zero) }, otherNow)
-    }
+/// What a service reports through its tether.
+@usableFromInline
+package enum ServiceReport: Sendable {
+    case announce(TokenEvent)
+    /// From when on nothing would be lost with the service has changed; `nil`: not before it reports again.
+    case changed(any AnyObject & Sendable, restingFrom: Duration?, at: Duration)
+    /// Nothing holds the service any more; its last report.
+    case ended
 }
 
 /// A load that used a shared grant failed.
@@ -110,7 +108,7 @@ extension TokenService {
 
     /// Announces something of the service that keeps this one's shared grant, in this one's order and with its generation.
     package nonisolated func announce(ofOther event: TokenEvent) async {
-        await visit { $0.ties?.tether?.announce(event.with(generation: $0.machine.generation)) }
+        await visit { $0.ties?.tether?.send(.announce(event.with(generation: $0.machine.generation))) }
     }
 
     /// Drops everything that came from a shared grant, as a sign-out does, but keeps the grant, which may be a new user's.

@@ -101,7 +101,7 @@ public actor TokenService {
     ) -> Outcome {
         let now = clock.now()
         let (joined, isAwaited, hasListeners) = lobby.withLock { $0.close() }
-        let isObserved = hasListeners || ties?.tether?.isObserved ?? false
+        let isObserved = hasListeners || ties?.tether?.use.wasUsed ?? false
         let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
         let ending = machine.conclude(tellsRest: ties?.tether != nil)
         let answer = publicAnswer(ending.answer, at: now)
@@ -144,22 +144,23 @@ public actor TokenService {
             // No caller waits, and none can begin to wait with a limit while the alarm is cancelled.
             alarms.wakeNoMore()
         }
-        if let tether = ties?.tether { tell(tether, restingFrom: ending.restsFrom, at: now) }
+        report(restingFrom: ending.restsFrom, at: now)
         if !drains.isEmpty { endDrains(at: now) }
     }
 
-    private func tell(_ tether: any ServiceTether, restingFrom moment: Duration?, at now: Duration) {
+    private func report(restingFrom moment: Duration?, at now: Duration) {
+        guard let ties, ties.tether != nil else { return }
         var moment = moment
         // The store of a shared grant may still need the service although the machine doesn't.
-        if let session = ties?.session, let machineRests = moment { moment = session.restsFrom.map { max($0, machineRests) } }
+        if let session = ties.session, let machineRests = moment { moment = session.restsFrom.map { max($0, machineRests) } }
         guard moment != restsFrom else { return }
         restsFrom = moment
-        tether.changed(self, ServiceRest(start: moment, now: now, clock: clock))
+        ties.tether?.send(.changed(self, restingFrom: moment, at: now))
     }
 
     private func announce(_ event: TokenEvent) {
         lobby.withLock { $0.hub }?.send(event)
-        ties?.tether?.announce(event)
+        ties?.tether?.send(.announce(event))
     }
 
     private func perform(_ effect: Machine.Effect, urgency: Urgency, at now: Duration) {

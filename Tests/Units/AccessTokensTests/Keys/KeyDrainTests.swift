@@ -125,7 +125,14 @@ struct KeyDrainTests {
     @Test(arguments: [0, 1], [1, 2])
     func `45: a service that is being made hears a drain, and its end, too`(limit: Int, look: Int) async {
         let stage = Stage(), clock = WatchedClock(), loads = Lock(0)
-        let services = TokenServices<String>(keepingIdle: limit, environment: .driven(by: stage, clock: clock)) { _, _ in
+        // The first look at the clock is the policy's, before the service is made; the second the table's, before it takes it in.
+        let policy: @Sendable (String) -> RefreshPolicy = { _ in
+            _ = clock.now
+            return RefreshPolicy()
+        }
+        let services = TokenServices<String>(
+            keepingIdle: limit, policy: policy, environment: .driven(by: stage, clock: clock)
+        ) { _, _ in
             loads.withLock { $0 += 1 }
             return .hour("token")
         }
