@@ -61,13 +61,19 @@ public struct TokenServiceError: Error, Sendable {
         let remedy: Remedy
         let retryAt: Date?
         let retryOffset: Duration?
+        /// Whether that moment had come already when the error was dated.
+        let isDue: Bool
 
-        init(_ code: Code, _ underlying: (any Error)?, _ remedy: Remedy, retryAt: Date? = nil, retryOffset: Duration? = nil) {
+        init(
+            _ code: Code, _ underlying: (any Error)?, _ remedy: Remedy, retryAt: Date? = nil, retryOffset: Duration? = nil,
+            isDue: Bool = false
+        ) {
             self.code = code
             self.underlying = underlying
             self.remedy = remedy
             self.retryAt = retryAt
             self.retryOffset = retryOffset
+            self.isDue = isDue
         }
     }
 
@@ -84,9 +90,11 @@ public struct TokenServiceError: Error, Sendable {
         TokenServiceError(Details(code, underlying, remedy, retryAt: retryAt, retryOffset: moment))
     }
 
-    /// The same error with the moment of the next attempt on the wall clock.
-    func dated(_ moment: Date?) -> TokenServiceError {
-        TokenServiceError(Details(code, underlying, remedy, retryAt: moment, retryOffset: retryOffset))
+    /// The same error with the moment of the next attempt on the wall clock, so long from now.
+    func dated(_ now: Date?, in wait: Duration) -> TokenServiceError {
+        let moment = now?.addingTimeInterval(wait / .seconds(1))
+        return TokenServiceError(
+            Details(code, underlying, remedy, retryAt: moment, retryOffset: retryOffset, isDue: wait == .zero))
     }
 
     /// The remedies of the codes for which trying again doesn't help.
@@ -106,7 +114,7 @@ extension TokenServiceError: DescribedError {
     public var description: String {
         var text = explanation
         if let underlying { text += " Cause: \(LogText.sentence("\(underlying)"))" }
-        if let retryAt { text += " Next attempt: \(retryAt)." }
+        if let retryAt { text += details.isDue ? " The next call tries again." : " Next attempt: \(retryAt)." }
         return text
     }
 

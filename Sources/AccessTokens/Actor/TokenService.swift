@@ -176,7 +176,6 @@ public actor TokenService {
     /// Adds the moment of the next attempt on the wall clock.
     func dated(_ error: TokenServiceError, at now: Duration) -> TokenServiceError {
         guard let offset = error.retryOffset else { return error }
-        let wait = max(offset - now, .zero) / .seconds(1)
-        return error.dated(wallTime?.addingTimeInterval(wait))
+        return error.dated(wallTime, in: max(offset - now, .zero))
     }
 }
