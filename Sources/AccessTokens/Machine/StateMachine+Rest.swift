@@ -1,13 +1,4 @@
 extension TokenService.StateMachine {
-    /// Compares the deadlines with the time: the token's, the load's, then the store's.
-    mutating func elapse(to now: Duration) {
-        expireToken(at: now)
-        timeOutFlight(at: now)
-        forgetStalledFlight(at: now)
-        timeOutStore(at: now)
-        forgetLateOperation(at: now)
-    }
-
     /// How long a restore may take; it is part of its load.
     var restoreLimit: Duration { min(policy.loadTimeout, RefreshPolicy.storeTimeout) }
 
@@ -35,13 +26,6 @@ extension TokenService.StateMachine {
     func isCrowded(at now: Duration) -> Bool {
         guard abandoned.count > RefreshPolicy.abandonedFlights else { return false }
         return abandoned.count { now < end(ofGivenUp: $0) } > RefreshPolicy.abandonedFlights
-    }
-
-    /// Why no load may start now.
-    func obstacle(at now: Duration) -> TokenServiceError? {
-        if isDrained { return TokenServiceError(.drained) }
-        if let error = backOff.obstacle(at: now) ?? rejections.obstacle(at: now) { return error }
-        return isCrowded(at: now) ? TokenServiceError(.loadTimedOut) : nil
     }
 
     /// From when on a caller that gets this token starts a refresh; `nil`: none does.

@@ -41,12 +41,4 @@ extension TokenService.StateMachine {
         case discard(DiscardedGrant)
         case announce(TokenEvent)
     }
-
-    /// Takes an event, after what happened in the lobby since the last one.
-    mutating func take<Decision>(
-        _ event: (inout Self, Duration) -> Decision, at now: Duration, joined: Int, isAwaited: Bool, isObserved: Bool
-    ) -> Decision {
-        callersJoined(joined, isAwaited: isAwaited, isObserved: isObserved)
-        return event(&self, now)
-    }
 }

@@ -81,6 +81,14 @@ extension TokenService {
 }
 
 extension TokenService.StateMachine {
+    /// Takes an event, after what happened in the lobby since the last one.
+    mutating func take<Decision>(
+        _ event: (inout Self, Duration) -> Decision, at now: Duration, joined: Int, isAwaited: Bool, isObserved: Bool
+    ) -> Decision {
+        callersJoined(joined, isAwaited: isAwaited, isObserved: isObserved)
+        return event(&self, now)
+    }
+
     /// Notes the lobby's news since the last event: callers have joined the flight of `loading`, and some may have left.
     ///
     /// - Parameter isObserved: Whether anything listens to the events.
@@ -165,6 +173,15 @@ extension TokenService.StateMachine {
 
     // MARK: Time
 
+    /// Compares the deadlines with the time: the token's, the load's, then the store's.
+    mutating func elapse(to now: Duration) {
+        expireToken(at: now)
+        timeOutFlight(at: now)
+        forgetStalledFlight(at: now)
+        timeOutStore(at: now)
+        forgetLateOperation(at: now)
+    }
+
     mutating func expireToken(at now: Duration) {
         guard let expiry = state.expiry, expiry <= now else { return }
         reserve = state.cached
@@ -212,7 +229,7 @@ extension TokenService.StateMachine {
     /// Forgets an operation that is so late that its callback must be lost: the next one begins beside it.
     ///
     /// Not if the grant is shared: then the session runs the operations itself.
-    mutating func forgetLateOperation(at now: Duration) {
+    private mutating func forgetLateOperation(at now: Duration) {
         guard let end = storeLostFrom, end <= now, let lost = storage.forgetFirst() else { return }
         if let flight = lost.flight { _ = self.end(flight) }
         if let next = storage.begin(at: now) { effects.append(.perform(next)) }
@@ -298,6 +315,13 @@ extension TokenService.StateMachine {
         return Flight(
             id: flights, generation: generation, start: now, limit: limit, deadline: limit, publications: publications,
             callers: callers, phase: phase)
+    }
+
+    /// Why no load may start now.
+    private func obstacle(at now: Duration) -> TokenServiceError? {
+        if isDrained { return TokenServiceError(.drained) }
+        if let error = backOff.obstacle(at: now) ?? rejections.obstacle(at: now) { return error }
+        return isCrowded(at: now) ? TokenServiceError(.loadTimedOut) : nil
     }
 
     /// There is no token: starts a load, for which callers wait.
