@@ -43,7 +43,7 @@ public final class StatefulRequest: Sendable {
 
         var isCompleted: Bool { if case .completed = state { true } else { false } }
 
-        /// Changes the state, unless it is the last one; returns whom to notify after the lock.
+        /// Changes the state, unless it is the last one; returns the observers, to be notified outside the lock.
         mutating func change(to next: State) -> [AsyncStream<Void>.Continuation]? {
             guard !isCompleted else { return nil }
             state = next

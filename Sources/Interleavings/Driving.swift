@@ -33,7 +33,7 @@ public struct Driving: Sendable {
 
     /// Runs a scenario under one schedule, on this thread, through doors that were not checked.
     ///
-    /// - Returns: Orders that this schedule's like can't have.
+    /// - Returns: The orders that no such schedule can have.
     @discardableResult
     package func attempt(_ scenario: @escaping @Sendable (Simulation) async throws -> Void) throws -> [Coverage.Gap] {
         var exploration = Exploration(settings: Settings(driving: self, doors: doors), countsFailures: false, scenario: scenario)

@@ -42,7 +42,7 @@ struct Exploration: Sendable {
         }
         switch strategy.kind {
         case .mixed(let schedules, let seed):
-            // Two of the one time model and two of the other, so that walks and PCT have both.
+            // Two schedules with one time model, then two with the other, so that both walks and PCT run with both.
             try sample(schedules, seed, "mixed", time: { $0 / 2 % 2 == 0 ? .whenIdle : .anytime }) { number, random, length in
                 switch number {
                 case 0: .usual

@@ -77,7 +77,7 @@ final class ControlledThread: Sendable {
             }
             seen += 1
             guard seen >= sightings || threads.haveStopped(oneOf: thread.possibleHolders) else { continue }
-            // Woken, it could run at once; so one that sleeps, and has not come back, still waits.
+            // A thread that was woken could run at once: if it sleeps and has not come back, it still waits.
             guard returned.wait(timeout: .now()) == .timedOut else { break }
             state.withLock { $0.isLate = true }
             return .asleep
