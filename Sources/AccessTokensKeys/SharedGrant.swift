@@ -201,9 +201,9 @@ final class SharedGrant: Sendable {
         while true {
             let turn = try await takeTurn(by: member)
             defer { giveBack(turn) }
-            // A load whose time was over before its turn came must not spend anything.
-            try LoadTime.check()
             let (grant, edition) = try await self.grant()
+            // A load whose time was over before it had its turn and the grant must not spend anything.
+            try LoadTime.check()
             if state.withLock({ $0.members.service(of: member) })?.isDeserted ?? false { throw LoadDeserted() }
             let end = clock.now() + patience
             guard state.withLock({ $0.edition == edition && $0.turns.begin(turn, until: end) }) else { continue }
