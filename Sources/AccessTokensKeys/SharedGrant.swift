@@ -141,7 +141,7 @@ final class SharedGrant: Sendable {
 
     /// Waits for the end of a step; if the waiting load becomes more urgent, so does the step.
     private func wait(for end: SingleResult<SessionChange>?) async {
-        _ = try? await end?.value { self.raiseWork(to: $0) }
+        _ = try? await end?.value(known: .background) { self.raiseWork(to: $0) }
     }
 
     /// Performs the steps until none is left.
@@ -231,7 +231,7 @@ final class SharedGrant: Sendable {
         raiseLoads(before: turn, to: urgency)
         do {
             try await withTaskCancellationHandler {
-                try await start.value { self.raiseLoads(before: turn, to: $0) }
+                try await start.value(known: urgency) { self.raiseLoads(before: turn, to: $0) }
             } onCancel: {
                 giveBack(turn)
                 start.complete(with: .failure(CancellationError()))
