@@ -142,7 +142,7 @@ final class SharedGrant: Sendable {
 
     /// Waits for the end of a step; if the waiting load becomes more urgent, so does the step.
     private func wait(for end: SingleResult<SessionChange>?) async {
-        _ = try? await end?.value { self.raiseWork(to: $0) }
+        _ = try? await end?.value(known: .background) { self.raiseWork(to: $0) }
     }
 
     /// Performs the steps until none is left.
@@ -202,9 +202,9 @@ final class SharedGrant: Sendable {
         while true {
             let turn = try await takeTurn(by: member)
             defer { giveBack(turn) }
-            // A load whose time was over before its turn came must not spend anything.
-            try LoadTime.check()
             let (grant, edition) = try await self.grant()
+            // A load whose time was over before it had its turn and the grant must not spend anything.
+            try LoadTime.check()
             if state.withLock({ $0.members.service(of: member) })?.isDeserted ?? false { throw LoadDeserted() }
             let end = clock.now() + patience
             guard state.withLock({ $0.edition == edition && $0.turns.begin(turn, until: end) }) else { continue }
@@ -232,7 +232,7 @@ final class SharedGrant: Sendable {
         raiseLoads(before: turn, to: urgency)
         do {
             try await withTaskCancellationHandler {
-                try await start.value { self.raiseLoads(before: turn, to: $0) }
+                try await start.value(known: urgency) { self.raiseLoads(before: turn, to: $0) }
             } onCancel: {
                 giveBack(turn)
                 start.complete(with: .failure(CancellationError()))

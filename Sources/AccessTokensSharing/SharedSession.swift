@@ -267,8 +267,8 @@ final class SharedSession: Sendable {
         until deadline: Duration? = nil, _ body: @escaping @Sendable (any SharedTokenStore) async throws -> Value
     ) async throws -> Value {
         guard let number = begin(at: clock.now()) else { throw StoreTimeout() }
-        let end = SingleResult<Value>(), membership = LoadMembership.current
-        let task = Task.detached(on: executor, priority: Task.currentPriority) { [self] in
+        let end = SingleResult<Value>(), membership = LoadMembership.current, urgency = Urgency.current
+        let task = Task.detached(on: executor, priority: urgency.priority) { [self] in
             let result = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Result { try await body(store) } }
             }
@@ -283,7 +283,7 @@ final class SharedSession: Sendable {
             timer.cancel()
             if deadline != nil { task.cancel() }
         }
-        return try await end.value { [executor] in task.raise(to: $0, on: executor) }
+        return try await end.value(known: urgency) { [executor] in task.raise(to: $0, on: executor) }
     }
 
     /// Returns the number of an operation of the store that begins now; `nil` if too many are unfinished.

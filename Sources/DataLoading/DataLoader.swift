@@ -31,7 +31,8 @@ public final class DataLoader: Sendable {
     ///
     /// The current token is attached where it belongs (``OriginTokens``). If the server refuses the token with a 401, it is
     /// invalidated, and the request is sent once more with a new one. However many requests are refused at the same time, there
-    /// is one load. Redirects are followed, without the token if they lead to another origin. Nothing else is repeated, except by
+    /// is one load. A request belongs to the session in which this was called: after a sign-out it gets no token of the next
+    /// user, but ends with the error `reset`. Redirects are followed, without the token if they lead to another origin. Nothing else is repeated, except by
     /// `URLSession` itself: if a reused connection ends without a response, it may send a `GET` or `HEAD` again on the next one.
     ///
     /// - Throws: ``DataLoadingError``; `TokenServiceError` if there is no token; `CancellationError` at once when the calling
@@ -52,10 +53,16 @@ public final class DataLoader: Sendable {
     ///   - request: The request.
     ///   - type: The type of the value.
     ///   - decoder: Decodes the body, outside the caller's actor.
-    @concurrent public func perform<Value: Decodable & Sendable>(
+    public func perform<Value: Decodable & Sendable>(
         _ request: Request, as type: Value.Type, using decoder: JSONDecoder = JSONDecoder()
     ) async throws -> Value {
-        try await perform(request).decoded(as: type, using: decoder)
+        try await Self.decode(perform(request), as: type, using: decoder)
+    }
+
+    @concurrent private static func decode<Value: Decodable & Sendable>(
+        _ response: Response, as type: Value.Type, using decoder: JSONDecoder
+    ) async throws -> Value {
+        try response.decoded(as: type, using: decoder)
     }
 
     /// Performs a request and calls the handler with the outcome, once, on the loader's queue.
@@ -86,9 +93,11 @@ public final class DataLoader: Sendable {
     private func start(_ request: Request, then handler: StatefulRequest.Handler?) -> StatefulRequest {
         let stateful = request.makeStateful(then: handler)
         let number = running.add(stateful)
+        // Here and not in the task, which may begin after a sign-out: then it would get the next user's token.
+        let call = Result { () throws(DataLoadingError) in try runner.call(request) }
         // Neither closure may retain the loader, or releasing it would cancel nothing.
         stateful.start(on: queue) { [runner] report in
-            try await runner.response(to: request, reporting: report)
+            try await runner.response(to: call.get(), reporting: report)
         } then: { [running] in
             running.remove(number)
         }

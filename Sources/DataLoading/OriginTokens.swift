@@ -41,8 +41,8 @@ public struct OriginTokens: Sendable {
     ///
     /// - Parameters:
     ///   - keys: The key of each URL, whose scheme, host and port count: `https`, or `http` to a loopback address.
-    ///   - service: Finds a key's service, in `TokenServices` for example. Called for each request, on any thread, so that no
-    ///     service is kept here that could be released.
+    ///   - service: Finds a key's service, in `TokenServices` for example. Called whenever a request is started, on any thread,
+    ///     so that no service is kept here that could be released.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct. One origin with two keys
     ///   is an error, too.
     public init<Key: Hashable & Sendable>(
@@ -74,15 +74,26 @@ public struct OriginTokens: Sendable {
         return origin
     }
 
-    /// Returns the token for a message, with its service; `nil` if the message goes elsewhere or has other authentication.
-    func token(for message: Message) async throws -> (token: AccessToken, service: TokenService)? {
+    /// A service in the session in which a request was started.
+    struct Session: Sendable {
+        let service: TokenService
+        let generation: Int
+
+        /// Returns a token of the session.
+        func token() async throws -> AccessToken {
+            try OriginTokens.sendable(await service.retrieveToken(seen: generation))
+        }
+    }
+
+    /// Returns the current session for a message; `nil` if the message goes elsewhere or has other authentication.
+    func session(for message: Message) throws(DataLoadingError) -> Session? {
         guard !message.hasLeftOrigin, !message.hasAuthorization, let service = services[message.origin]?() else { return nil }
         if message.origin.scheme != "https",
             let objection = EnvironmentProxy.objection(toPlainRequestTo: message.origin.host)
         {
             throw DataLoadingError(.invalidConfiguration, detail: objection)
         }
-        return (try Self.sendable(await service.retrieveToken()), service)
+        return Session(service: service, generation: service.currentGeneration)
     }
 
     /// Returns the token if a header can carry it.

@@ -7,17 +7,31 @@ struct RequestRunner: Sendable {
     let session: LoadingSession
     let tokens: OriginTokens?
 
+    /// A request that has been started, in the session of that moment.
+    struct Call: Sendable {
+        let message: Message
+        let session: OriginTokens.Session?
+        let responseLimit: Int
+    }
+
+    /// Starts a request: a sign-out from now on ends it unless it has its token.
+    func call(_ request: Request) throws(DataLoadingError) -> Call {
+        let message = try Message(request)
+        return Call(message: message, session: try tokens?.session(for: message), responseLimit: request.responseLimit)
+    }
+
     /// Sends a request until there is a response that its caller can use, and returns that response.
     func response(
-        to request: Request, reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
+        to call: Call, reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response {
-        var message = try Message(request)
+        var message = call.message
         var redirects = 0
         // Found once: a request keeps its user on redirects, too.
-        var found = try await tokens?.token(for: message)
+        var found: (token: AccessToken, service: TokenService)?
+        if let session = call.session { found = (try await session.token(), session.service) }
         var isSecondAttempt = false
         while true {
-            let response = try await session.send(message, with: found?.token, limit: request.responseLimit, reporting: report)
+            let response = try await session.send(message, with: found?.token, limit: call.responseLimit, reporting: report)
             if let next = try message.redirected(by: response) {
                 redirects += 1
                 guard redirects <= Message.maximumRedirects else {

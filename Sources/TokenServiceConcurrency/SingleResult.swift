@@ -39,11 +39,14 @@ package final class SingleResult<Value: Sendable>: Sendable {
         return try result.get()
     }
 
-    /// The same; also reports when the waiting task's priority is raised, on systems that notify of it.
-    package func value(onRaise: @escaping @Sendable (Urgency) -> Void) async throws -> Value {
+    /// The same; also reports when the waiting task is more urgent than `known`, or becomes so, on systems that notify of it.
+    package func value(known: Urgency, onRaise: @escaping @Sendable (Urgency) -> Void) async throws -> Value {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return try await value() }
         return try await withTaskPriorityEscalationHandler {
-            try await value()
+            // It may have been raised before there was a handler.
+            let current = Urgency.current
+            if known < current { onRaise(current) }
+            return try await value()
         } onPriorityEscalated: { _, priority in
             onRaise(Urgency(priority))
         }

@@ -112,7 +112,7 @@ extension TokenService {
         defer { endWaiting(load) }
         switch try await joinOrAsk(caller, seen: generation, until: nil) {
         case .answer(let token): return token
-        case .place(let place): return try await wait(at: place)
+        case .place(let place): return try await wait(at: place, as: caller.urgency)
         }
     }
 
@@ -127,7 +127,7 @@ extension TokenService {
         case .answer(let token): return token
         case .place(let place):
             wake(atLimit: deadline)
-            return try await wait(at: place)
+            return try await wait(at: place, as: caller.urgency)
         }
     }
 
@@ -165,9 +165,12 @@ extension TokenService {
     }
 
     /// Every caller with a place must come here: the lobby keeps an answer until the caller has collected it.
-    private nonisolated(nonsending) func wait(at place: Place) async throws -> AccessToken {
+    private nonisolated(nonsending) func wait(at place: Place, as known: Urgency) async throws -> AccessToken {
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             await withTaskPriorityEscalationHandler {
+                // It may have been raised before there was a handler.
+                let current = Urgency.current
+                if known < current { raiseUrgency(of: place, to: current) }
                 await suspend(at: place)
             } onPriorityEscalated: { _, priority in
                 raiseUrgency(of: place, to: Urgency(priority))

@@ -24,6 +24,17 @@ extension TokenService {
         return seen.0 == nil || clock.now() < nothingDueUntil ? seen : lookUpAndRefresh()
     }
 
+    /// The generation of a call that begins now and asks for its token later.
+    package nonisolated var currentGeneration: Int { lobby.withLock { $0.snapshot.hit.generation } }
+
+    /// Returns a token to a call that began in an earlier generation, unless a sign-out has come since.
+    package nonisolated(nonsending) func retrieveToken(seen generation: Int) async throws -> AccessToken {
+        let found = lookUp()
+        // After a replacement the actor knows whether there was a sign-out.
+        if let token = found.token, found.generation == generation { return token }
+        return try await join(seen: generation)
+    }
+
     /// Joins the load for a batch of callbacks; `answer` is called once, on the actor, and must only pass the result on.
     package func join(
         callers: Int, seen generation: Int, urgency: Urgency = .current,

@@ -113,6 +113,8 @@ extension TokenService {
         let end: SingleResult<SessionChange>?
         /// The same for the grant that other services use, too.
         let lent: SingleResult<SessionChange>?
+        /// How urgent the store's part was made.
+        let urgency: Urgency
     }
 
     /// Waits for the store's part; to be called once for each fence.
@@ -120,7 +122,7 @@ extension TokenService {
         var discarded: [AccessToken] = [], storeFailure: TokenServiceError?
         if let token = fence.discarded { discarded.append(token) }
         for end in [fence.end, fence.lent] {
-            guard let change = try? await end?.value(onRaise: raiseStore(to:)) else { continue }
+            guard let change = try? await end?.value(known: fence.urgency, onRaise: raiseStore(to:)) else { continue }
             discarded += change.discarded
             storeFailure = storeFailure ?? change.storeFailure
         }

@@ -106,8 +106,9 @@ extension TokenService {
     ) -> Fence {
         let number = machine.generation + 1, end = SingleResult<SessionChange>(), hasStore = machine.hasStore
         if hasStore { fences.append((number, end)) }
-        storing?.raise(to: .current, on: executor)
-        return Fence(discarded: step(event), end: hasStore ? end : nil, lent: lent)
+        let urgency = Urgency.current
+        storing?.raise(to: urgency, on: executor)
+        return Fence(discarded: step(event), end: hasStore ? end : nil, lent: lent, urgency: urgency)
     }
 
     /// Ends these fences: the store has done its part, or failed to do so in time.

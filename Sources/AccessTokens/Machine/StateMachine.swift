@@ -577,11 +577,12 @@ extension TokenService.StateMachine {
 
     /// A resource server refused a request, which is to be sent again; `nil` if its session is over.
     ///
-    /// - Returns: The token to send it with, if there is one, and the generation in which to wait for one.
+    /// - Returns: The token to send it with, if there is one, and the generation in which to wait for one. If the grant is shared,
+    ///   a sign-in of that generation may have yet to find a sign-out in the store; the request belongs to the session before it.
     mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> (token: AccessToken?, generation: Int)? {
         guard handedOut.contains(refused) else { return nil }
         invalidate(refused, at: now)
-        return (state.token, generation)
+        return (state.token, isShared ? lastReset : generation)
     }
 
     /// Signs out: calls that start afterwards see nothing from before; returns what was given up.

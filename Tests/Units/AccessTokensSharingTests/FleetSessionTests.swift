@@ -24,6 +24,29 @@ struct FleetSessionTests {
         #expect(fleet.loaders.allSatisfy { $0.loadCount == 0 })
     }
 
+    @Test(arguments: 0..<12)
+    func `43: a refused request that asks during a sign-in, which has yet to learn of a sign-out, gets the reset error`(
+        rounds: Int
+    ) {
+        let fleet = Fleet(), elsewhere = Stage(), anna = AccessToken.granted("anna")
+        _ = fleet.signIn(0, with: anna)
+        #expect(fleet.call(1).value?.value == "anna")
+        _ = fleet.signOut(1)
+        // The request asks while the sign-in is under way, and waits for the token when that has ended.
+        let signIn = Task(executorPreference: fleet.stage) { [service = fleet.services[0]] in
+            await service.replace(with: .granted("ben"))
+        }
+        for _ in 0..<rounds { fleet.stage.runOnce() }
+        let request = elsewhere.start { [service = fleet.services[0]] in try await service.retrieveToken(insteadOf: anna) }
+        fleet.stage.run()
+        elsewhere.run()
+        fleet.stage.run()
+        elsewhere.run()
+        #expect(request.code == .reset)
+        #expect(fleet.call(0).value?.value == "ben")
+        _ = signIn
+    }
+
     @Test func `43: a refused request gets the token that another service has loaded in the same session`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("anna"))

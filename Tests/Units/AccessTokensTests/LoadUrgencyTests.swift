@@ -69,6 +69,35 @@ struct LoadUrgencyTests {
         #expect(loader.priorities.entries == [.low, .high])
     }
 
+    @Test(arguments: 0..<4)
+    func `15: also if it becomes so between its place and its wait`(rounds: Int) throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let stage = Stage(), loader = NotingLoader()
+        let service = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: loader)
+        let caller = Task(executorPreference: stage, priority: .low) { try await service.retrieveToken() }
+        for _ in 0..<rounds { stage.runOnce() }
+        caller.escalatePriority(to: .high)
+        stage.run()
+        loader.answer()
+        stage.run()
+        #expect(loader.priorities.entries.last == .high)
+    }
+
+    @Test(arguments: 0..<4)
+    func `15: a sign-in makes the store as urgent as its caller becomes, whenever that is`(rounds: Int) throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let store = NotingStore(), scene = Scene(store: store)
+        let caller = Task(executorPreference: scene.stage, priority: .low) { [service = scene.service] in
+            await service.replace(with: .hour("a"))
+        }
+        for _ in 0..<rounds { scene.stage.runOnce() }
+        caller.escalatePriority(to: .high)
+        scene.stage.run()
+        store.answer()
+        scene.stage.run()
+        #expect(store.priorities.entries.suffix(2) == [.high, .high])
+    }
+
     @Test func `15: so does the store that is asked first, and the urgency of a caller who has left is over`() throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         for leaves in [false, true] {

@@ -1,8 +1,10 @@
 import AccessTokens
-import DataLoading
 import Foundation
 import LoopbackServers
 import Testing
+import TokenServiceConcurrency
+
+@testable import DataLoading
 
 /// Guarantee 43: a request that is under way while its user signs out and another signs in carries no token of the other.
 @Suite(.timeLimit(.minutes(10)))
@@ -47,6 +49,60 @@ struct UserChangeTests {
         #expect(error?.code == .reset)
         #expect(arrivals.map(\.token) == ["anna"])
         #expect(tokens.cachedToken == Self.ben)
+    }
+
+    @Test(arguments: [true, false])
+    func `43: a request started before a sign-out is not sent as the next user, whenever its work begins`(
+        decodes: Bool
+    ) async throws {
+        let arrivals = ResourceServer.Arrivals(), isStarted = Lock(false), hasChanged = Gate()
+        let server = try LoopbackServer { text in
+            arrivals.append(ResourceServer.Arrival(text: text))
+            return ResourceServer.ok("1")
+        }
+        let tokens = TokenService { _ in AccessToken("anna again", lifetime: .seconds(3600)) }
+        await tokens.replace(with: Self.anna)
+        let bound = try OriginTokens(keys: [server.url: "api"]) { _ in
+            if isStarted.withLock({ $0 }) { hasChanged.wait() }
+            return tokens
+        }
+        let loader = DataLoaderFactory(tokens: bound).makeLoader()
+        let request = Request(url: server.url, method: .post, body: .data(Data("Anna's".utf8)))
+        let result: Task<Void, any Error>
+        if decodes {
+            result = Task.immediate { _ = try await loader.perform(request, as: Int.self) }
+        } else {
+            let started = loader.start(request)
+            result = Task { _ = try await started.response() }
+        }
+        isStarted.withLock { $0 = true }
+        _ = await tokens.reset()
+        await tokens.replace(with: Self.ben)
+        hasChanged.open()
+        // Its work may have begun in time.
+        if case .failure(let error) = await result.result { #expect((error as? TokenServiceError)?.code == .reset) }
+        #expect(arrivals.all.allSatisfy { $0.token == "anna" })
+    }
+
+    @Test(arguments: [true, false])
+    func `43: a request that has yet to ask for its token gets the same user's next one, or the reset error`(
+        signsOut: Bool
+    ) async throws {
+        let arrivals = ResourceServer.Arrivals()
+        let server = try LoopbackServer { text in
+            arrivals.append(ResourceServer.Arrival(text: text))
+            return ResourceServer.ok("1")
+        }
+        let tokens = TokenService { _ in AccessToken("anna again", lifetime: .seconds(3600)) }
+        await tokens.replace(with: Self.anna)
+        let runner = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [server.url])).runner
+        let call = try runner.call(Request(url: server.url))
+        if signsOut { _ = await tokens.reset() }
+        await tokens.replace(with: signsOut ? Self.ben : AccessToken("annas-next", lifetime: .seconds(3600)))
+        var code: TokenServiceError.Code?
+        do { _ = try await runner.response(to: call) { _ in } } catch let error as TokenServiceError { code = error.code }
+        #expect(code == (signsOut ? .reset : nil))
+        #expect(arrivals.all.map(\.token) == (signsOut ? [] : ["annas-next"]))
     }
 
     @Test func `43: a redirected request keeps its user`() async throws {

@@ -112,6 +112,26 @@ struct SharedTurnTests {
         #expect(caller.value?.value == "a2 1")
     }
 
+    @Test func `46: a load whose time was over before it had the new grant spends nothing, and its key is free`() throws {
+        let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
+        scene.advance(by: .seconds(3_600))
+        _ = scene.call("a1")
+        let first = try scene.load("a1")
+        scene.advance(by: .seconds(27))
+        // The new grant is there when the store has failed to save it in time.
+        try #require(scene.stores?["a"]).hold()
+        scene.perform("a2") { await $0.replace(with: .granted("a2 1", by: "new")) }
+        scene.succeed(first, with: .granted("late", by: "r2"))
+        scene.advance(by: .seconds(5))
+        #expect(scene.loadCount("a1") == 1)
+        let caller = scene.call("a1"), load = try scene.load("a1")
+        #expect(load.previous?.refreshToken == "new" && scene.loadCount("a1") == 2)
+        scene.succeed(load, with: .granted("a1 2", by: "newer"))
+        scene.advance(by: .seconds(5))
+        #expect(caller.value?.value == "a1 2")
+    }
+
     @Test func `21: a sign-in while a load reads the grant takes its turn, and no two loads present the new one`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         let store = try #require(scene.stores?["a"])
