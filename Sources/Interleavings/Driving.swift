@@ -86,8 +86,8 @@ package protocol DoorSession: AnyObject, Sendable {
     func functions(of task: UnownedJob) -> [UInt]
     /// The function of the program in which a task goes on, with its line; `nil`: it is unknown.
     func whereabouts(of task: UnownedJob) -> String?
-    /// The lane of the default actor at an address; `nil`: none is known.
-    func knownLane(of actor: UInt) -> Int?
+    /// The lane of a default actor; `nil`: none is known.
+    func knownLane(of actor: AnyObject) -> Int?
     /// Runs the explorer's own code inside a step, with the doors shut.
     func away<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
 }

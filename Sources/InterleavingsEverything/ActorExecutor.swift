@@ -14,10 +14,10 @@ import TokenServiceConcurrency
     private init() {}
 
     func enqueue(_ job: consuming ExecutorJob) {
-        let address = Self.address(of: self)
-        guard let session = DrivenSession.current ?? Self.session(of: address) else {
+        let actor = ActorReference(self)
+        guard let session = DrivenSession.current ?? Self.session(of: actor) else {
             // It outlived its execution, without the pool that would have kept that.
-            return unsafe doors_enqueue_on_actor(unsafeBitCast(UnownedJob(job), to: UnsafeMutableRawPointer.self), address)
+            return unsafe doors_enqueue_on_actor(unsafeBitCast(UnownedJob(job), to: UnsafeMutableRawPointer.self), actor.address)
         }
         session.engine.enqueue(job, lane: session.lane(of: self), on: self, in: session)
     }
@@ -31,17 +31,14 @@ import TokenServiceConcurrency
 
     /// The executor that stands for an actor, as the runtime passes it.
     static func words(for actor: some Actor) -> doors_executor {
-        doors_executor(identity: address(of: actor), implementation: table)
-    }
-
-    static func address(of actor: AnyObject) -> UInt {
-        unsafe UInt(bitPattern: Unmanaged.passUnretained(actor).toOpaque())
+        doors_executor(identity: ActorReference(actor).address, implementation: table)
     }
 
     /// A class: in debug builds of Swift 6.3.1 a look-up takes a missing key for a value, if the values are structs that hold a weak
     /// reference and an `ObjectIdentifier`, and a program of nine lines crashes.
     private final class Owner: Sendable {
         weak let session: DrivenSession?
+        /// Compared instead of the session: to read that may make the last strong reference, which would end under the lock.
         let identity: ObjectIdentifier
 
         init(_ session: DrivenSession) {
@@ -51,21 +48,32 @@ import TokenServiceConcurrency
     }
 
     /// The execution of each actor, for jobs that come from threads outside.
-    private static let owners = Lock<[UInt: Owner]>([:])
+    private static let owners = Lock<[ActorReference: Owner]>([:])
 
     /// How many actors are known.
     static var known: Int { owners.withLock { $0.count } }
 
-    private static func session(of actor: UInt) -> DrivenSession? { owners.withLock { $0[actor]?.session } }
+    private static func session(of actor: ActorReference) -> DrivenSession? { owners.withLock { $0[actor]?.session } }
 
-    static func remember(_ actor: UInt, in session: DrivenSession) {
+    static func remember(_ actor: ActorReference, in session: DrivenSession) {
         owners.withLock { $0[actor] = Owner(session) }
     }
 
     /// Forgets the actors of an execution that ends, but not one whose place in memory another execution's actor has by now.
-    static func forget(_ actors: [UInt], of session: ObjectIdentifier) {
+    static func forget(_ actors: [ActorReference], of session: ObjectIdentifier) {
         owners.withLock { owners in
             for actor in actors where owners[actor]?.identity == session { owners[actor] = nil }
         }
+    }
+}
+
+/// An actor by its place in memory and its type, which tells it from an earlier one that had the same place.
+struct ActorReference: Hashable, Sendable {
+    let address: UInt
+    private let type: UInt
+
+    init(_ actor: AnyObject) {
+        unsafe address = UInt(bitPattern: Unmanaged.passUnretained(actor).toOpaque())
+        type = UInt(bitPattern: ObjectIdentifier(Swift.type(of: actor)))
     }
 }

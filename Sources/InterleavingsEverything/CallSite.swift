@@ -21,12 +21,17 @@ enum CallSite {
 
     /// Names the function that made a call; `nil`: it is unknown, or not the program's.
     static func name(of call: UInt) -> String? {
-        guard let text = unsafe doors_caller_name(call) else { return nil }
-        let name = unsafe String(cString: text)
+        unsafe doors_caller_name(call).flatMap { unsafe readable(String(cString: $0)) }
+    }
+
+    /// Returns a function's name for a report; `nil`: it isn't the program's.
+    static func readable(_ name: String) -> String? {
         guard name.hasPrefix("$s"), !others.contains(where: name.hasPrefix) else { return nil }
         #if os(Linux) && canImport(Runtime)
         let symbol = SymbolicatedBacktrace.Symbol(imageIndex: 0, imageName: "", rawName: name, offset: 0, sourceLocation: nil)
-        return symbol.isSwiftThunk || symbol.isSystemFunction ? nil : symbol.name
+        guard !symbol.isSwiftThunk, !symbol.isSystemFunction else { return nil }
+        // That in which a closure of top-level code stands has no name.
+        return symbol.name.hasSuffix(" in ") ? symbol.name + "top-level code" : symbol.name
         #else
         return name
         #endif

@@ -11,10 +11,7 @@ import TokenServiceConcurrency
 /// atomically.
 @safe final class DrivenSession: DoorSession, @unchecked Sendable {
     let engine: any DrivenEngine
-    /// By address; the type tells an actor from an earlier one that had the same place in memory.
-    ///
-    /// The type is a number: see `ActorExecutor.Owner` for what a dictionary does with an `ObjectIdentifier`.
-    private let lanes = Lock<[UInt: (lane: Int, type: UInt)]>([:])
+    private let lanes = Lock<[ActorReference: Int]>([:])
     /// Its queues.
     let queues = DrivenQueues()
     private let session: UnsafeMutablePointer<doors_session>
@@ -110,18 +107,16 @@ import TokenServiceConcurrency
         }.first
     }
 
-    func knownLane(of actor: UInt) -> Int? { lanes.withLock { $0[actor]?.lane } }
+    func knownLane(of actor: AnyObject) -> Int? { lanes.withLock { $0[ActorReference(actor)] } }
 
     /// Returns the lane of an actor.
     func lane(of actor: AnyObject) -> Int {
-        let address = ActorExecutor.address(of: actor)
+        let reference = ActorReference(actor)
         return lanes.withLock { lanes in
-            let type: any AnyObject.Type = type(of: actor)
-            let number = UInt(bitPattern: ObjectIdentifier(type))
-            if let known = lanes[address], known.type == number { return known.lane }
-            let lane = engine.addActor(named: String(describing: type), inOrder: actor === MainActor.shared)
-            lanes[address] = (lane, number)
-            ActorExecutor.remember(address, in: self)
+            if let known = lanes[reference] { return known }
+            let lane = engine.addActor(named: String(describing: type(of: actor)), inOrder: actor === MainActor.shared)
+            lanes[reference] = lane
+            ActorExecutor.remember(reference, in: self)
             return lane
         }
     }

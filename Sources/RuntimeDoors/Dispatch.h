@@ -6,7 +6,7 @@
 
 #ifdef __linux__
 
-#include <dlfcn.h>
+#include "Originals.h"
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -16,31 +16,6 @@ typedef void *object;
 
 extern void *_Block_copy(const void *);
 extern void _Block_release(const void *);
-
-// A function of Dispatch, found when the program starts, so that no step waits for the loader's lock; or at its first call, which may
-// come before that.
-#define FOUND(result, name, look_up, ...)                                                \
-    typedef result name##_function(__VA_ARGS__);                                         \
-    static name##_function *real_##name(void) {                                          \
-        static _Atomic(name##_function *) known;                                         \
-        name##_function *found = atomic_load_explicit(&known, memory_order_relaxed);     \
-        if (!found) {                                                                    \
-            found = (name##_function *)(look_up);                                        \
-            atomic_store_explicit(&known, found, memory_order_relaxed);                  \
-        }                                                                                \
-        return found;                                                                    \
-    }                                                                                    \
-    __attribute__((constructor)) static void find_##name(void) { real_##name(); }
-
-// A function of Dispatch that is only called.
-#define USE(result, name, ...) FOUND(result, name, dlsym(RTLD_DEFAULT, #name), __VA_ARGS__)
-
-// A function of Dispatch that is replaced here. A sanitizer has a definition of its own, which must be called instead of that of
-// Dispatch: it would not know what happens before what.
-#define REPLACE(result, name, ...)                                                                       \
-    extern result __interceptor_##name(__VA_ARGS__) __attribute__((weak));                               \
-    FOUND(result, name, __interceptor_##name ? (void *)__interceptor_##name : dlsym(RTLD_NEXT, #name), __VA_ARGS__) \
-    result name(__VA_ARGS__)
 
 // Written once before a session has doors for queues; a session is handed to other threads only after that.
 typedef struct {

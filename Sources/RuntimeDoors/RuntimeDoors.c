@@ -3,7 +3,7 @@
 
 #ifdef __linux__
 
-#include <dlfcn.h>
+#include "Originals.h"
 #include <stddef.h>
 #include <sys/time.h>
 #include <time.h>
@@ -66,9 +66,6 @@ typedef struct {
     void *task, *context;
 } created;
 
-typedef SWIFT created create_function(size_t, option *, void *, void *, void *);
-static create_function *real_create;
-
 extern void *swift_retain(void *);
 
 // The task releases it.
@@ -77,9 +74,9 @@ static doors_executor retained(doors_executor executor) {
     return executor;
 }
 
-SWIFT created swift_task_create(size_t flags, option *options, void *type, void *entry, void *context) {
+REPLACE(SWIFT created, swift_task_create, size_t flags, option *options, void *type, void *entry, void *context) {
     doors_session *session = current;
-    if (!session) return real_create(flags, options, type, entry, context);
+    if (!session) return real_swift_task_create()(flags, options, type, entry, context);
     bool is_driven = session->open & doors_tasks, has_executor = false;
     option *preference = NULL;
     for (option *each = options; each; each = each->parent) {
@@ -103,56 +100,45 @@ SWIFT created swift_task_create(size_t flags, option *options, void *type, void 
         preference->flags = (preference->flags & ~(size_t)kind_mask) | kind_owned_preference;
         preference->executor = retained(session->pool);
     }
-    if (preference || has_executor || !is_driven) return real_create(flags, options, type, entry, context);
+    if (preference || has_executor || !is_driven) return real_swift_task_create()(flags, options, type, entry, context);
     option pool = {kind_owned_preference, options, retained(session->pool)};
-    return real_create(flags, &pool, type, entry, context);
+    return real_swift_task_create()(flags, &pool, type, entry, context);
 }
 
 // The default pool by its name, which a task may prefer to an executor that it came from. The getter's mangled name is part of
 // Swift's stable ABI; it returns an owned `any TaskExecutor`.
 
-typedef SWIFT doors_executor pool_function(void);
-static pool_function *real_pool;
-
-SWIFT doors_executor default_pool(void) __asm__("$ss24globalConcurrentExecutorSch_pvg");
-
-SWIFT doors_executor default_pool(void) {
+REPLACE(SWIFT doors_executor, $ss24globalConcurrentExecutorSch_pvg, void) {
     doors_session *session = with(doors_pool);
-    return session ? retained(session->pool) : real_pool();
+    return session ? retained(session->pool) : real_$ss24globalConcurrentExecutorSch_pvg()();
 }
 
 // Hops. The original is called in tail position: a task that switches leaves no frame behind.
 
-typedef SWIFT doors_executor current_function(void);
-static current_function *current_executor;
+USE(SWIFT doors_executor, swift_task_getCurrentExecutor, void)
 
 // Whether the task that runs here is where it would hop to. `Task.immediate` outside of actors runs on an executor that has no
 // identity and a flag: source: swift/include/swift/ABI/Executor.h, `forSynchronousStart`.
 static bool is_there(uintptr_t identity) {
-    doors_executor present = current_executor();
+    doors_executor present = real_swift_task_getCurrentExecutor()();
     return present.identity == identity && (identity || present.implementation);
 }
 
 typedef ASYNC void resume_function(CONTEXT void *);
-typedef ASYNC void switch_function(CONTEXT void *, resume_function *, uintptr_t, uintptr_t);
-static switch_function *real_switch;
 
-ASYNC void swift_task_switch(CONTEXT void *context, resume_function *resume, uintptr_t identity, uintptr_t implementation) {
+REPLACE(ASYNC void, swift_task_switch, CONTEXT void *context, resume_function *resume, uintptr_t identity, uintptr_t implementation) {
     doors_session *session = with(doors_hops);
     // The runtime would send away a task that began at once, since it prefers an executor and runs on none.
     if (session && is_there(identity)) {
         // A tail call needs the type of this function. The other arguments are in registers that no function keeps.
-        __attribute__((musttail)) return ((switch_function *)resume)(context, resume, identity, implementation);
+        __attribute__((musttail)) return ((swift_task_switch_function *)resume)(context, resume, identity, implementation);
     }
     if (session && identity && !implementation) implementation = callbacks.actors;
-    __attribute__((musttail)) return real_switch(context, resume, identity, implementation);
+    __attribute__((musttail)) return real_swift_task_switch()(context, resume, identity, implementation);
 }
 
 // Time. It begins on 2000-01-01, and 100 s after the machine: not at zero, so that code may subtract, but in the past, so that a
 // timer outside that gets such a deadline fires at once, and is noticed.
-
-typedef int clock_function(clockid_t, struct timespec *);
-static clock_function *real_clock;
 
 static bool is_driven(clockid_t clock) {
     switch (clock) {
@@ -164,13 +150,9 @@ static bool is_driven(clockid_t clock) {
     }
 }
 
-int clock_gettime(clockid_t clock, struct timespec *time) {
+REPLACE(int, clock_gettime, clockid_t clock, struct timespec *time) {
     doors_session *session = with(doors_time);
-    if (!session || !is_driven(clock)) {
-        clock_function *real = real_clock;
-        if (!real) real = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");  // before the constructor
-        return real(clock, time);
-    }
+    if (!session || !is_driven(clock)) return real_clock_gettime()(clock, time);
     int64_t now = atomic_load_explicit(&session->now, memory_order_relaxed);
     bool is_date = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
     time->tv_sec = (is_date ? 946684800 : 100) + now / 1000000000;
@@ -212,8 +194,7 @@ static _Atomic(main_hook *) other_main;
 static global_hook **global_slot;
 static _Atomic(global_hook *) other_global;
 
-typedef SWIFT void enqueue_function(void *, uintptr_t, uintptr_t);
-static enqueue_function *enqueue;
+USE(SWIFT void, swift_task_enqueue, void *, uintptr_t, uintptr_t)
 
 static SWIFT doors_executor get_main(main_function *original) {
     doors_session *session = with(doors_main);
@@ -230,14 +211,14 @@ static SWIFT void enqueue_global(void *job, global_function *original) {
     doors_enter(before);
 }
 
-doors_executor doors_current_executor(void) { return current_executor(); }
+doors_executor doors_current_executor(void) { return real_swift_task_getCurrentExecutor()(); }
 
-void doors_enqueue_on_actor(void *job, uintptr_t actor) { enqueue(job, actor, 0); }
+void doors_enqueue_on_actor(void *job, uintptr_t actor) { real_swift_task_enqueue()(job, actor, 0); }
 
 // Code may take its order from a dictionary or a set: one seed for all processes and tables makes it the same in each schedule, as the
 // variable SWIFT_DETERMINISTIC_HASHING does. It must come before the first table. Source:
 // swift/stdlib/public/SwiftShims/swift/shims/GlobalObjects.h, `struct _SwiftHashingParameters`.
-static void fix_hashing(void) {
+__attribute__((constructor)) static void fix_hashing(void) {
     struct {
         uint64_t seeds[2];
         bool is_deterministic;
@@ -247,25 +228,15 @@ static void fix_hashing(void) {
     hashing->is_deterministic = true;
 }
 
-__attribute__((constructor)) static void find(void) {
-    fix_hashing();
-    real_clock = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");
-    real_create = (create_function *)dlsym(RTLD_NEXT, "swift_task_create");
-    real_pool = (pool_function *)dlsym(RTLD_NEXT, "$ss24globalConcurrentExecutorSch_pvg");
-    real_switch = (switch_function *)dlsym(RTLD_NEXT, "swift_task_switch");
-    current_executor = (current_function *)dlsym(RTLD_DEFAULT, "swift_task_getCurrentExecutor");
-    main_slot = (main_hook **)dlsym(RTLD_DEFAULT, "swift_task_getMainExecutor_hook");
-    enqueue = (enqueue_function *)dlsym(RTLD_DEFAULT, "swift_task_enqueue");
-    global_slot = (global_hook **)dlsym(RTLD_DEFAULT, "swift_task_enqueueGlobal_hook");
-}
-
 const char *doors_install(doors_callbacks given) {
-    if (!real_create) return "swift_task_create";
-    if (!real_pool) return "globalConcurrentExecutor";
-    if (!real_switch) return "swift_task_switch";
-    if (!current_executor) return "swift_task_getCurrentExecutor";
+    main_slot = dlsym(RTLD_DEFAULT, "swift_task_getMainExecutor_hook");
+    global_slot = dlsym(RTLD_DEFAULT, "swift_task_enqueueGlobal_hook");
+    if (!real_swift_task_create()) return "swift_task_create";
+    if (!real_$ss24globalConcurrentExecutorSch_pvg()) return "globalConcurrentExecutor";
+    if (!real_swift_task_switch()) return "swift_task_switch";
+    if (!real_swift_task_getCurrentExecutor()) return "swift_task_getCurrentExecutor";
     if (!main_slot) return "swift_task_getMainExecutor_hook";
-    if (!enqueue) return "swift_task_enqueue";
+    if (!real_swift_task_enqueue()) return "swift_task_enqueue";
     if (!global_slot) return "swift_task_enqueueGlobal_hook";
     if (doors_missing_exit()) return doors_missing_exit();
     callbacks = given;

@@ -68,6 +68,8 @@ extension Engine.State {
         guard failure == nil, escape == nil, unfinished > 0, steps < stepLimit || !hasReached(stepLimit) else { return .stop }
         guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         let offer = findCandidates(time: time, stepLimit: stepLimit)
+        // Nothing can run, or only time.
+        let isIdle = candidates.allSatisfy { $0 == Self.timeIndex }
         if isIdle, !sleepers.isEmpty { return .awaitSleeper }
         if isIdle { doubtWaitingTasks() }
         if isIdle, let waiter = takeIdleWaiter() { return .resume([waiter]) }

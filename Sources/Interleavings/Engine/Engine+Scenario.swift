@@ -36,7 +36,7 @@ extension Engine {
         state.withLock { state in
             guard state.phase != .over else { return }
             state.spawned[number].identity = identity
-            if number > 0 { state.hasTaskBegun = true }
+            if number > 0, state.haste != .ended { state.haste = .ruledOut }
         }
     }
 
@@ -48,7 +48,7 @@ extension Engine {
             state.spawned[number].hasEnded = true
             state.spawned[number].cancel = nil
             state.unfinished -= 1
-            if number == 0 { state.endsHastily = state.requiresHastily && !state.hasTaskBegun }
+            if number == 0, state.haste == .required { state.haste = .ended }
             if !isCancellation, !state.spawned[number].isRead { state.spawned[number].unreadError = error }
         }
     }
@@ -77,7 +77,7 @@ extension Engine {
     /// Notes whether the scenario requires something of tasks that have not begun.
     func noteRequirement() {
         state.withLock { state in
-            if state.spawned.count > 1, !state.hasTaskBegun { state.requiresHastily = true }
+            if state.spawned.count > 1, state.haste == .possible { state.haste = .required }
         }
     }
 

@@ -34,7 +34,6 @@ extension Engine.State {
                 omissions.insert(.earlyTimer)
             }
         }
-        isIdle = candidates.allSatisfy { $0 == Self.timeIndex }
         var offer = Offer(current: current())
         let patience = Self.patience(among: candidates.count, stepLimit: stepLimit)
         // The oldest comes first, so that no other can be overdue before it; but time is the last.

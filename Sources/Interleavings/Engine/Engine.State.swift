@@ -112,6 +112,18 @@ extension Engine {
         case over
     }
 
+    /// How the scenario stands to the tasks that it spawned.
+    enum Haste: Sendable {
+        /// None has begun, and nothing was required after their spawning.
+        case possible
+        /// The scenario required something before one began.
+        case required
+        /// It also ended before one began.
+        case ended
+        /// One has begun before that.
+        case ruledOut
+    }
+
     /// The state of one execution, guarded by the engine's lock.
     struct State: Sendable {
         var chooser: Chooser
@@ -158,12 +170,7 @@ extension Engine {
         /// The spawned tasks in order, and how many of them have not ended.
         var spawned: [Spawned] = []
         var unfinished = 0
-        /// Whether a spawned task other than the scenario has begun.
-        var hasTaskBegun = false
-        /// Whether the scenario required something after it had spawned tasks and before one began.
-        var requiresHastily = false
-        /// Whether it also ended before one began.
-        var endsHastily = false
+        var haste = Haste.possible
 
         var steps = 0
         /// Whether a step runs; else sleeps and waits end, which come in any order.
@@ -179,8 +186,6 @@ extension Engine {
         /// Indices into `ready`, and the tasks there; kept to reuse their storage.
         var candidates: [Int] = []
         var candidateTasks: [Int] = []
-        /// Whether no work can run: nothing can, or only time.
-        var isIdle = false
         /// How often candidates were looked for.
         var searches = 0
 

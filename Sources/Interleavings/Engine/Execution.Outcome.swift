@@ -27,7 +27,7 @@ extension Execution {
             chooser = state.chooser
             omissions = state.omissions.union(state.escape == nil ? [] : .escape)
             doubted = error == nil ? [] : state.doubted
-            endsHastily = state.endsHastily
+            endsHastily = state.haste == .ended
             self.hasWaited = hasWaited
         }
 

@@ -41,14 +41,15 @@
     /// Whether the job drains the queue of a default actor: any number of calls, one after the other.
     var isDrain: Bool { (192...194).contains(kind) }
 
-    /// The address of the default actor whose queue the job drains, if it was made for that alone; `nil`: it drains none.
+    /// The default actor whose queue the job drains, if it was made for that alone; `nil`: it drains none.
     ///
-    /// Such a job has the actor behind what every job has. Where a runtime changes that, the check of the doors fails. Source:
+    /// Such a job keeps the actor, which it has behind what every job has. Where a runtime changes that, the check of the doors fails. Source:
     /// swift/stdlib/public/Concurrency/Actor.cpp, `class ProcessOutOfLineJob`.
-    var drainedActor: UInt? {
+    var drainedActor: AnyObject? {
         guard kind == 193 else { return nil }
         let address = unsafe unsafeBitCast(job, to: UnsafeRawPointer.self)
-        return unsafe address.load(fromByteOffset: 8 * MemoryLayout<UnsafeRawPointer>.size, as: UInt.self)
+        return unsafe address.load(fromByteOffset: 8 * MemoryLayout<UnsafeRawPointer>.size, as: Unmanaged<AnyObject>.self)
+            .takeUnretainedValue()
     }
 
     var priority: UInt8 { job.priority.rawValue }

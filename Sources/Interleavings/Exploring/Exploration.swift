@@ -43,18 +43,20 @@ struct Exploration: Sendable {
         switch strategy.kind {
         case .mixed(let schedules, let seed):
             // Two schedules with one time model, then two with the other, so that both walks and PCT run with both.
-            try sample(schedules, seed, "mixed", time: { $0 / 2 % 2 == 0 ? .whenIdle : .anytime }) { number, random, length in
-                switch number {
-                case 0: .usual
-                case _ where number % 2 == 1: .random(random)
-                default: .priorities(Priorities(random: random, depth: 2 + number / 2 % 3, length: length))
-                }
+            try sample(schedules, seed, "mixed") { number, random, length in
+                let chooser: Chooser =
+                    switch number {
+                    case 0: .usual
+                    case _ where number % 2 == 1: .random(random)
+                    default: .priorities(Priorities(random: random, depth: 2 + number / 2 % 3, length: length))
+                    }
+                return (chooser, number / 2 % 2 == 0 ? .whenIdle : .anytime)
             }
         case .random(let schedules, let seed):
-            try sample(schedules, seed, "random") { _, random, _ in .random(random) }
+            try sample(schedules, seed, "random") { _, random, _ in (.random(random), .whenIdle) }
         case .pct(let schedules, let depth, let seed):
             try sample(schedules, seed, "PCT(\(depth))") { number, random, length in
-                number == 0 ? .usual : .priorities(Priorities(random: random, depth: depth, length: length))
+                (number == 0 ? .usual : .priorities(Priorities(random: random, depth: depth, length: length)), .whenIdle)
             }
         case .exhaustive(let preemptions, let delays, let limit):
             try search(DepthFirst(preemptions: preemptions, delays: delays), limit: limit)
@@ -96,12 +98,11 @@ struct Exploration: Sendable {
 
     /// Runs random schedules: the seed and a schedule's number determine it, whatever the strategy.
     ///
-    /// - Parameters:
-    ///   - mixed: The model of time for a schedule, where the caller asked for none.
-    ///   - chooser: Gets the most decisions that an earlier execution made.
+    /// - Parameter source: Gives each schedule its chooser and its model of time, which a caller that asked for one overrides. It gets
+    ///   the most decisions that an earlier execution made.
     private mutating func sample(
-        _ schedules: Int, _ seed: UInt64, _ name: String, time mixed: ((_ number: Int) -> TimeModel)? = nil,
-        _ chooser: (_ number: Int, _ random: SplitMix64, _ length: Int) -> Chooser
+        _ schedules: Int, _ seed: UInt64, _ name: String,
+        _ source: (_ number: Int, _ random: SplitMix64, _ length: Int) -> (Chooser, TimeModel)
     ) throws {
         planned = schedules
         summary.coverage.gaps.append(.sample)
@@ -110,16 +111,17 @@ struct Exploration: Sendable {
         var seeds = SplitMix64(seed: hash.next())
         var length = 1
         for number in 0..<max(schedules, 0) {
-            let random = SplitMix64(seed: seeds.next())
-            if time == nil, let mixed { use(mixed(number)) }
+            let (chooser, model) = source(number, SplitMix64(seed: seeds.next()), length)
+            use(time ?? model)
             begin(name, seed: seed)
-            let outcome = execute(chooser(number, random, length))
+            let outcome = execute(chooser)
             length = max(length, outcome.chooser.decisions)
             try note(outcome)
         }
     }
 
     mutating func use(_ time: TimeModel) {
+        guard time != settings.time else { return }
         settings.time = time
         surroundings.blackBox?.set(settings)
     }

@@ -28,6 +28,12 @@ struct Crossing: Sendable {
     /// Whether the other one is: it called something that didn't suspend.
     let isCall: Bool
 
+    /// Whether it is the same task that another one crossed in the same way, be it in another function.
+    func isAlso(_ other: Crossing) -> Bool {
+        (kind.suspended, kind.task, kind.function, kind.from)
+            == (other.kind.suspended, other.kind.task, other.kind.function, other.kind.from)
+    }
+
     /// - Parameter line: Finds the line of code at an address.
     func sentence(_ line: (UInt) -> String?) -> String {
         func at(_ address: UInt) -> String { line(address).map { " at \($0)" } ?? "" }
@@ -72,8 +78,10 @@ struct CrossingSuspects {
                 crossing.isOneType ? 0 : 1, crossing.steps.before
             )
         }
-        return crossings.filter { passes > 0 && !nearest.contains($0.kind) && count($0) <= passes / 4 }
-            .min { rank($0) < rank($1) }
+        let suspects = crossings.filter { !nearest.contains($0.kind) }.sorted { rank($0) < rank($1) }
+        guard passes > 0, let worst = suspects.first(where: { count($0) <= passes / 4 }) else { return nil }
+        // If that is the scenario's, what it had called may only be less rare because tasks cross it in either order.
+        return suspects.first { $0.isAlso(worst) }
     }
 
     /// Looks each address up once.

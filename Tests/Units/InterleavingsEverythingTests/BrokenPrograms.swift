@@ -12,7 +12,7 @@ struct BrokenProgram: Sendable, CustomStringConvertible {
     let bystanders: [String]
     let scenario: @Sendable (Simulation) async throws -> Void
 
-    static let all = [price, score, till, session]
+    static let all = [price, score, lateLookers, till, session]
 
     static let price = BrokenProgram(
         description: "an actor that checks, awaits and sets", suspended: "PriceCache.get()",
@@ -41,6 +41,25 @@ struct BrokenProgram: Sendable, CustomStringConvertible {
         simulation.spawn("Cleo") { await score.look() }
         simulation.spawn("Ben") { await score.add() }
         try await simulation.settle()
+        try simulation.require(score.points.withLock { $0 } == 2, "both add a point")
+    }
+
+    static let lateLookers = BrokenProgram(
+        description: "a class, before an actor is crossed that other schedules seldom use", suspended: "Score.add()",
+        meanwhile: "'Ben' ran the same function.", bystanders: ["Cleo", "Dora"]
+    ) { simulation in
+        let score = Score()
+        simulation.spawn("Anna") { await score.add() }
+        simulation.spawn("Ben") { await score.add() }
+        try await simulation.settle()
+        if simulation.choose("lookers", 40) == 0 {
+            let cache = PriceCache {
+                try? await simulation.clock.sleep(for: .seconds(1))
+                return 42
+            }
+            for name in ["Cleo", "Dora"] { simulation.spawn(name) { await cache.get() } }
+            try await simulation.settle()
+        }
         try simulation.require(score.points.withLock { $0 } == 2, "both add a point")
     }
 

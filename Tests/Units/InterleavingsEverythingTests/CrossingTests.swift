@@ -56,6 +56,72 @@ import UntouchedCode
         #expect(blame.hasSuffix("'user.2' ran the same function on the main actor."), "\(blame)")
     }
 
+    @Test func `is in the code under test, not in the scenario that calls it`() async throws {
+        let failure = try await failure(.everything, time: .whenIdle) { simulation in
+            let prices = await Prices()
+            let order = await Order(prices)
+            let buyer = simulation.spawn("buyer") { @MainActor in
+                simulation.log("looks")
+                try await order.pay()
+                simulation.log("paid")
+            }
+            simulation.spawn("friend") { @MainActor in
+                simulation.log("waits")
+                try await buyer.value
+                simulation.log("goes")
+            }
+            simulation.spawn("seller") { @MainActor in
+                try await Task.sleep(for: .seconds(1))
+                prices.price = 120
+            }
+            try await simulation.settle()
+            try simulation.require(await order.paid == order.shown, "what was shown")
+        }
+        let (function, file) = ("Order.pay()", "CrossingTests.swift")
+        let place = "InterleavingsEverythingTests/\(file):\(try line("\(function) is crossed here", in: file))"
+        let blame = try #require(failure.blame, "\(failure)")
+        #expect(blame.hasPrefix("While 'buyer' was suspended in \(function) at \(place) (steps "), "\(blame)")
+        #expect(blame.contains("'seller' called the main actor at "), "\(blame)")
+    }
+
+    @Test func `is in the code under test, although other schedules cross that, too, in another order of tasks`() async throws {
+        let failure = try await failure(.everything) { simulation in
+            let suggestions = await Suggestions()
+            simulation.spawn("user") { @MainActor in
+                Task { try await suggestions.type("a", answeredIn: .milliseconds(300)) }
+                try await Task.sleep(for: .milliseconds(50))
+                Task { try await suggestions.type("ab", answeredIn: .milliseconds(100)) }
+            }
+            try await simulation.settle()
+            try simulation.require(await suggestions.shown == "ab", "what was typed last")
+        }
+        let (function, file) = ("Suggestions.type(_:answeredIn:)", "CrossingTests.swift")
+        let place = "InterleavingsEverythingTests/\(file):\(try line("\(function) is crossed here", in: file))"
+        let blame = try #require(failure.blame, "\(failure)")
+        #expect(blame.hasPrefix("While 'user.1' was suspended in \(function) at \(place) (steps "), "\(blame)")
+    }
+
+    @Test func `is in the scenario if the mistake is there`() async throws {
+        let failure = try await failure(.everything) { simulation in
+            let (prices, worker) = (await Prices(), Worker(clock: simulation.clock))
+            for name in ["Anna", "Ben"] {
+                simulation.spawn(name) { @MainActor in
+                    let before = prices.price
+                    await Task.yield()  // The scenario is crossed here
+                    prices.price = before + 1
+                    // Due to the mistake, they come to the worker in the other order, which does no harm.
+                    try await Task.sleep(for: .milliseconds(name == "Anna" ? 200 : before == 100 ? 100 : 300))
+                    await worker.work()
+                }
+            }
+            try await simulation.settle()
+            try simulation.require(await prices.price == 102, "both raise the price")
+        }
+        let line = try line("The \("scenario") is crossed here", in: "CrossingTests.swift")
+        let blame = try #require(failure.blame, "\(failure)")
+        #expect(blame.contains("`() at InterleavingsEverythingTests/CrossingTests.swift:\(line) (steps "), "\(blame)")
+    }
+
     @Test func `is the outer one of two in the same actor`() async throws {
         let failure = try await failure { simulation in
             let vault = Vault()
@@ -110,6 +176,36 @@ import UntouchedCode
     @Test func `is none in a program that names no functions`() async throws {
         let failure = try await Overrides.unaided { try await self.failure(.preferred, BrokenProgram.price.scenario) }
         #expect(failure.blame == nil)
+    }
+}
+
+@MainActor private final class Prices {
+    var price = 100
+}
+
+@MainActor private final class Order {
+    private let prices: Prices
+    private(set) var shown = 0
+    private(set) var paid = 0
+
+    init(_ prices: Prices) {
+        self.prices = prices
+    }
+
+    func pay() async throws {
+        try await Task.sleep(for: .milliseconds(500))
+        shown = prices.price
+        try await Task.sleep(for: .milliseconds(500))  // Order.pay() is crossed here
+        paid = prices.price
+    }
+}
+
+@MainActor private final class Suggestions {
+    private(set) var shown = ""
+
+    func type(_ text: String, answeredIn duration: Duration) async throws {
+        try await Task.sleep(for: duration)  // Suggestions.type(_:answeredIn:) is crossed here
+        shown = text
     }
 }
 

@@ -18,6 +18,24 @@ private actor Register {
     }
 }
 
+private actor Early {
+    private var visits = 0
+
+    func visit() -> UInt {
+        visits += 1
+        return ActorReference(self).address
+    }
+}
+
+private actor Late {
+    private var visits = 0
+
+    func visit() -> UInt {
+        visits += 1
+        return ActorReference(self).address
+    }
+}
+
 private final class Numbers: Sendable {
     private let last = Mutex(0)
 
@@ -159,6 +177,23 @@ private final class Numbers: Sendable {
         }
         #expect(summary.coverage.isAll)
         #expect(orders.withLock { $0 } == [[1, 2, 3]])
+    }
+
+    @Test(arguments: [false, true])
+    func `have the name of their actor, not that of an earlier one at the same address`(drivesAll: Bool) async throws {
+        let isReused = Mutex(false), visits = 20
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await Self.explore(drivesAll: drivesAll) { simulation in
+                for _ in 0..<visits {
+                    let place = await Early().visit()
+                    if await Late().visit() == place { isReused.withLock { $0 = true } }
+                }
+                try simulation.require(false, "for the report")
+            }
+        }
+        try #require(isReused.withLock { $0 })
+        let names = try #require(failure).trace.steps.map(\.place).filter { $0 != "pool" }
+        #expect(names == [[String]](repeating: ["Early", "Late"], count: visits).flatMap(\.self))
     }
 
     @Test func `of a plain task that starts on the actor are driven in the preferred mode, too`() async throws {

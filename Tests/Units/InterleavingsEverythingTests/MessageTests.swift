@@ -1,9 +1,15 @@
 @testable import Interleavings
-import InterleavingsEverything
+@testable import InterleavingsEverything
 import Testing
 import TokenServiceConcurrency
 
 @Suite struct `Messages where everything is driven` {
+    #if os(Linux)
+    @Test func `name the top-level code in which a closure stands`() {
+        #expect(CallSite.readable("$s8Programsy13Interleavings10SimulationCYaYbKcfU3_") == "closure #5 in top-level code")
+    }
+    #endif
+
     @Test func `look for no task outside when executions differ`() async throws {
         let runs = Lock(0)
         let failure = await #expect(throws: ScheduleFailure.self) {

@@ -3,26 +3,28 @@
 @testable import InterleavingsEverything
 import Testing
 
+// Functions are named as the program has them: the optimizer would move these into their callers.
+
 /// Forgets what was written while it waited.
 private actor Shop {
     private var left = 1
 
-    func sell() async throws -> Int {
+    @inline(never) func sell() async throws -> Int {
         let before = left
         try await pack()
         left = before - 1
         return left
     }
 
-    private func pack() async throws {
+    @inline(never) private func pack() async throws {
         await Task.yield()
         await withCheckedContinuation { $0.resume() }
     }
 }
 
-private func nap() async throws { try await Task.sleep(for: .seconds(1)) }
+@inline(never) private func nap() async throws { try await Task.sleep(for: .seconds(1)) }
 
-private func visit(_ shop: Shop) async throws {
+@inline(never) private func visit(_ shop: Shop) async throws {
     async let left = shop.sell()
     _ = try await left
 }

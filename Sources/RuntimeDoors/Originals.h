@@ -1,0 +1,31 @@
+#pragma once
+
+// How functions of the Swift runtime, of Dispatch and of the C library are found, those that are replaced here among them.
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+
+// Defines `real_name()`, which returns a function that was found when the program started, so that no step waits for the loader's lock;
+// or at its first call, which may come before that. NULL: there is none. The result may begin with a calling convention.
+#define FOUND(result, name, look_up, ...)                                                \
+    typedef result name##_function(__VA_ARGS__);                                         \
+    static name##_function *real_##name(void) {                                          \
+        static _Atomic(name##_function *) known;                                         \
+        name##_function *found = atomic_load_explicit(&known, memory_order_relaxed);     \
+        if (!found) {                                                                    \
+            found = (name##_function *)(look_up);                                        \
+            atomic_store_explicit(&known, found, memory_order_relaxed);                  \
+        }                                                                                \
+        return found;                                                                    \
+    }                                                                                    \
+    __attribute__((constructor)) static void find_##name(void) { real_##name(); }
+
+// A function that is only called.
+#define USE(result, name, ...) FOUND(result, name, dlsym(RTLD_DEFAULT, #name), __VA_ARGS__)
+
+// A function that is replaced here. A sanitizer has a definition of its own, which must be called instead of the original: it would
+// not know what happens before what.
+#define REPLACE(result, name, ...)                                                                       \
+    extern result __interceptor_##name(__VA_ARGS__) __attribute__((weak));                               \
+    FOUND(result, name, __interceptor_##name ? (void *)__interceptor_##name : dlsym(RTLD_NEXT, #name), __VA_ARGS__) \
+    result name(__VA_ARGS__)
