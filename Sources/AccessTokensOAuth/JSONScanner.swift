@@ -15,7 +15,9 @@ struct JSONScanner {
         case number(Double)
         case bool(Bool)
         case null
-        /// An object, an array, or a number that is none.
+        /// An array of strings alone.
+        case texts([String])
+        /// An object, another array, or a number that is none.
         case other
     }
 
@@ -108,18 +110,19 @@ struct JSONScanner {
 
     private mutating func composite(until end: Unicode.Scalar, depth: Int) -> Value? {
         index += 1
+        var texts: [String]? = end == "]" ? [] : nil
         while true {
             skipBlanks()
-            if take(end) { return .other }
+            if take(end) { return texts.map(Value.texts) ?? .other }
             if end == "}" {
                 guard next == UInt8(ascii: "\""), string() != nil else { return nil }
                 skipBlanks()
                 guard take(":") else { return nil }
             }
-            guard value(depth: depth + 1) != nil else { return nil }
+            guard let value = value(depth: depth + 1) else { return nil }
+            if case .string(let text) = value { texts?.append(text) } else { texts = nil }
             skipBlanks()
-            if take(",") { continue }
-            return take(end) ? .other : nil
+            guard take(",") || next == UInt8(ascii: end) else { return nil }
         }
     }
 

@@ -35,8 +35,8 @@ struct ResponseReader {
     /// Returns the token that an answer to a grant brings.
     ///
     /// If the grant was good for one use, the answer must not be thrown away, whatever is wrong with it: there is no second one,
-    /// and the server would take the old refresh token for stolen. So a lifetime that is not a number counts as missing, and a
-    /// refresh token beside an access token that cannot be used is handed over together with the reason.
+    /// and the server would take the old refresh token for stolen. So a refresh token beside an access token that cannot be used is
+    /// handed over together with the reason.
     ///
     /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if a new refresh token came for a grant that can't be repeated.
     func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
@@ -89,13 +89,8 @@ struct ResponseReader {
         guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == tokenType.lowercased() }) else {
             throw failure(.unsupportedTokenType, safe(tokenType))
         }
-        var lifetime = lifetimeWhenMissing
-        switch members.value("expires_in").map(ServerSeconds.init) {
-        case .seconds(let duration): lifetime = duration
-        case .unreadable where !grant.isRepeatable: break
-        case nil: break
-        default: throw failure(.unreadableResponse, "expires_in must be a non-negative number of seconds")
-        }
+        // Only recommended (RFC 6749 §5.1), and -1 is some servers' "never".
+        let lifetime = members.seconds("expires_in") ?? lifetimeWhenMissing
         // An extension: what is wrong with it must not cost the token.
         let refreshIn = members.seconds("refresh_in").flatMap { refreshIn in
             lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
