@@ -215,7 +215,11 @@ extension TokenServiceError.Remedy {
     static func ending(_ error: String?, status: Int, of grant: Grant?) -> TokenServiceError.Remedy {
         if status == 408 || status == 429 || status >= 500 { return .retry }
         if let error, let grant, grant.isRefused(by: error) { return grant.remedyWhenRefused }
-        if error == nil, grant?.remedyWhenRefused == .signIn, [400, 401, 403].contains(status) { return .signInOrRegistration }
+        // Many servers call a spent refresh token or code an invalid request.
+        if error ?? "invalid_request" == "invalid_request", grant?.remedyWhenRefused == .signIn, [400, 401, 403].contains(status)
+        {
+            return .signInOrRegistration
+        }
         return error.flatMap { permanent[$0] } ?? (status == 401 || status == 403 ? .clientRegistration : .retry)
     }
 }
