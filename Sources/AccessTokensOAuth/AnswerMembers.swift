@@ -82,7 +82,7 @@ public struct AnswerMembers: Sendable {
         members.filter { names.contains($0.name) }.compactMap { if case .string(let text) = $0.value { text } else { nil } }
     }
 
-    /// Only a name that we read is told: nothing else of the body is.
+    /// Names a repeated member that we read; shows nothing else of the body.
     private static func repeated(_ members: [(name: String, value: JSONScanner.Value)]) -> String? {
         let read: Set<String> = [
             "access_token", "token_type", "expires_in", "refresh_in", "refresh_token", "scope", "error", "error_description",

@@ -2,9 +2,8 @@ import TokenServiceHTTP
 
 /// Reads a JSON object's members from left to right, once, without recursion deeper than ``deepest``.
 ///
-/// It goes on behind what breaks a rule, since a refresh token that stands there must not be lost, and says that the text isn't
-/// JSON. Like Foundation's decoder it allows a comma behind the last value. Unlike it, it takes `NaN` and `Infinity` for values,
-/// which some servers write as numbers.
+/// It continues after a mistake, so that a refresh token behind it isn't lost, and reports that the text isn't JSON. Like Foundation's
+/// decoder it allows a comma after the last value. Unlike it, it accepts `NaN` and `Infinity`, which some servers write as numbers.
 ///
 /// Source: RFC 8259.
 struct JSONScanner {

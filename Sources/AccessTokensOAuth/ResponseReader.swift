@@ -134,7 +134,8 @@ struct ResponseReader {
 
     /// Returns the new refresh token of an answer that is otherwise useless; `nil` if there is none.
     ///
-    /// Of several the last: so most parsers read a repeated name (RFC 8259 §4). A refusal with a status of its own issues nothing.
+    /// If there are several, the last: most parsers read a repeated name this way (RFC 8259 §4). A refusal that has an error status
+    /// issues nothing.
     private func salvagedRefreshToken(for grant: Grant) -> String? {
         guard (200..<300).contains(response.status) else { return nil }
         let old = grant.refreshToken ?? ""
@@ -169,7 +170,7 @@ extension ResponseReader {
         var failure = failure(.refused)
         // A code that we know is no secret, even if one contains the other.
         failure.error = error.map { Self.knownCodes.contains($0) ? $0 : safe($0) }
-        // Of the code as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
+        // Judged as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
         failure.remedy = .ending(failure.error, status: response.status, of: grant)
         if members.problem == nil { failure.serverDescription = members["error_description"].map(safe) }
         return failure
