@@ -15,6 +15,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -27,6 +28,7 @@ let package = Package(
                 product("AccessTokens"), product("AccessTokensEtcd"), product("AccessTokensOAuth"),
                 product("AsyncHTTPClient", of: "async-http-client"), product("NIOCore", of: "swift-nio"),
                 product("NIOHTTP1", of: "swift-nio"), product("NIOPosix", of: "swift-nio"),
+                product("NIOSSL", of: "swift-nio-ssl"),
             ]),
         .target(
             name: "ToSwiftLog",

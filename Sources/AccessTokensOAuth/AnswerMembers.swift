@@ -31,6 +31,8 @@ public struct AnswerMembers: Sendable {
     }
 
     /// The text of a member, such as `id_token` or `issued_token_type`; `nil` if there is none, if it is empty, no string, or repeated.
+    ///
+    /// A list of scopes (`scope`) is read as one text with spaces.
     public subscript(name: String) -> String? {
         guard case .string(let text)? = value(name), !text.isEmpty else { return nil }
         return text
@@ -48,9 +50,13 @@ public struct AnswerMembers: Sendable {
     }
 
     /// The value of a member that comes once; `nil` if there is none, or it is `null`.
+    ///
+    /// The scopes may be a list, as Twitch writes them.
     func value(_ name: String) -> JSONScanner.Value? {
-        let values = members.filter { $0.name == name }
-        return values.count == 1 && values[0].value != .null ? values[0].value : nil
+        let values = members.filter { $0.name == name }.map(\.value)
+        guard values.count == 1, values[0] != .null else { return nil }
+        if name == "scope", case .texts(let scopes) = values[0] { return .string(scopes.joined(separator: " ")) }
+        return values[0]
     }
 
     /// The refresh tokens, also of a body that can't be used otherwise; several if the name repeats.
@@ -65,7 +71,7 @@ public struct AnswerMembers: Sendable {
     }
 
     /// The time that a member tells; `nil` if it tells none.
-    func seconds(_ name: String) -> Duration? { value(name).flatMap { ServerSeconds($0).duration } }
+    func seconds(_ name: String) -> Duration? { value(name)?.seconds }
 
     /// What the server issued, which no text may show.
     var secrets: [String] {
@@ -76,7 +82,7 @@ public struct AnswerMembers: Sendable {
         members.filter { names.contains($0.name) }.compactMap { if case .string(let text) = $0.value { text } else { nil } }
     }
 
-    /// A member that stands twice, if it is one that we read: nothing else of the body may be shown.
+    /// Names a repeated member that we read; shows nothing else of the body.
     private static func repeated(_ members: [(name: String, value: JSONScanner.Value)]) -> String? {
         let read: Set<String> = [
             "access_token", "token_type", "expires_in", "refresh_in", "refresh_token", "scope", "error", "error_description",

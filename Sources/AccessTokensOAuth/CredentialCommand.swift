@@ -20,19 +20,19 @@ import Glibc
 /// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await command.read() }, tokenURL: url)
 /// ```
 ///
-/// It runs at each load. There is no shell: the arguments arrive as they are. The program gets this one's environment and none of its open
-/// files, reads nothing, and what it writes to its standard error is dropped, since that may have secrets. Only on macOS and Linux.
+/// Each load runs it, without a shell: the arguments arrive as they are. The program gets this one's environment, none of its open
+/// files, and an empty standard input. Its standard error is dropped, since it may contain secrets. Only on macOS and Linux.
 public struct CredentialCommand: Sendable {
     /// The program's absolute path.
     public let program: String
     fileprivate let arguments: [String]
     fileprivate let timeLimit: Duration
 
-    /// Names a program, which is not started yet.
+    /// Creates a source; the program isn't started yet.
     ///
     /// - Parameters:
-    ///   - program: Its absolute path: it is searched for nowhere.
-    ///   - arguments: What it is called with. Other users of the machine can see them: no secrets.
+    ///   - program: Its absolute path; `PATH` isn't searched.
+    ///   - arguments: Its arguments. They must not be secret: other users of the machine can see them.
     ///   - timeLimit: How long it may run, 10 s unless said otherwise: below `RefreshPolicy.loadTimeout` together with the request that
     ///     follows. Kept between 0.1 s and one hour.
     public init(_ program: String, _ arguments: [String] = [], timeLimit: Duration = .seconds(10)) {
@@ -90,7 +90,7 @@ private final class CommandRun: Sendable {
 
     var timedOut: OAuthError { source.failure("did not end within \(timeLimit)") }
 
-    /// One begins at a time: no other command inherits its pipe and keeps it open.
+    /// Programs start one at a time, so that none inherits another's pipe and keeps it open.
     private static let beginning = Lock<Void>(())
 
     init(_ source: CredentialSource, _ timeLimit: Duration) {
@@ -138,7 +138,7 @@ private final class CommandRun: Sendable {
         return try source.credential(in: bytes ?? [])
     }
 
-    /// Reads until the end, or more than may be; `nil` at the deadline: a process that left the group may keep the pipe open.
+    /// Reads until the end or beyond the limit; `nil` at the deadline: a process that left the group may keep the pipe open.
     private func readAll(_ output: Int32) -> [UInt8]? {
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 4_096)
@@ -157,10 +157,10 @@ private final class CommandRun: Sendable {
         return bytes
     }
 
-    /// Waits for its end, which a time limit brings about if nothing else does.
+    /// Waits for the process to end, which the time limit ensures.
     private func wait(for process: pid_t) throws(OAuthError) -> Int32 {
         while waitid(P_PID, id_t(process), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
-        // From here on nothing is killed: once its end is taken note of, its number may be another process's.
+        // Nothing is killed from here on: once the process is reaped, its number may belong to another.
         state.withLock { $0 = .over }
         var status: Int32 = 0
         guard unsafe waitpid(process, &status, 0) == process else {
@@ -188,7 +188,7 @@ private final class CommandRun: Sendable {
         unsafe posix_spawn_file_actions_adddup2(&actions, input, 1)
         unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         #if !canImport(Darwin)
-        // Else it inherits what isn't marked, such as Foundation's sockets. Closing one that is gone by then does no harm.
+        // Otherwise it inherits descriptors without close-on-exec, such as Foundation's sockets. Closing one that is gone does no harm.
         for file in ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).compactMap(Int32.init)
         where file > 2 {
             unsafe posix_spawn_file_actions_addclose(&actions, file)

@@ -18,9 +18,9 @@ import Glibc
 /// let client = try OAuthClient(id: "reports", authentication: .assertion { try await file.read() }, tokenURL: url)
 /// ```
 ///
-/// Such as a Kubernetes service account's token. The file is read at each load, so that no restart is needed when it is replaced. It
-/// may be a symbolic link. Replace it by renaming another file, as Kubernetes does. A write in place is noticed while it goes on during a
-/// read; one that stops halfway, before the read begins, can't be told from another credential, which the server refuses.
+/// For example a Kubernetes service account's token. Each load reads the file, so no restart is needed when it is replaced. It may be a
+/// symbolic link. Replace it by renaming another file, as Kubernetes does. A write in place is noticed if it overlaps a read. A file
+/// that was left half-written before can't be told from another credential, which the server refuses.
 public struct CredentialFile: Sendable {
     /// Where the file is.
     public let path: String
@@ -28,7 +28,7 @@ public struct CredentialFile: Sendable {
     /// The largest file that is read, in bytes (64 KiB).
     public static let maximumSize = CredentialSource.maximumSize
 
-    /// Names a file; it needn't exist yet.
+    /// Creates a source; the file needn't exist yet.
     public init(path: String) {
         self.path = path
     }
@@ -54,7 +54,7 @@ public struct CredentialFile: Sendable {
     }
 
     private func readNow(_ meanwhile: () -> Void) throws -> String {
-        // Without waiting for the other end of a pipe.
+        // Opening a pipe must not wait for its other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure("cannot be opened: \(Self.systemText)") }
         defer { _ = close(descriptor) }

@@ -28,7 +28,9 @@ struct CredentialSource: Sendable {
         return credential
     }
 
-    var tooLong: OAuthError { failure("is longer than \(Self.maximumSize) bytes") }
+    var tooLong: OAuthError {
+        failure("gives more than 64 KiB, too much for a token or an assertion: check that it gives nothing else")
+    }
 
     /// An error that says what is wrong with the source, and shows nothing of what it holds.
     func failure(_ problem: String) -> OAuthError {

@@ -14,15 +14,15 @@ import FoundationNetworking
 /// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await identity.read() }, tokenURL: tokenURL)
 /// ```
 ///
-/// Such as GitHub Actions' identity tokens, or a cloud's metadata server. It is asked at each load. Neither it nor its errors show a
-/// header, the URL's path or query, or the answer.
+/// For example GitHub Actions' identity tokens, or a cloud's metadata server. Each load sends a request. Neither the source nor its
+/// errors show a header, the URL's path or query, or the answer.
 public struct CredentialURL: Sendable {
     private let url: URL
     private let headers: [String: String]
     private let member: String?
     private let timeLimit: Duration
 
-    /// Names a URL, which is not asked yet.
+    /// Creates a source; nothing is sent yet.
     ///
     /// - Parameters:
     ///   - url: Where to ask: `https`, or `http` to a loopback address or to 169.254.169.254, where clouds have their metadata.

@@ -88,7 +88,8 @@ public struct DeviceSignIn: Sendable {
     /// Waits until the user has signed in, and returns the token.
     ///
     /// It asks at the server's interval, and 5 s more slowly each time the server says `slow_down`. After a time-out, a broken
-    /// connection or a busy server the pauses grow until there is an answer again, and `Retry-After` is honoured.
+    /// connection or a busy server the pauses grow until there is an answer again, and `Retry-After` is honoured. If the code ends
+    /// before the first interval does, it asks once, a second before the end, or after half of what is left.
     ///
     /// - Throws: ``OAuthError`` with the remedy `signIn` if the user refuses (`access_denied`) or the time is over
     ///   (`expired_token`, or the code `signInExpired`); a `SalvagedGrant` as ``OAuthClient/token(for:replacing:)``; or
@@ -98,7 +99,9 @@ public struct DeviceSignIn: Sendable {
     @concurrent public func token() async throws -> TokenAnswer {
         let grant = Grant(type: Grant.deviceType, ["device_code": deviceCode])
         var interval = interval
-        var pause = interval
+        let rest = lifetime - elapsed()
+        // The interval lies between two questions. The first must come before the code ends.
+        var pause = min(interval, rest - min(.seconds(1), rest / 2))
         while true {
             let remaining = lifetime - elapsed()
             if remaining > .zero { try await sleep(min(pause, remaining)) }

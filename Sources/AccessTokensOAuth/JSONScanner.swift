@@ -2,9 +2,8 @@ import TokenServiceHTTP
 
 /// Reads a JSON object's members from left to right, once, without recursion deeper than ``deepest``.
 ///
-/// It goes on behind what breaks a rule, since a refresh token that stands there must not be lost, and says that the text isn't
-/// JSON. Like Foundation's decoder it allows a comma behind the last value. Unlike it, it takes `NaN` and `Infinity` for values,
-/// which some servers write as numbers.
+/// It continues after a mistake, so that a refresh token behind it isn't lost, and reports that the text isn't JSON. Like Foundation's
+/// decoder it allows a comma after the last value. Unlike it, it accepts `NaN` and `Infinity`, which some servers write as numbers.
 ///
 /// Source: RFC 8259.
 struct JSONScanner {
@@ -15,7 +14,9 @@ struct JSONScanner {
         case number(Double)
         case bool(Bool)
         case null
-        /// An object, an array, or a number that is none.
+        /// An array of strings alone.
+        case texts([String])
+        /// An object, another array, or a number that is none.
         case other
     }
 
@@ -108,18 +109,19 @@ struct JSONScanner {
 
     private mutating func composite(until end: Unicode.Scalar, depth: Int) -> Value? {
         index += 1
+        var texts: [String]? = end == "]" ? [] : nil
         while true {
             skipBlanks()
-            if take(end) { return .other }
+            if take(end) { return texts.map(Value.texts) ?? .other }
             if end == "}" {
                 guard next == UInt8(ascii: "\""), string() != nil else { return nil }
                 skipBlanks()
                 guard take(":") else { return nil }
             }
-            guard value(depth: depth + 1) != nil else { return nil }
+            guard let value = value(depth: depth + 1) else { return nil }
+            if case .string(let text) = value { texts?.append(text) } else { texts = nil }
             skipBlanks()
-            if take(",") { continue }
-            return take(end) ? .other : nil
+            guard take(",") || next == UInt8(ascii: end) else { return nil }
         }
     }
 

@@ -47,7 +47,8 @@ public struct OAuthClient: Sendable {
     ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), and what
     ///     the answer to a sign-in is compared with (RFC 9207). It is never guessed from a URL.
     ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case. Source: RFC 6749 §7.1.
-    ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none; `nil`: until it is invalidated. A load
+    ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none, a negative one, or one that is no number; `nil`:
+    ///     until it is invalidated. A load
     ///     every five minutes costs little; a token that is kept without end is refused one day, and only callers that call
     ///     `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is but recommended).
     ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.

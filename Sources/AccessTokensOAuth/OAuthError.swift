@@ -81,6 +81,9 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 
     var asked: Asked?
 
+    /// Whether the transport has said that nothing was sent.
+    private var isNotSent = false
+
     /// More about it, in our own words or made safe.
     private let detail: String
 
@@ -106,6 +109,7 @@ extension OAuthError: Redacted, DescribedError {
         case .callbackMismatch:
             "The callback doesn't answer this sign-in: \(detail). Nothing of it was used; sign in again."
         case .signInExpired: "The time for the sign-in is over. Begin another one."
+        case .connectionFailed where isUnsent: "\(server) could not be reached, so nothing was sent: \(detail)."
         case .connectionFailed: "\(server) could not be reached: \(detail)."
         case .timedOut: "\(server) did not answer completely within \(detail). Try again later."
         case .redirected:
@@ -114,6 +118,10 @@ extension OAuthError: Redacted, DescribedError {
         case .unreadableResponse:
             "\(server) gave an answer (\(statusText)) that is not a token response: \(detail). "
                 + "Check the token endpoint's URL."
+        // RFC 8693 §2.2.1.
+        case .unsupportedTokenType where detail == "N_A":
+            "\(server) issued a token that is no access token (its type is N_A). If the exchange was for that, add N_A to the "
+                + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
         case .unsupportedTokenType:
             "\(server) issued a token of type \(detail): have it issue a type that this client accepts."
         default: "\(server) refused the request: \(serversWords). \(advice)"
@@ -165,13 +173,31 @@ extension OAuthError {
         }
     }
 
-    /// Whether there was no connection to send anything over, as far as `URLSession` says so.
+    /// Creates the error of a ``TokenTransport`` that knows that nothing of the request has left, such as after a failed handshake.
+    ///
+    /// Services that share a grant may then present its refresh token again at once.
+    ///
+    /// - Parameters:
+    ///   - reason: The reason, in a few words without a secret.
+    ///   - underlying: The transport's own error.
+    public static func notSent(_ reason: String, underlying: (any Error)? = nil) -> OAuthError {
+        var error = OAuthError(.connectionFailed, reason)
+        error.isNotSent = true
+        error.underlying = underlying
+        return error
+    }
+
+    /// Whether there was no connection to send anything over, as far as the transport says so.
+    ///
+    /// `secureConnectionFailed` and `clientCertificateRejected` don't: with TLS 1.3 either may come after the request.
     private var isUnsent: Bool {
         #if URLSession
-        let unsent: [URLError.Code] = [.cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet]
-        return (underlying as? URLError).map { unsent.contains($0.code) } ?? false
-        #else
-        return false
+        let unsent: [URLError.Code] = [
+            .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet, .serverCertificateUntrusted,
+            .serverCertificateHasBadDate, .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot,
+        ]
+        if let error = underlying as? URLError, unsent.contains(error.code) { return true }
         #endif
+        return isNotSent
     }
 }

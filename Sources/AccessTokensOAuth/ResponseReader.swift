@@ -35,8 +35,8 @@ struct ResponseReader {
     /// Returns the token that an answer to a grant brings.
     ///
     /// If the grant was good for one use, the answer must not be thrown away, whatever is wrong with it: there is no second one,
-    /// and the server would take the old refresh token for stolen. So a lifetime that is not a number counts as missing, and a
-    /// refresh token beside an access token that cannot be used is handed over together with the reason.
+    /// and the server would take the old refresh token for stolen. So a refresh token beside an access token that cannot be used is
+    /// handed over together with the reason.
     ///
     /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if a new refresh token came for a grant that can't be repeated.
     func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
@@ -89,13 +89,8 @@ struct ResponseReader {
         guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == tokenType.lowercased() }) else {
             throw failure(.unsupportedTokenType, safe(tokenType))
         }
-        var lifetime = lifetimeWhenMissing
-        switch members.value("expires_in").map(ServerSeconds.init) {
-        case .seconds(let duration): lifetime = duration
-        case .unreadable where !grant.isRepeatable: break
-        case nil: break
-        default: throw failure(.unreadableResponse, "expires_in must be a non-negative number of seconds")
-        }
+        // Only recommended (RFC 6749 §5.1), and -1 is some servers' "never".
+        let lifetime = members.seconds("expires_in") ?? lifetimeWhenMissing
         // An extension: what is wrong with it must not cost the token.
         let refreshIn = members.seconds("refresh_in").flatMap { refreshIn in
             lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
@@ -139,7 +134,8 @@ struct ResponseReader {
 
     /// Returns the new refresh token of an answer that is otherwise useless; `nil` if there is none.
     ///
-    /// Of several the last: so most parsers read a repeated name (RFC 8259 §4). A refusal with a status of its own issues nothing.
+    /// If there are several, the last: most parsers read a repeated name this way (RFC 8259 §4). A refusal that has an error status
+    /// issues nothing.
     private func salvagedRefreshToken(for grant: Grant) -> String? {
         guard (200..<300).contains(response.status) else { return nil }
         let old = grant.refreshToken ?? ""
@@ -174,7 +170,7 @@ extension ResponseReader {
         var failure = failure(.refused)
         // A code that we know is no secret, even if one contains the other.
         failure.error = error.map { Self.knownCodes.contains($0) ? $0 : safe($0) }
-        // Of the code as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
+        // Judged as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
         failure.remedy = .ending(failure.error, status: response.status, of: grant)
         if members.problem == nil { failure.serverDescription = members["error_description"].map(safe) }
         return failure
@@ -220,7 +216,11 @@ extension TokenServiceError.Remedy {
     static func ending(_ error: String?, status: Int, of grant: Grant?) -> TokenServiceError.Remedy {
         if status == 408 || status == 429 || status >= 500 { return .retry }
         if let error, let grant, grant.isRefused(by: error) { return grant.remedyWhenRefused }
-        if error == nil, grant?.remedyWhenRefused == .signIn, [400, 401, 403].contains(status) { return .signInOrRegistration }
+        // Many servers call a spent refresh token or code an invalid request.
+        if error ?? "invalid_request" == "invalid_request", grant?.remedyWhenRefused == .signIn, [400, 401, 403].contains(status)
+        {
+            return .signInOrRegistration
+        }
         return error.flatMap { permanent[$0] } ?? (status == 401 || status == 403 ? .clientRegistration : .retry)
     }
 }

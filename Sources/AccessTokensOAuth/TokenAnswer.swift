@@ -19,28 +19,16 @@ extension TokenAnswer: Redacted {
 }
 
 /// A number of seconds, for which some servers send a string.
-enum ServerSeconds {
-    case seconds(Duration)
-    case negative
-    case unreadable
-
-    init(_ value: JSONScanner.Value) {
+extension JSONScanner.Value {
+    /// The time, if it is one: not a negative number.
+    var seconds: Duration? {
         let seconds: Double? =
-            switch value {
+            switch self {
             case .number(let number): number
             // The initializer for any text takes "nan", "inf" and hexadecimal numbers too.
             case .string(let text) where text.utf8.allSatisfy("0123456789.eE+-".utf8.contains): Double(text)
             default: nil
             }
-        if let seconds, seconds.isFinite {
-            self = Duration.seconds(read: seconds).map(Self.seconds) ?? .negative
-        } else {
-            self = .unreadable
-        }
-    }
-
-    /// The time, if it is one.
-    var duration: Duration? {
-        if case .seconds(let duration) = self { duration } else { nil }
+        return seconds.flatMap(Duration.seconds(read:))
     }
 }

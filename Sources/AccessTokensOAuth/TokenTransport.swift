@@ -24,7 +24,8 @@ public protocol TokenTransport: Sendable {
     /// Sends a request and returns the answer, whatever its status.
     ///
     /// Concurrent calls are independent of each other. When its task is cancelled, it ends promptly with
-    /// `CancellationError`; any other error is taken for one of the network, which time may cure.
+    /// `CancellationError`; any other error is taken for one of the network, which time may cure. If it is certain that nothing was
+    /// sent, throw ``OAuthError/notSent(_:underlying:)``.
     @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse
 }
 

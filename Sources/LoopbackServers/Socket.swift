@@ -77,6 +77,8 @@ enum Socket {
         var text = ""
         while let part = read(connection) {
             text += part
+            // The greeting of TLS.
+            if text.utf8.first == 0x16 { break }
             guard let headers = text.range(of: "\r\n\r\n") else { continue }
             if text[..<headers.lowerBound].lowercased().contains("transfer-encoding: chunked") {
                 if text.hasSuffix("\r\n0\r\n\r\n") { break }

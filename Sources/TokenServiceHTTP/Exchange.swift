@@ -90,11 +90,22 @@ extension Exchange {
     }
 
     /// Ends with the session's error, whose own text names hosts and causes, no secret; without the URL that it carries.
-    func fail(with error: any Error) {
+    func fail(with error: any Error, ofBody hasBody: Bool) {
         let detail = error.localizedDescription
-        let error = (error as? URLError).map { URLError($0.code, userInfo: [NSLocalizedDescriptionKey: detail]) } ?? error
+        let error =
+            (error as? URLError).map { URLError(code(of: $0, hasBody: hasBody), userInfo: [NSLocalizedDescriptionKey: detail]) }
+            ?? error
         let isTimeOut = (error as? URLError)?.code == .timedOut
         fail(isTimeOut ? .timedOut(underlying: error) : .connection(detail: detail, underlying: error))
+    }
+
+    private func code(of error: URLError, hasBody: Bool) -> URLError.Code {
+        #if canImport(FoundationNetworking)
+        // Foundation on Linux has no code for a handshake that failed. libcurl asks for the body when there is a connection to send
+        // it over, and Foundation tells at once how much it has handed over.
+        if error.code == .unknown, hasBody, received.withLock({ $0.progress.bytesSent }) == 0 { return .cannotConnectToHost }
+        #endif
+        return error.code
     }
 
     private func fail(_ failure: ExchangeFailure) { result.complete(with: .failure(failure)) }

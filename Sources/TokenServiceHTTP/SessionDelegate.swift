@@ -60,7 +60,8 @@ extension SessionDelegate: URLSessionDataDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let exchange = exchange(of: task)
         remove(task)?.transfer.complete()
-        if let error { exchange?.fail(with: error) } else { exchange?.finish(with: task.response) }
+        guard let error else { exchange?.finish(with: task.response); return }
+        exchange?.fail(with: error, ofBody: task.originalRequest?.httpBody?.isEmpty == false)
     }
 
     func urlSession(

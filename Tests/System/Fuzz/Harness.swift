@@ -9,6 +9,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
     switch Fuzz.parser {
     case "challenges": Fuzz.challenges(String(decoding: input, as: UTF8.self))
+    case "callbacks": Fuzz.callback(String(decoding: input, as: UTF8.self))
     case "waits": Fuzz.retryAfter(String(decoding: input, as: UTF8.self))
     default:
         // The first byte chooses the status.
@@ -111,17 +112,50 @@ enum Fuzz {
         require("\(token)".contains("lifetime"), "no description")
     }
 
+    static let signIn = Result {
+        guard let url = URL(string: "https://as.example/") else { throw URLError(.badURL) }
+        let client = try OAuthClient(id: "me", tokenURL: url, issuer: "https://as.example")
+        return try SignInRequest(client, authorizationURL: url)
+    }
+
+    /// A grant of this sign-in, or an error that can be printed; the text `STATE` stands for the sign-in's own.
+    static func callback(_ query: String) {
+        guard let signIn = try? signIn.get(), let state = value("state", in: signIn.url) else {
+            return require(false, "no sign-in")
+        }
+        guard let url = URL(string: "app:/cb?" + query.replacing("STATE", with: state)) else { return }
+        do {
+            let grant = try signIn.grant(from: url)
+            require(value("state", in: url) == state, "another sign-in's state")
+            require(["https://as.example", nil].contains(value("iss", in: url)), "another server's code")
+            require(grant.form["code"]?.isEmpty == false && grant.form["code_verifier"] != nil, "no grant")
+        } catch {
+            require(error.code == .callbackMismatch || error.code == .refused, "another code")
+            checkTexts(error, without: state)
+        }
+    }
+
+    /// A parameter as Foundation reads it, with pluses for spaces.
+    static func value(_ name: String, in url: URL) -> String? {
+        let items = URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems
+        return items?.last { $0.name == name && $0.value?.isEmpty == false }?.value
+    }
+
     static func check(_ error: any Error) {
         guard let error = error as? OAuthError else { return require(false, "an error of another type") }
+        checkTexts(error, without: secret)
+        require(error.retryAfter.map { .zero < $0 && $0 <= .longest } ?? true, "a wait out of bounds")
+        let refusals = ["invalid_grant", "interaction_required", "login_required", "consent_required"]
+        require(error.remedy != .signIn || refusals.contains(error.error ?? "") && (error.status ?? 0) < 500, "signed out")
+    }
+
+    static func checkTexts(_ error: OAuthError, without secret: String) {
         let texts = ["\(error)", error.error ?? "", error.serverDescription ?? ""]
         for text in texts {
             require(!text.contains(secret), "a secret is shown")
             require(text.unicodeScalars.count <= 1000, "a long text")
             require(text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "a control character")
         }
-        require(error.retryAfter.map { .zero < $0 && $0 <= .longest } ?? true, "a wait out of bounds")
-        let refusals = ["invalid_grant", "interaction_required", "login_required", "consent_required"]
-        require(error.remedy != .signIn || refusals.contains(error.error ?? "") && (error.status ?? 0) < 500, "signed out")
     }
 
     static func retryAfter(_ text: String) {

@@ -125,6 +125,45 @@ struct DeviceSignInTests {
         #expect(transport.requests.count == 3)
     }
 
+    // RFC 8628 §3.5: the interval lies between questions. Before the first there is none.
+    @Test(arguments: [
+        (6, 5, 0, 5000), (5, 5, 0, 4000), (3, 5, 0, 2000), (2, 5, 0, 1000), (1, 5, 0, 500), (1800, 1800, 0, 1_799_000),
+        (1800, 5, 1797, 2000), (1800, 5, 1799, 500),
+    ])
+    func `a code that ends before the interval does is asked about once`(
+        lifetime: Int, interval: Int, late: Int, pause: Int
+    ) async throws {
+        let codes =
+            #"{"device_code":"d","user_code":"u","verification_uri":"v","expires_in":\#(lifetime),"interval":\#(interval)}"#
+        for isSignedIn in [true, false] {
+            let (client, transport) = try client(
+                [TokenResponse(codes), isSignedIn ? .token() : Self.error("authorization_pending")])
+            let signIn = try await signIn(client)
+            clock.advance(by: .seconds(late))
+            let token = Task { try await signIn.token() }
+            try await clock.waitForSleepers()
+            clock.advance(by: .milliseconds(pause - 1))
+            #expect(transport.requests.count == 1 && clock.sleeperCount == 1)
+            clock.advance(by: .milliseconds(1))
+            if isSignedIn {
+                #expect(try await token.value.token.value == "abc")
+            } else {
+                try await clock.waitForSleepers()
+                clock.advance(by: .seconds(lifetime - late) - .milliseconds(pause))
+                #expect(try await #require(throws: OAuthError.self) { try await token.value }.code == .signInExpired)
+            }
+            #expect(transport.requests.count == 2)
+        }
+    }
+
+    @Test func `a code that ends at once is never asked about`() async throws {
+        let (client, transport) = try client(
+            [TokenResponse(#"{"device_code":"d","user_code":"u","verification_uri":"v","expires_in":0}"#)])
+        let signIn = try await signIn(client)
+        #expect(try await #require(throws: OAuthError.self) { try await signIn.token() }.code == .signInExpired)
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func `a cancelled wait ends at once`() async throws {
         let (client, transport) = try client([Self.codes])
         let signIn = try await signIn(client)

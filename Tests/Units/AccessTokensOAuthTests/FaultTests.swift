@@ -136,14 +136,30 @@ struct FaultTests {
             let reason = try #require(salvaged.reason as? OAuthError)
             check(TokenServiceError(.loadFailed, underlying: reason, remedy: reason.remedy), against: fault.outcome)
         } catch let error as OAuthError {
-            // A lifetime that is none costs a repeatable grant nothing but another request.
-            if case .token = fault.outcome {
-                #expect(grant.isRepeatable && error.code == .unreadableResponse)
-            } else {
-                #expect(!isSalvaged)
-                check(TokenServiceError(.loadFailed, underlying: error, remedy: error.remedy), against: fault.outcome)
-            }
+            #expect(!isSalvaged)
+            check(TokenServiceError(.loadFailed, underlying: error, remedy: error.remedy), against: fault.outcome)
         }
         #expect(try await client.token(for: grant).token.value == "good")
+    }
+
+    // What brings no token: the first request of a device, an introspection, a form to any endpoint.
+    @Test(arguments: Fault.ofAnswers)
+    func `whatever a server does, a request for no token ends with an error and shows nothing`(fault: Fault) async throws {
+        for request in 0..<3 {
+            let (server, transport) = try server(fault)
+            let client = try client(server, transport)
+            let error = try await #require(throws: OAuthError.self) {
+                switch request {
+                case 0: _ = try await DeviceSignIn(client, deviceAuthorizationURL: server.url, scope: "a")
+                case 1: _ = try await client.introspect("refresh-1", at: server.url)
+                default: _ = try await client.members(for: ["token": "refresh-1"], at: server.url).decoded(as: [String].self)
+                }
+            }
+            guard case .error(let code, let retryAfter) = fault.outcome else { throw error }
+            // A token is not what is looked for.
+            let expected = code == .unsupportedTokenType ? .unreadableResponse : code
+            #expect(error.code == expected && error.retryAfter == retryAfter && error.remedy != .signIn, "\(error)")
+            for secret in secrets { #expect(!texts(error).contains(secret)) }
+        }
     }
 }

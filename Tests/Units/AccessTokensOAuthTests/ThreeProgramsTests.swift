@@ -3,15 +3,15 @@ import AccessTokensOAuth
 import Foundation
 import Testing
 
-// What programs wrote over transports of their own before there was a door, in 20, 14 and 9 lines, with a dummy secret, a stripped
-// header and a form edited as text.
+// What programs wrote over transports of their own before there was a door, with a dummy secret, a stripped header and a form
+// edited as text.
 
 /// A key that signs, such as one in a key service.
 private struct Signer: Sendable {
     func signature(for bytes: Data) async throws -> Data { Data("signature".utf8) }
 }
 
-// 1. private_key_jwt (RFC 7523 §2.2): 5 lines.
+// 1. private_key_jwt (RFC 7523 §2.2).
 private func privateKeyJWT(_ url: URL, _ key: Signer, _ transport: any TokenTransport) throws -> some TokenLoader {
     let assertion = JWTAssertion(algorithm: "RS256") { try await key.signature(for: $0) }
     let client = try OAuthClient(
@@ -19,7 +19,7 @@ private func privateKeyJWT(_ url: URL, _ key: Signer, _ transport: any TokenTran
     return try ClientCredentialsLoader(client, scope: "api.read")
 }
 
-// 2. A code with PKCE (RFC 7636): 2 lines.
+// 2. A code with PKCE (RFC 7636).
 private func exchangeCode(
     _ code: String, _ verifier: CodeVerifier, _ url: URL, _ transport: any TokenTransport
 ) async throws -> TokenAnswer {
@@ -27,7 +27,7 @@ private func exchangeCode(
     return try await client.token(for: .authorizationCode(code, verifier: verifier, redirectURI: "app:/cb"))
 }
 
-// 3. Token exchange (RFC 8693): 5 lines.
+// 3. Token exchange (RFC 8693).
 private func exchange(_ client: OAuthClient, resources: [String], subject: TokenService) -> some TokenLoader {
     GrantLoader(client, isRepeatable: true) { _ in
         .tokenExchange(

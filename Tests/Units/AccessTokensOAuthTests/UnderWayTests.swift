@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
+import LoopbackServers
 import Testing
 import TokenServiceConcurrency
 
@@ -10,9 +11,9 @@ import FoundationNetworking
 #endif
 
 @Suite("What is known of a request that failed") struct UnderWayTests {
-    private func failure(_ transport: ScriptedTransport) async throws -> OAuthError {
+    private func failure(_ transport: any TokenTransport, at url: URL? = nil) async throws -> OAuthError {
         let loader = try RefreshTokenLoader(
-            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", transport: transport)
+            tokenURL: url ?? #require(URL(string: "https://as.example/token")), clientID: "me", transport: transport)
         return try #require(
             await #expect(throws: OAuthError.self) {
                 _ = try await loader.loadToken(replacing: AccessToken("old", refreshToken: "r"))
@@ -30,11 +31,42 @@ import FoundationNetworking
     @Test(
         arguments: [
             (.cannotConnectToHost, false), (.cannotFindHost, false), (.dnsLookupFailed, false), (.notConnectedToInternet, false),
+            (.serverCertificateUntrusted, false), (.serverCertificateHasBadDate, false), (.serverCertificateNotYetValid, false),
+            (.serverCertificateHasUnknownRoot, false), (.secureConnectionFailed, true), (.clientCertificateRejected, true),
             (.networkConnectionLost, true), (.timedOut, true), (.unknown, true),
         ] as [(URLError.Code, Bool)])
     func `without a connection nothing is under way`(code: URLError.Code, mayBeUnderWay: Bool) async throws {
         let error = try await failure(ScriptedTransport { throw URLError(code) })
         #expect(error.mayBeUnderWay == mayBeUnderWay, "\(error)")
+        #expect("\(error)".contains("so nothing was sent") != mayBeUnderWay || code == .timedOut)
+    }
+
+    @Test func `a transport says that nothing was sent`() async throws {
+        let error = try await failure(
+            ScriptedTransport { throw OAuthError.notSent("the handshake failed", underlying: URLError(.unknown)) })
+        #expect(error.code == .connectionFailed && !error.mayBeUnderWay && error.underlying is URLError)
+        #expect(
+            "\(error)"
+                == "The authorization server at https://as.example/token could not be reached, so nothing was sent: the handshake failed."
+        )
+    }
+
+    // Neither a server without TLS nor one that hangs up on the greeting ever sees the form.
+    @Test(arguments: [
+        LoopbackServer.Reply.bytes("HTTP/1.1 400 No\r\n\r\n"), .bytes(""), .reset(""), .raw([21, 3, 3, 0, 2, 2, 40]),
+    ])
+    func `a handshake that fails has sent nothing`(reply: LoopbackServer.Reply) async throws {
+        let server = try LoopbackServer { _ in reply }
+        let url = try #require(URL(string: server.url.absoluteString.replacing("http:", with: "https:")))
+        let error = try await failure(URLSessionTransport(timeLimit: .seconds(60)), at: url)
+        #expect(error.code == .connectionFailed && !error.mayBeUnderWay, "\(error)")
+    }
+
+    @Test(arguments: [LoopbackServer.Reply.bytes(""), .reset(""), .bytes("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")])
+    func `a server that hangs up on the form may have read it`(reply: LoopbackServer.Reply) async throws {
+        let server = try LoopbackServer { _ in reply }
+        let error = try await failure(URLSessionTransport(timeLimit: .seconds(60)), at: server.url)
+        #expect(error.code == .connectionFailed && error.mayBeUnderWay, "\(error)")
     }
 
     @Test(arguments: [29, 30])

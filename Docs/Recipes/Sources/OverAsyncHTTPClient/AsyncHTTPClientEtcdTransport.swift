@@ -3,7 +3,6 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 
 struct AsyncHTTPClientEtcdTransport: EtcdTransport {
     let client: HTTPClient  // made with the configuration `forTokens`
@@ -23,16 +22,8 @@ struct AsyncHTTPClientEtcdTransport: EtcdTransport {
                 size: EtcdResponse.maximumBodySize)
             return EtcdResponse(
                 status: Int(answer.status.code), body: body)
-        } catch  where Self.isFromConnecting(error) {
+        } catch  where HTTPClient.isFromConnecting(error) {
             throw EtcdError.notSent("no connection", underlying: error)
         }
-    }
-
-    /// The name can't be resolved, no address accepts a connection, or none
-    /// does in time.
-    private static func isFromConnecting(_ error: any Error) -> Bool {
-        error is NIOConnectionError
-            || (error as? IOError)?.errnoCode == ECONNREFUSED
-            || error as? HTTPClientError == .connectTimeout
     }
 }

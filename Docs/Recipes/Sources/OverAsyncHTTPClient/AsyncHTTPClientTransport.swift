@@ -3,6 +3,8 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import NIOPosix
+import NIOSSL
 
 struct AsyncHTTPClientTransport: TokenTransport {
     let client: HTTPClient  // made with the configuration `forTokens`
@@ -17,13 +19,31 @@ struct AsyncHTTPClientTransport: TokenTransport {
             message.headers.add(name: name, value: value)
         }
         message.body = .bytes(ByteBuffer(bytes: request.body))
-        let (answer, body) = try await message.send(
-            over: client, within: timeLimit,
-            size: TokenResponse.maximumBodySize)
-        let headers = answer.headers.map { ($0.name, $0.value) }
-        return TokenResponse(
-            status: Int(answer.status.code),
-            headers: Dictionary(headers) { "\($0), \($1)" }, body: body)
+        do {
+            let (answer, body) = try await message.send(
+                over: client, within: timeLimit,
+                size: TokenResponse.maximumBodySize)
+            let headers = answer.headers.map { ($0.name, $0.value) }
+            return TokenResponse(
+                status: Int(answer.status.code),
+                headers: Dictionary(headers) { "\($0), \($1)" }, body: body)
+        } catch  where HTTPClient.isFromConnecting(error) {
+            throw OAuthError.notSent("no connection", underlying: error)
+        }
+    }
+}
+
+extension HTTPClient {
+    /// The name can't be resolved, no address accepts a connection, none does
+    /// in time, or the handshake of TLS fails: nothing was sent.
+    static func isFromConnecting(_ error: any Error) -> Bool {
+        switch error {
+        case is NIOConnectionError, NIOSSLError.handshakeFailed: true
+        case let error as IOError: error.errnoCode == ECONNREFUSED
+        case let error as HTTPClientError:
+            [.connectTimeout, .tlsHandshakeTimeout].contains(error)
+        default: false
+        }
     }
 }
 

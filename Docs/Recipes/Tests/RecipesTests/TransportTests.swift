@@ -113,6 +113,28 @@ struct `The token endpoint over AsyncHTTPClient` {
         }
     }
 
+    @Test(arguments: [LoopbackServer.Reply.bytes("HTTP/1.1 400 No\r\n\r\n"), .bytes(""), .raw([21, 3, 3, 0, 2, 2, 40])])
+    func `a handshake that fails has sent nothing`(reply: LoopbackServer.Reply) async throws {
+        let server = try LoopbackServer { _ in reply }
+        let url = try #require(URL(string: server.url.absoluteString.replacing("http:", with: "https:")))
+        let request = TokenRequest(url: url, headers: [:], body: Data("a=1".utf8))
+        let error = try await withClient { client in
+            await #expect(throws: (any Error).self) { try await AsyncHTTPClientTransport(client: client).send(request) }
+        }
+        #expect((error as? OAuthError)?.mayBeUnderWay == false, "\(error as Any)")
+    }
+
+    @Test(arguments: [LoopbackServer.Reply.bytes(""), .reset("")])
+    func `a server that hangs up on the form may have read it`(reply: LoopbackServer.Reply) async throws {
+        let server = try LoopbackServer { _ in reply }
+        let error = try await withClient { client in
+            await #expect(throws: (any Error).self) {
+                try await AsyncHTTPClientTransport(client: client).send(request(to: server))
+            }
+        }
+        #expect(!(error is OAuthError), "\(error as Any)")
+    }
+
     @Test(arguments: fatal.indices)
     func `an answer that ends or stops a process with URLSession is an answer or an error`(index: Int) async throws {
         let server = try LoopbackServer(answering: Self.fatal[index])
