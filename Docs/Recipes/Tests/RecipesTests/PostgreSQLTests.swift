@@ -1,3 +1,4 @@
+import AccessTokens
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
@@ -150,4 +151,16 @@ struct `A grant in PostgreSQL` {
         }
         #expect(error?.description == "PostgreSQL 9.5 or newer is needed.")
     }
+}
+
+/// The sample of the guide.
+private func makeService(loader: some TokenLoader) -> TokenService {
+    let database = PostgreSQLConnection([
+        "host": "db.example", "dbname": "reports", "user": "reports",
+        "sslmode": "verify-full",
+    ])
+    let tokens = TokenService(
+        sharedStore: PostgreSQLTokenStore(database: database, name: "reports"),
+        loader: loader)
+    return tokens
 }

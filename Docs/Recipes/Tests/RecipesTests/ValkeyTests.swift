@@ -165,3 +165,13 @@ struct `A grant in Valkey` {
         }
     }
 }
+
+/// The sample of the guide.
+private func makeService(password: String, loader: some TokenLoader) -> TokenService {
+    let database = ValkeyConnection(
+        host: "127.0.0.1", user: (name: "reports", password: password))
+    let tokens = TokenService(
+        sharedStore: ValkeyTokenStore(database: database, key: "tokens:reports"),
+        loader: loader)
+    return tokens
+}
