@@ -98,6 +98,16 @@ struct `A grant in PostgreSQL` {
         #expect(unexplained.isEmpty)
     }
 
+    @Test func `each session that is lost while clients are killed was lost by one of them`() async throws {
+        let name = UUID().uuidString
+        let unexplained = try await killClients(Self.store(name), kills: 12) { ledger in
+            await #expect(processExitsWith: .signal(SIGKILL)) { [ledger = ledger as String, name = name as String] in
+                try await work(in: Self.store(name), with: ledger)
+            }
+        }
+        #expect(unexplained.isEmpty)
+    }
+
     @Test func `a server that is stopped is an error, and blocks none of Swift's own threads`() async throws {
         let stores = (1...8).map { _ in Self.store("\(UUID())") }
         for store in stores { _ = try await store.load() }

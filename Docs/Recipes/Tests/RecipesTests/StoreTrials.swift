@@ -84,14 +84,17 @@ private final class Course: Sendable {
     private struct State {
         var isOver = false
         var signIns = 0
+        var ended = 0
         var outages: [ClosedRange<ContinuousClock.Instant>] = []
     }
 
     private let state = Mutex(State())
     var isOver: Bool { state.withLock { $0.isOver } }
     var signIns: Int { state.withLock { $0.signIns } }
+    var ended: Int { state.withLock { $0.ended } }
     var outages: [ClosedRange<ContinuousClock.Instant>] { state.withLock { $0.outages } }
     func end() { state.withLock { $0.isOver = true } }
+    func noteEnd() { state.withLock { $0.ended += 1 } }
     func noteSignIn() { state.withLock { $0.signIns += 1 } }
     func noteOutage(since start: ContinuousClock.Instant) { state.withLock { $0.outages.append(start...ContinuousClock.now) } }
 }
@@ -124,7 +127,7 @@ func checkDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore])
 ///
 /// - Returns: What the strict server's ledger says, and nothing explains.
 func rotateDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore]) async throws -> [String] {
-    let strict = StrictServer(), course = Course()
+    let strict = TimingServer(), course = Course()
     let services = stores.enumerated().map { number, store in
         TokenService(
             policy: RefreshPolicy(loadTimeout: .milliseconds(600)), sharedStore: store,
@@ -177,6 +180,86 @@ func rotateDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore]
         let isExplained = course.outages.contains { $0.overlaps(first.time...reuse.time) }
         return isExplained ? nil : "\(reuse.token) was presented by \(first.service), and again by \(reuse.service)"
     }
+}
+
+/// Asks a service that shares its grant for tokens, again and again, until the process is killed.
+func work(in store: any SharedTokenStore, with ledger: String) async throws {
+    try Data().write(to: URL(fileURLWithPath: ledger + "-\(getpid())"))
+    let tokens = TokenService(
+        policy: RefreshPolicy(loadTimeout: .milliseconds(600)), sharedStore: store,
+        sharing: TokenSharing(transportLimit: .milliseconds(400)), loader: StrictServer(path: ledger))
+    while true {
+        // It fails during the pause after a failure, or while it waits for a mark.
+        _ = try? await tokens.retrieveToken()
+        try await Task.sleep(for: .milliseconds(.random(in: 1...10)))
+    }
+}
+
+/// Lets three processes share a grant, kills them one after the other, and starts others in their place.
+///
+/// - Parameters:
+///   - store: The store that they use.
+///   - kills: How many to kill.
+///   - process: Runs a process that does ``work(in:with:)``, and returns when it was killed.
+/// - Returns: What the strict server's ledger says, and no killed process explains.
+func killClients(
+    _ store: any SharedTokenStore, kills: Int, process: @escaping @Sendable (_ ledger: String) async -> Void
+) async throws -> [String] {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "recipes-\(UUID())").path, path = folder + "/ledger"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try Data().write(to: URL(fileURLWithPath: path))
+    var ledger = try Ledger(path: path), problems: [String] = []
+    while ledger.killed.count < kills {
+        let server = StrictServer(path: path), token = try server.signIn()
+        await TokenService(sharedStore: store, loader: server).replace(with: token)
+        problems += try ledger.read()
+        let course = Course()
+        for _ in 1...3 {
+            Task {
+                while !course.isOver { await process(path) }
+                course.noteEnd()
+            }
+        }
+        // While processes are awaited, they block Swift's own threads.
+        let known = ledger
+        let outcome = try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try killAtRandom(in: folder, kills, known, course) })
+            }
+        }
+        ledger = outcome.0
+        problems += outcome.problems
+    }
+    print("\(ledger.killed.count) clients killed: \(ledger.summary)")
+    #expect(ledger.rotations > 0)
+    return problems
+}
+
+/// Kills processes until so many were killed or the session has ended, and then the rest.
+private func killAtRandom(
+    in folder: String, _ kills: Int, _ known: Ledger, _ course: Course
+) throws -> (Ledger, problems: [String]) {
+    var ledger = known, problems: [String] = []
+    func kill(_ count: Int) throws {
+        let began = try FileManager.default.contentsOfDirectory(atPath: folder).compactMap { pid_t($0.dropFirst(7)) }
+        problems += try ledger.read()
+        for victim in began.filter({ !ledger.killed.contains($0) }).shuffled().prefix(count) {
+            ledger.killed.insert(victim)
+            Foundation.kill(victim, SIGKILL)
+        }
+    }
+    while ledger.killed.count < kills, !ledger.hasEnded {
+        Thread.sleep(forTimeInterval: .random(in: 0...0.3))
+        try kill(1)
+    }
+    course.end()
+    while course.ended < 3 {
+        try kill(3)
+        Thread.sleep(forTimeInterval: 0.05)
+    }
+    problems += try ledger.read()
+    return (ledger, problems)
 }
 
 /// Whether Swift's own threads are free while calls wait for a server that doesn't answer.

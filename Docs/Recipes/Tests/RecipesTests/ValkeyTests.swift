@@ -82,6 +82,16 @@ struct `A grant in Valkey` {
         #expect(unexplained.isEmpty)
     }
 
+    @Test func `each session that is lost while clients are killed was lost by one of them`() async throws {
+        let key = "tokens:\(UUID())"
+        let unexplained = try await killClients(Self.store(key), kills: 12) { ledger in
+            await #expect(processExitsWith: .signal(SIGKILL)) { [ledger = ledger as String, key = key as String] in
+                try await work(in: Self.store(key), with: ledger)
+            }
+        }
+        #expect(unexplained.isEmpty)
+    }
+
     @Test func `a server that is stopped is an error, and blocks none of Swift's own threads`() async throws {
         let stores = (1...8).map { _ in Self.store("tokens:\(UUID())") }
         for store in stores { _ = try await store.load() }
