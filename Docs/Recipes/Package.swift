@@ -55,6 +55,10 @@ let package = Package(
             ]),
         .target(
             name: "InSQLite", dependencies: [product("AccessTokensSharing"), product("GRDB", of: "GRDB.swift")]),
+        .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+        .target(name: "InPostgreSQL", dependencies: ["CPostgreSQL", product("AccessTokensSharing")]),
+        .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"]), .brew(["hiredis"])]),
+        .target(name: "InValkey", dependencies: ["CHiredis", product("AccessTokensSharing")]),
         .target(
             name: "SigningWithCrypto",
             dependencies: [
@@ -67,7 +71,8 @@ let package = Package(
         .testTarget(
             name: "RecipesTests",
             dependencies: [
-                "BehindHummingbird", "InSQLite", "LoopbackServers", "OverAsyncHTTPClient", "SigningWithCrypto", "ToSwiftLog",
+                "BehindHummingbird", "InPostgreSQL", "InSQLite", "InValkey", "LoopbackServers", "OverAsyncHTTPClient",
+                "SigningWithCrypto", "ToSwiftLog",
                 "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing",
                 product("AccessTokensFiles"), product("AccessTokensOAuth"), product("AccessTokensSharing"),
                 product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
@@ -81,25 +86,30 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// Leaves out what takes longest to build, as CI does for each change: RECIPES=quick swift test
-if Context.environment["RECIPES"] == "quick" {
-    let slow = [
-        "BehindHummingbird": "HummingbirdTests.swift", "InSQLite": "SQLiteTests.swift", "SigningWithCrypto": "SigningTests.swift",
-    ]
-    package.targets.removeAll { slow[$0.name] != nil }
-    for target in package.targets where target.name == "RecipesTests" {
-        target.exclude = slow.values.sorted()
-        target.dependencies.removeAll { dependency in
-            switch dependency {
-            case .byNameItem(let name, _): slow[name] != nil
-            case .productItem(_, let package, _, _): ["GRDB.swift", "hummingbird", "swift-crypto"].contains(package)
-            default: false
-            }
+/// What to leave out: the test file of each target, and the package or the system's library that it needs.
+let parts = [
+    "BehindHummingbird": (tests: "HummingbirdTests.swift", needs: "hummingbird", isSlow: true),
+    "InPostgreSQL": (tests: "PostgreSQLTests.swift", needs: "CPostgreSQL", isSlow: false),
+    "InSQLite": (tests: "SQLiteTests.swift", needs: "GRDB.swift", isSlow: true),
+    "InValkey": (tests: "ValkeyTests.swift", needs: "CHiredis", isSlow: false),
+    "SigningWithCrypto": (tests: "SigningTests.swift", needs: "swift-crypto", isSlow: true),
+]
+// What takes longest to build, as CI does for each change: RECIPES=quick. What the system lacks: RECIPES_WITHOUT="InSQLite InValkey"
+let lacking = Context.environment["RECIPES_WITHOUT", default: ""].split(separator: " ").map { String($0) }
+let left = parts.filter { lacking.contains($0.key) || $0.value.isSlow && Context.environment["RECIPES"] == "quick" }
+package.targets.removeAll { target in left.contains { [$0.key, $0.value.needs].contains(target.name) } }
+for target in package.targets where target.name == "RecipesTests" {
+    target.exclude = left.values.map(\.tests).sorted()
+    target.dependencies.removeAll { dependency in
+        switch dependency {
+        case .byNameItem(let name, _): left[name] != nil
+        case .productItem(_, let package, _, _): left.values.contains { $0.needs == package }
+        default: false
         }
     }
 }
 
-for target in package.targets {
+for target in package.targets where target.type != .system {
     target.swiftSettings = [
         .strictMemorySafety(),
         .enableUpcomingFeature("ExistentialAny"),

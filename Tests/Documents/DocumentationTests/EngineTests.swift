@@ -6,7 +6,7 @@ import Testing
 import TokenServiceConcurrency
 
 /// Stands in for each engine: one record, changed one call at a time, with the answers that the engines document.
-private final class Engine: EngineClient, SQLClient, DynamoDBClient, ValkeyClient {
+private final class Engine: EngineClient, DynamoDBClient {
     private struct State {
         var revision = 100
         var record: (revision: String, bytes: Data)?
@@ -74,14 +74,6 @@ private final class Engine: EngineClient, SQLClient, DynamoDBClient, ValkeyClien
         return new.map { (200, Data(#"{"Results":[{"KV":{"ModifyIndex":\#($0)}}]}"#.utf8)) } ?? (409, Data("{}".utf8))
     }
 
-    @concurrent func row(_ statement: String, _ parameters: [any Sendable]) async throws -> (revision: Int64, bytes: Data)? {
-        await Task.yield()
-        guard !statement.hasPrefix("SELECT") else { return record.map { (Int64($0.revision) ?? 0, $0.bytes) } }
-        let known = parameters.count == 3 ? (parameters[2] as? Int64).map { "\($0)" } : nil
-        let bytes = parameters[1] as? Data ?? Data()
-        return replace(bytes, if: known).map { (Int64($0) ?? 0, bytes) }
-    }
-
     @concurrent func item(_ key: String) async throws -> Item? { record }
 
     @concurrent func put(
@@ -90,17 +82,10 @@ private final class Engine: EngineClient, SQLClient, DynamoDBClient, ValkeyClien
         await Task.yield()
         return replace(item.bytes, if: condition == "revision = :known" ? values[":known"] : nil, revision: item.revision) != nil
     }
-
-    @concurrent func eval(_ script: String, keys: [String], arguments: [Data]) async throws -> [Data] {
-        await Task.yield()
-        guard arguments.count == 3 else { return record.map { [Data($0.revision.utf8), $0.bytes] } ?? [] }
-        let known = String(decoding: arguments[0], as: UTF8.self), new = String(decoding: arguments[1], as: UTF8.self)
-        return replace(arguments[2], if: known.isEmpty ? nil : known, revision: new) == nil ? [] : [arguments[1]]
-    }
 }
 
 @Suite struct `The guide to other engines` {
-    @Test(arguments: ["Kubernetes", "Vault", "Consul", "PostgreSQL", "DynamoDB", "Valkey"])
+    @Test(arguments: ["Kubernetes", "Vault", "Consul", "DynamoDB"])
     func `shows stores that are registers for compare and swap`(name: String) async throws {
         let engine = Engine()
         let store: any SharedTokenStore =
@@ -108,9 +93,7 @@ private final class Engine: EngineClient, SQLClient, DynamoDBClient, ValkeyClien
             case "Kubernetes": KubernetesStore(api: engine, namespace: "n", name: "r")
             case "Vault": VaultStore(vault: engine, path: "/v1/secret/data/r")
             case "Consul": ConsulStore(consul: engine, key: "r")
-            case "PostgreSQL": PostgreSQLStore(database: engine, name: "r")
-            case "DynamoDB": DynamoDBStore(table: engine, key: "r")
-            default: ValkeyStore(valkey: engine, key: "r")
+            default: DynamoDBStore(table: engine, key: "r")
             }
         let report = try await checkSharedTokenStore([store, store])
         #expect(report.failures == 0)

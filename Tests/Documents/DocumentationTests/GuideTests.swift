@@ -19,9 +19,11 @@ struct GuideTests {
         return (imports, blocks.filter { !$0.isEmpty })
     }
 
-    /// What is compiled beside this file, in the migration's sample and in the recipes, each file condensed.
+    /// What is compiled beside this file, in the migration's sample, in the recipes and in their tests, each file condensed.
     private static func examples() throws -> [String] {
-        try (sources(in: "Tests/Documents") + recipes).map { condensed(try String(contentsOf: $0, encoding: .utf8)) }
+        try (sources(in: "Tests/Documents") + recipes + sources(in: "Docs/Recipes/Tests/RecipesTests")).map {
+            condensed(try String(contentsOf: $0, encoding: .utf8))
+        }
     }
 
     private static func sources(in folder: String) -> [URL] {
@@ -63,7 +65,7 @@ struct GuideTests {
         var names = [
             "AsyncHTTPClient": ["HTTPClient", "HTTPClientRequest", "HTTPClientResponse"], "Dispatch": ["DispatchQueue"],
             "Foundation": ["URL", "Data", "URLSession", "URLRequest", "JSONDecoder"],
-            "GRDB": ["DatabaseQueue"],
+            "CHiredis": ["redisCommandArgv"], "CPostgreSQL": ["PQconnectdb"], "GRDB": ["DatabaseQueue"],
             "Hummingbird": ["Router", "HTTPError"], "Logging": ["Logger"],
             "NIOCore": ["ByteBuffer", "NIODeadline", "TimeAmount"],
             "ServiceLifecycle": ["gracefulShutdown"], "Tracing": ["withSpan"],

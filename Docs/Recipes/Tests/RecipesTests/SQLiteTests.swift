@@ -21,21 +21,6 @@ struct `A grant in SQLite` {
         SQLiteTokenStore(database: try SQLiteTokenStore.database(at: path), name: "reports")
     }
 
-    /// Adds 1 to the number in the record, so many times.
-    static func count(_ times: Int, in store: SQLiteTokenStore) async throws {
-        for _ in 0..<times {
-            while true {
-                let known = try await store.load()
-                let number = known.flatMap { Int(String(decoding: $0.bytes, as: UTF8.self)) } ?? 0
-                if case .done = try await store.swap(Data("\(number + 1)".utf8), ifAt: known?.revision) { break }
-            }
-        }
-    }
-
-    static func number(_ store: SQLiteTokenStore) async throws -> Int? {
-        try await store.load().flatMap { Int(String(decoding: $0.bytes, as: UTF8.self)) }
-    }
-
     @Test func `the store keeps every promise of a shared store, and only its user can read it`() async throws {
         try await withPath { path in
             let report = try await checkSharedTokenStore([Self.store(path), Self.store(path)])
@@ -49,14 +34,14 @@ struct `A grant in SQLite` {
         try await withPath { path in
             func process() async {
                 await #expect(processExitsWith: .success) { [path = path as String] in
-                    try await Self.count(50, in: Self.store(path))
+                    try await count(50, in: Self.store(path))
                 }
             }
             async let first: Void = process()
             async let second: Void = process()
             async let third: Void = process()
             _ = await (first, second, third)
-            let sum = try await Self.number(Self.store(path))
+            let sum = try await number(in: Self.store(path))
             #expect(sum == 150)
         }
     }
@@ -70,12 +55,12 @@ struct `A grant in SQLite` {
                         Thread.sleep(forTimeInterval: .random(in: 0.01...0.1))
                         kill(getpid(), SIGKILL)
                     }
-                    try await Self.count(1_000_000, in: store)
+                    try await count(1_000_000, in: store)
                 }
                 let store = try Self.store(path)
-                let before = try await Self.number(store) ?? 0
-                try await Self.count(1, in: store)
-                let after = try await Self.number(store)
+                let before = try await number(in: store) ?? 0
+                try await count(1, in: store)
+                let after = try await number(in: store)
                 #expect(after == before + 1)
             }
         }

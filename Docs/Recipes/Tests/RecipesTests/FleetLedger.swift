@@ -1,0 +1,1 @@
+../../../../Tests/Units/AccessTokensFilesTests/FleetLedger.swift

@@ -1,0 +1,187 @@
+import AccessTokens
+import AccessTokensSharing
+import AccessTokensTesting
+import Foundation
+import Synchronization
+import Testing
+
+@testable import InValkey
+
+@Suite(
+    .enabled(if: TestServer("valkey") != nil, "start a Valkey or Redis with Docs/Recipes/run"), .serialized,
+    .timeLimit(.minutes(5)))
+struct `A grant in Valkey` {
+    let server: TestServer
+
+    static let password = "app-password-Vu73kQx2"
+
+    static func database(_ user: String = "app", _ password: String = password, server: String = "valkey") -> ValkeyConnection {
+        ValkeyConnection(host: "127.0.0.1", port: TestServer(server)?.port ?? 1, user: (user, password))
+    }
+
+    static func store(_ key: String) -> ValkeyTokenStore { ValkeyTokenStore(database: database(), key: key) }
+
+    init() throws {
+        server = try #require(TestServer("valkey"))
+    }
+
+    @Test func `the store keeps every promise of a shared store, and tells ages by the server's clock`() async throws {
+        let key = "tokens:\(UUID())", store = Self.store(key)
+        let report = try await checkSharedTokenStore([store, Self.store(key)])
+        #expect(report.failures == 0 && report.swaps > 0 && report.conflicts > 0)
+        let age = try #require(try await store.load()?.age)
+        #expect(age < .seconds(60))
+        while try await store.load()?.age ?? .zero <= age {}
+    }
+
+    @Test func `a rotation takes two requests`() async throws {
+        let counts = try await requests(of: [Self.store("tokens:\(UUID())")], rotations: 20)
+        #expect(counts[0].swaps == 40 && counts[0].loads == 0 && counts[0].conflicts == 0)
+        let key = "tokens:\(UUID())"
+        let shared = try await requests(of: (1...4).map { _ in Self.store(key) }, rotations: 20)
+        print("valkey, 4 services:", shared.map { Double($0.loads + $0.swaps) / 20 })
+    }
+
+    @Test func `no replacement of several processes is lost`() async throws {
+        let key = "tokens:\(UUID())"
+        func process() async {
+            await #expect(processExitsWith: .success) { [key = key as String] in try await count(50, in: Self.store(key)) }
+        }
+        async let first: Void = process()
+        async let second: Void = process()
+        _ = await (first, second)
+        let sum = try await number(in: Self.store(key))
+        #expect(sum == 100)
+    }
+
+    @Test func `a process that is killed leaves a record that others can replace`() async throws {
+        let key = "tokens:\(UUID())", store = Self.store(key)
+        for _ in 1...3 {
+            await #expect(processExitsWith: .signal(SIGKILL)) { [key = key as String] in
+                let store = Self.store(key)
+                Thread.detachNewThread {
+                    Thread.sleep(forTimeInterval: .random(in: 0.05...0.15))
+                    kill(getpid(), SIGKILL)
+                }
+                try await count(1_000_000, in: store)
+            }
+            // What the process had sent may be done now.
+            try await count(1, in: store)
+            #expect(try await number(in: store) ?? 0 > 0)
+        }
+    }
+
+    @Test func `while the server is killed, nothing that it has acknowledged is lost`() async throws {
+        let key = "tokens:\(UUID())"
+        try await checkDuringCrashes(of: server, [Self.store(key), Self.store(key)])
+    }
+
+    @Test func `while the server is killed, no session is lost without a reason`() async throws {
+        let key = "tokens:\(UUID())"
+        let unexplained = try await rotateDuringCrashes(of: server, (1...3).map { _ in Self.store(key) })
+        #expect(unexplained.isEmpty)
+    }
+
+    @Test func `each session that is lost while clients are killed was lost by one of them`() async throws {
+        let key = "tokens:\(UUID())"
+        let unexplained = try await killClients(Self.store(key), kills: 12) { ledger in
+            await #expect(processExitsWith: .signal(SIGKILL)) { [ledger = ledger as String, key = key as String] in
+                try await work(in: Self.store(key), with: ledger)
+            }
+        }
+        #expect(unexplained.isEmpty)
+    }
+
+    @Test func `a server that is stopped is an error, and blocks none of Swift's own threads`() async throws {
+        let stores = (1...8).map { _ in Self.store("tokens:\(UUID())") }
+        for store in stores { _ = try await store.load() }
+        try await server.restoring {
+            try await server.signal("STOP")
+            #expect(try await threadsAreFree(during: stores.map { store in { _ = try await store.load() } }))
+        }
+    }
+
+    @Test func `a connection that the server has ended is made again`() async throws {
+        let store = Self.store("tokens:\(UUID())")
+        try await count(1, in: store)
+        try await server.restart()
+        try await count(1, in: store)
+        #expect(try await number(in: store) == 2)
+    }
+
+    @Test func `what keeps a record from being read or written is an error that shows no secret`() async throws {
+        let key = "tokens:\(UUID())", record = Data("secret".utf8)
+        _ = try await Self.store(key).swap(record, ifAt: nil)
+        func error(_ database: ValkeyConnection, key: String = key) async -> String {
+            let store = ValkeyTokenStore(database: database, key: key)
+            let error = await #expect(throws: ValkeyError.self) { try await store.swap(record, ifAt: nil) }
+            let text = String(reflecting: error)
+            #expect(!text.contains("secret") && !text.contains("password-"))
+            return error?.description ?? ""
+        }
+        #expect(await error(Self.database("reader", "reader-password-9dLw")).contains("can't run this command"))
+        #expect(await error(Self.database(), key: "others:1").hasPrefix("NOPERM"))
+        #expect(await error(Self.database("app", "wrong-password-")).hasPrefix("WRONGPASS"))
+        #expect(await error(Self.database(server: "nowhere")) == "Connection refused")
+        #expect(await error(Self.database("default", server.password, server: "replica")).hasPrefix("READONLY"))
+        // Before version 2.6, and where an administrator has renamed the command.
+        let old = try AnsweringServer([Array("-ERR unknown command `EVAL`, with args beginning with: `secret`\r\n".utf8)])
+        #expect(await error(ValkeyConnection(host: "127.0.0.1", port: old.port)) == "ERR unknown command `EVAL`")
+        #expect(try await Self.store(key).load()?.bytes == record)
+    }
+
+    @Test func `a failover that loses a rotation ends the session`() async throws {
+        let key = "tokens:\(UUID())", clock = ManualClock()
+        let replica = ValkeyTokenStore(database: Self.database("default", server.password, server: "replica"), key: key)
+        let store = MovingStore(Self.store(key))
+        let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
+        let environment = TokenService.Environment(
+            clock: clock, wallClock: { Date(timeIntervalSinceReferenceDate: clock.now.offset / .seconds(1)) })
+        let old = TokenService(sharedStore: store, environment: environment, loader: server.loader)
+        await old.replace(with: server.signIn())
+        while try await replica.database.eval("return {redis.call('HGET', KEYS[1], 'bytes')}", key: key, [])
+            != [store.load()?.bytes]
+        {}
+        try await self.server.promote()
+        // Acknowledged, but the replica never hears of it.
+        clock.advance(by: .seconds(3600))
+        _ = try await old.retrieveToken()
+        try await self.server.restoring {
+            try await self.server.crash()
+            store.move(to: replica)
+            clock.advance(by: .seconds(3600))
+            // A process that has seen the lost record doesn't present the spent token.
+            let lost = await #expect(throws: TokenServiceError.self) { try await old.retrieveToken() }
+            #expect(lost?.remedy == .signIn && server.reuseDetected == 0)
+            // Another can't know that it is spent.
+            let new = TokenService(sharedStore: replica, environment: environment, loader: server.loader)
+            let refused = await #expect(throws: TokenServiceError.self) { try await new.retrieveToken() }
+            #expect(refused?.remedy == .signIn && server.reuseDetected == 1)
+        }
+    }
+
+    /// A store whose server's address changes, as in a failover.
+    private final class MovingStore: SharedTokenStore {
+        private let store: Mutex<ValkeyTokenStore>
+
+        init(_ store: ValkeyTokenStore) { self.store = Mutex(store) }
+
+        func move(to other: ValkeyTokenStore) { store.withLock { $0 = other } }
+
+        @concurrent func load() async throws -> SharedRecord? { try await store.withLock { $0 }.load() }
+
+        @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+            try await store.withLock { $0 }.swap(bytes, ifAt: revision)
+        }
+    }
+}
+
+/// The sample of the guide.
+private func makeService(password: String, loader: some TokenLoader) -> TokenService {
+    let database = ValkeyConnection(
+        host: "127.0.0.1", user: (name: "reports", password: password))
+    let tokens = TokenService(
+        sharedStore: ValkeyTokenStore(database: database, key: "tokens:reports"),
+        loader: loader)
+    return tokens
+}
