@@ -45,7 +45,7 @@ public struct AnswerMembers: Sendable {
         do {
             return try JSONDecoder().decode(type, from: body)
         } catch {
-            throw OAuthError(.unreadableResponse, "it does not have the members of \(type)")
+            throw OAuthError(.unreadableResponse("it does not have the members of \(type)"))
         }
     }
 

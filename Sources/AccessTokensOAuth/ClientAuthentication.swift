@@ -124,7 +124,7 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
         guard method != .idAlone else { return Credentials(form: ["client_id": id]) }
         let secret = try await beforeSending("the client's secret or assertion") { try await make(id, issuer ?? "") }
         guard !secret.isEmpty, !secret.contains(where: \.isNewline) else {
-            throw OAuthError(.credentialsUnavailable, "the client's secret or assertion is empty or has a line break")
+            throw OAuthError(.credentialsUnavailable("the client's secret or assertion is empty or has a line break"))
         }
         switch method {
         case .basic: return Credentials(basic: id, secret)

@@ -32,7 +32,7 @@ public struct ClientCredentialsLoader: TokenLoader {
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(_ client: OAuthClient, scope: String? = nil, additionalParameters: Form = [:]) throws(OAuthError) {
         guard !client.authentication.isPublic else {
-            throw OAuthError(.invalidConfiguration, "a public client can't use client credentials")
+            throw OAuthError(.invalidConfiguration("a public client can't use client credentials"))
         }
         try client.endpoint.check(additional: additionalParameters)
         var grant = Grant.clientCredentials(scope: scope)

@@ -20,7 +20,7 @@ public struct CodeVerifier: Sendable, Hashable {
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration` if it doesn't have 43 to 128 letters, digits and `-._~`.
     public init(_ value: String) throws(OAuthError) {
         guard value.utf8.allSatisfy({ $0.isAlphanumeric || "-._~".utf8.contains($0) }), 43...128 ~= value.utf8.count else {
-            throw OAuthError(.invalidConfiguration, "a code verifier has 43 to 128 letters, digits and -._~")
+            throw OAuthError(.invalidConfiguration("a code verifier has 43 to 128 letters, digits and -._~"))
         }
         self.value = value
     }

@@ -34,6 +34,6 @@ struct CredentialSource: Sendable {
 
     /// An error that says what is wrong with the source, and shows nothing of what it holds.
     func failure(_ problem: String) -> OAuthError {
-        OAuthError(.credentialsUnavailable, "\(name) \(problem)")
+        OAuthError(.credentialsUnavailable("\(name) \(problem)"))
     }
 }

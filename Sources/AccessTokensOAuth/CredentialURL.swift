@@ -37,15 +37,15 @@ public struct CredentialURL: Sendable {
         let origin = Origin(url)
         guard let origin, origin.isPrivate || origin.host == "169.254.169.254" else {
             throw OAuthError(
-                .invalidConfiguration,
-                "the credential's URL must begin with https, or with http for a loopback or metadata address, "
-                    + "and have no user or password")
+                .invalidConfiguration(
+                    "the credential's URL must begin with https, or with http for a loopback or metadata address, "
+                        + "and have no user or password"))
         }
         let isValid = headers.allSatisfy { name, value in
             HTTPToken.isValid(name) && value.utf8.allSatisfy { 0x20...0x7E ~= $0 }
         }
         guard isValid else {
-            throw OAuthError(.invalidConfiguration, "a header of the credential's URL has an invalid name or value")
+            throw OAuthError(.invalidConfiguration("a header of the credential's URL has an invalid name or value"))
         }
         self.url = url
         self.headers = headers

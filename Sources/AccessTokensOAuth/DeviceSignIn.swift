@@ -64,12 +64,12 @@ public struct DeviceSignIn: Sendable {
             let text = names.lazy.compactMap { members[$0] }.first
             // It is shown to the user, in a terminal too.
             guard let text, text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
-                throw reader.failure(.unreadableResponse, "\(names[0]) is missing or has an invalid value")
+                throw reader.failure(.unreadableResponse("\(names[0]) is missing or has an invalid value"))
             }
             return text
         }
         guard let lifetime = members.seconds("expires_in") else {
-            throw reader.failure(.unreadableResponse, "expires_in must be a non-negative number of seconds")
+            throw reader.failure(.unreadableResponse("expires_in must be a non-negative number of seconds"))
         }
         deviceCode = try required("device_code")
         userCode = try required("user_code")

@@ -42,7 +42,7 @@ public struct GrantLoader: TokenLoader {
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         let grant = try await beforeSending("the grant") { try await self.grant(previous) }
         guard grant.isRepeatable || !isRepeatable else {
-            throw OAuthError(.invalidConfiguration, "the loader is repeatable, but its grant isn't")
+            throw OAuthError(.invalidConfiguration("the loader is repeatable, but its grant isn't"))
         }
         return try await client.token(for: grant, replacing: previous).token
     }

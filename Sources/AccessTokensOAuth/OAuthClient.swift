@@ -73,7 +73,7 @@ public struct OAuthClient: Sendable {
         self.wallClock = wallClock
         endpoint = try TokenEndpoint("token URL", tokenURL)
         let problem = id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer)
-        if let problem { throw OAuthError(.invalidConfiguration, problem) }
+        if let problem { throw OAuthError(.invalidConfiguration(problem)) }
     }
 
     /// Gets a token for a grant, with one request.
@@ -97,8 +97,7 @@ public struct OAuthClient: Sendable {
         guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),
             let expiration = previous.refreshTokenExpiration, expiration.timeIntervalSince(wallClock()) <= 0
         else { return }
-        let end = expiration.formatted(.iso8601)
-        throw OAuthError(.notSignedIn, "The refresh token expired at \(end): sign in again. Nothing was sent.")
+        throw OAuthError(.refreshTokenExpired(expiration))
     }
 
     /// Sends a form to another endpoint of the same server, with one request, and returns the answer's members.
@@ -142,8 +141,7 @@ public struct OAuthClient: Sendable {
         } catch {
             if error is NotSent { throw error }
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            var failure = OAuthError(.connectionFailed, ServerText.safe(String(describing: error), hiding: secrets))
-            failure.underlying = error
+            var failure = OAuthError(connection: ServerText.safe(String(describing: error), hiding: secrets), error)
             failure.asked = asked
             throw failure
         }
@@ -170,7 +168,7 @@ func beforeSending<Value>(_ what: String, _ make: () async throws -> Value) asyn
     } catch {
         if error is any TokenLoadFailure || error is NotSent { throw error }
         if error is CancellationError || Task.isCancelled { throw CancellationError() }
-        var failure = OAuthError(.credentialsUnavailable, "\(what) failed with an error of type \(type(of: error))")
+        var failure = OAuthError(.credentialsUnavailable("\(what) failed with an error of type \(type(of: error))"))
         failure.underlying = error
         throw failure
     }
@@ -193,7 +191,7 @@ extension OAuthClient {
         let reader = try await send(form, to: TokenEndpoint("introspection URL", url))
         let members = try reader.readableMembers()
         guard case .bool(let isActive)? = members.value("active") else {
-            throw reader.failure(.unreadableResponse, "active must be true or false")
+            throw reader.failure(.unreadableResponse("active must be true or false"))
         }
         return isActive ? members : nil
     }

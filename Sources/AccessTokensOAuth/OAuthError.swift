@@ -51,7 +51,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public static var signInNeeded: OAuthError { OAuthError(.notSignedIn) }
 
     /// What went wrong.
-    public let code: Code
+    public var code: Code { problem.code }
 
     /// The server's error code, such as `invalid_client`; `nil` if it sent none (RFC 6749 §5.2).
     public internal(set) var error: String?
@@ -81,18 +81,47 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 
     var asked: Asked?
 
-    /// Whether the transport has said that nothing was sent.
-    private var isNotSent = false
+    /// A code, and what belongs to it; the texts are our own words or made safe.
+    enum Problem: Sendable {
+        case invalidConfiguration(String)
+        case notSignedIn
+        case refreshTokenExpired(Date)
+        case credentialsUnavailable(String)
+        case callbackMismatch(String)
+        case signInExpired
+        /// The transport has said that nothing was sent.
+        case notSent(String)
+        case connectionFailed(String)
+        case timedOut(Duration)
+        case refused
+        case redirected
+        case unreadableResponse(String)
+        case unsupportedTokenType(String)
 
-    /// More about it, in our own words or made safe.
-    private let detail: String
+        fileprivate var code: Code {
+            switch self {
+            case .invalidConfiguration: .invalidConfiguration
+            case .notSignedIn, .refreshTokenExpired: .notSignedIn
+            case .credentialsUnavailable: .credentialsUnavailable
+            case .callbackMismatch: .callbackMismatch
+            case .signInExpired: .signInExpired
+            case .notSent, .connectionFailed: .connectionFailed
+            case .timedOut: .timedOut
+            case .refused: .refused
+            case .redirected: .redirected
+            case .unreadableResponse: .unreadableResponse
+            case .unsupportedTokenType: .unsupportedTokenType
+            }
+        }
+    }
 
-    init(_ code: Code, _ detail: String = "") {
-        self.code = code
-        self.detail = detail
-        switch code {
+    private let problem: Problem
+
+    init(_ problem: Problem) {
+        self.problem = problem
+        switch problem {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
-        case .notSignedIn, .callbackMismatch, .signInExpired: remedy = .signIn
+        case .notSignedIn, .refreshTokenExpired, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
         }
     }
@@ -101,30 +130,31 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 extension OAuthError: Redacted, DescribedError {
     /// What went wrong and what to do about it; never a secret.
     public var description: String {
-        switch code {
-        case .invalidConfiguration: "The configuration is invalid, so nothing was sent: \(detail)."
-        case .notSignedIn:
-            detail.isEmpty ? "There is no refresh token: no user is signed in, and nothing was sent." : detail
-        case .credentialsUnavailable: "Nothing was sent: \(detail)."
-        case .callbackMismatch:
+        switch problem {
+        case .invalidConfiguration(let detail): "The configuration is invalid, so nothing was sent: \(detail)."
+        case .notSignedIn: "There is no refresh token: no user is signed in, and nothing was sent."
+        case .refreshTokenExpired(let end):
+            "The refresh token expired at \(end.formatted(.iso8601)): sign in again. Nothing was sent."
+        case .credentialsUnavailable(let detail): "Nothing was sent: \(detail)."
+        case .callbackMismatch(let detail):
             "The callback doesn't answer this sign-in: \(detail). Nothing of it was used; sign in again."
         case .signInExpired: "The time for the sign-in is over. Begin another one."
-        case .connectionFailed where isUnsent: "\(server) could not be reached, so nothing was sent: \(detail)."
-        case .connectionFailed: "\(server) could not be reached: \(detail)."
-        case .timedOut: "\(server) did not answer completely within \(detail). Try again later."
+        case .notSent(let detail): "\(server) could not be reached, so nothing was sent: \(detail)."
+        case .connectionFailed(let detail): "\(server) could not be reached: \(detail)."
+        case .timedOut(let limit): "\(server) did not answer completely within \(limit). Try again later."
         case .redirected:
             "\(server) redirected the request (\(statusText)), which would give the client's credentials to "
                 + "another address: configure the endpoint's final URL."
-        case .unreadableResponse:
+        case .unreadableResponse(let detail):
             "\(server) gave an answer (\(statusText)) that is not a token response: \(detail). "
                 + "Check the token endpoint's URL."
         // RFC 8693 §2.2.1.
-        case .unsupportedTokenType where detail == "N_A":
+        case .unsupportedTokenType("N_A"):
             "\(server) issued a token that is no access token (its type is N_A). If the exchange was for that, add N_A to the "
                 + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
-        case .unsupportedTokenType:
-            "\(server) issued a token of type \(detail): have it issue a type that this client accepts."
-        default: "\(server) refused the request: \(serversWords). \(advice)"
+        case .unsupportedTokenType(let type):
+            "\(server) issued a token of type \(type): have it issue a type that this client accepts."
+        case .refused: "\(server) refused the request: \(serversWords). \(advice)"
         }
     }
 
@@ -165,10 +195,9 @@ extension OAuthError {
     ///
     /// An answer with the status 502 or 504 comes from a gateway, behind which the server may still be working.
     public var mayBeUnderWay: Bool {
-        switch code {
-        case .timedOut: return true
-        case .credentialsUnavailable, .signInExpired: return false
-        case .connectionFailed: return !isUnsent
+        switch problem {
+        case .timedOut, .connectionFailed: return true
+        case .notSent, .credentialsUnavailable, .signInExpired: return false
         default: return remedy == .retry && retryAfter == nil && (status == 502 || status == 504)
         }
     }
@@ -181,23 +210,24 @@ extension OAuthError {
     ///   - reason: The reason, in a few words without a secret.
     ///   - underlying: The transport's own error.
     public static func notSent(_ reason: String, underlying: (any Error)? = nil) -> OAuthError {
-        var error = OAuthError(.connectionFailed, reason)
-        error.isNotSent = true
+        var error = OAuthError(.notSent(reason))
         error.underlying = underlying
         return error
     }
 
-    /// Whether there was no connection to send anything over, as far as the transport says so.
+    /// The error of a transport that says nothing of whether the request has left, unless it is one of `URLSession`.
     ///
-    /// `secureConnectionFailed` and `clientCertificateRejected` don't: with TLS 1.3 either may come after the request.
-    private var isUnsent: Bool {
+    /// `secureConnectionFailed` and `clientCertificateRejected` leave it open: with TLS 1.3 either may come after the request.
+    init(connection detail: String, _ underlying: (any Error)?) {
+        var problem = Problem.connectionFailed(detail)
         #if URLSession
         let unsent: [URLError.Code] = [
             .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet, .serverCertificateUntrusted,
             .serverCertificateHasBadDate, .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot,
         ]
-        if let error = underlying as? URLError, unsent.contains(error.code) { return true }
+        if let error = underlying as? URLError, unsent.contains(error.code) { problem = .notSent(detail) }
         #endif
-        return isNotSent
+        self.init(problem)
+        self.underlying = underlying
     }
 }

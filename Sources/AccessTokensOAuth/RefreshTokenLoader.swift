@@ -102,8 +102,8 @@ public struct RefreshTokenLoader: TokenLoader {
         // Asking for none would mean all.
         guard !scope.isEmpty else {
             throw OAuthError(
-                .invalidConfiguration,
-                "the last token has none of the scopes to ask for; if they are only spelled otherwise, let none shrink")
+                .invalidConfiguration(
+                    "the last token has none of the scopes to ask for; if they are only spelled otherwise, let none shrink"))
         }
         return scope
     }

@@ -87,7 +87,7 @@ struct ResponseReader {
         _ = try text("error")
         // The type's name as the specification writes it, however the server does: resource servers may be less tolerant.
         guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == tokenType.lowercased() }) else {
-            throw failure(.unsupportedTokenType, safe(tokenType))
+            throw failure(.unsupportedTokenType(safe(tokenType)))
         }
         // Only recommended (RFC 6749 §5.1), and -1 is some servers' "never".
         let lifetime = members.seconds("expires_in") ?? lifetimeWhenMissing
@@ -150,8 +150,8 @@ extension AccessToken {
 
 extension ResponseReader {
     /// An error about this answer.
-    func failure(_ code: OAuthError.Code, _ detail: String = "") -> OAuthError {
-        var failure = OAuthError(code, detail)
+    func failure(_ problem: OAuthError.Problem) -> OAuthError {
+        var failure = OAuthError(problem)
         failure.status = response.status
         failure.asked = asked
         failure.retryAfter = response.header("Retry-After").flatMap { RetryAfter.wait($0, now: now) }
@@ -159,7 +159,7 @@ extension ResponseReader {
     }
 
     /// An answer that is no token response; if it isn't JSON, the error names its content type.
-    private func unreadable(_ problem: String) -> OAuthError { failure(.unreadableResponse, problem + kindOfAnswer) }
+    private func unreadable(_ problem: String) -> OAuthError { failure(.unreadableResponse(problem + kindOfAnswer)) }
 
     /// The server's own error, as far as it can be read.
     ///

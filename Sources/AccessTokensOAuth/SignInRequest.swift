@@ -53,7 +53,7 @@ public struct SignInRequest: Sendable {
         verifier = CodeVerifier()
         state = Base64URL.random(bytes: 16)
         guard !requiresIssuer || client.issuer?.isEmpty == false else {
-            throw OAuthError(.invalidConfiguration, "a callback's issuer is compared with the client's, which it must name")
+            throw OAuthError(.invalidConfiguration("a callback's issuer is compared with the client's, which it must name"))
         }
         let endpoint = try TokenEndpoint("authorization URL", authorizationURL)
         try endpoint.check(additional: additionalParameters)
@@ -65,14 +65,14 @@ public struct SignInRequest: Sendable {
         form.add("client_id", client.id)
         let own = Set(form.parameters.map(\.name))
         guard additionalParameters.parameters.allSatisfy({ !$0.isSecret && !own.contains($0.name) }) else {
-            throw OAuthError(.invalidConfiguration, "an additional parameter of the URL is a secret or belongs to the sign-in")
+            throw OAuthError(.invalidConfiguration("an additional parameter of the URL is a secret or belongs to the sign-in"))
         }
         form.add(additionalParameters)
         let text = authorizationURL.absoluteString
         let query = FormEncoding.form(form.parameters.map { ($0.name, $0.value) })
         let separator = authorizationURL.query == nil ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
         guard let url = URL(string: text + separator + query) else {
-            throw OAuthError(.invalidConfiguration, "the authorization URL can't carry a query")
+            throw OAuthError(.invalidConfiguration("the authorization URL can't carry a query"))
         }
         self.url = url
     }
@@ -86,16 +86,16 @@ public struct SignInRequest: Sendable {
         let parameters = Self.parameters(of: callback)
         func value(_ name: String) throws(OAuthError) -> String? {
             let values = parameters.filter { $0.name == name }.map(\.value)
-            guard values.count < 2 else { throw OAuthError(.callbackMismatch, "'\(name)' is repeated") }
+            guard values.count < 2 else { throw OAuthError(.callbackMismatch("'\(name)' is repeated")) }
             return values.first.flatMap { $0.isEmpty ? nil : $0 }
         }
-        guard try value("state") == state else { throw OAuthError(.callbackMismatch, "its state is another") }
+        guard try value("state") == state else { throw OAuthError(.callbackMismatch("its state is another")) }
         let issuer = try value("iss")
         // RFC 9207 §2.4: compared as strings.
         if let expected = client.issuer, let issuer, issuer != expected {
-            throw OAuthError(.callbackMismatch, "it comes from another authorization server")
+            throw OAuthError(.callbackMismatch("it comes from another authorization server"))
         }
-        guard issuer != nil || !requiresIssuer else { throw OAuthError(.callbackMismatch, "it names no issuer") }
+        guard issuer != nil || !requiresIssuer else { throw OAuthError(.callbackMismatch("it names no issuer")) }
         if let error = try value("error") {
             let secrets = [state, verifier.value] + parameters.filter { Self.secretNames.contains($0.name) }.map(\.value)
             var failure = OAuthError(.refused)
@@ -104,7 +104,7 @@ public struct SignInRequest: Sendable {
             failure.remedy = .signIn
             throw failure
         }
-        guard let code = try value("code") else { throw OAuthError(.callbackMismatch, "it has no code") }
+        guard let code = try value("code") else { throw OAuthError(.callbackMismatch("it has no code")) }
         return .authorizationCode(code, verifier: verifier, redirectURI: redirectURI)
     }
 

@@ -51,11 +51,11 @@ struct TokenEndpoint: Sendable {
     func check(additional form: Form) throws(OAuthError) {
         try check(form)
         for name in form.parameters.map(\.name) where ParameterNames.reserved.contains(name) {
-            throw OAuthError(.invalidConfiguration, "the parameter '\(name)' belongs to the loader and can't be added")
+            throw OAuthError(.invalidConfiguration("the parameter '\(name)' belongs to the loader and can't be added"))
         }
     }
 
     private static func require(_ condition: Bool, _ problem: @autoclosure () -> String) throws(OAuthError) {
-        guard condition else { throw OAuthError(.invalidConfiguration, problem()) }
+        guard condition else { throw OAuthError(.invalidConfiguration(problem())) }
     }
 }

@@ -84,7 +84,7 @@ extension URLRequest {
         guard url?.scheme?.lowercased() != "https",
             let objection = EnvironmentProxy.objection(toPlainRequestTo: url?.host ?? "")
         else { return }
-        throw OAuthError(.invalidConfiguration, objection)
+        throw OAuthError(.invalidConfiguration(objection))
     }
 }
 
@@ -93,12 +93,11 @@ extension OAuthError {
     fileprivate init(_ failure: ExchangeFailure, timeLimit: Duration) {
         switch failure {
         case .timedOut(let underlying):
-            self.init(.timedOut, "\(timeLimit)")
+            self.init(.timedOut(timeLimit))
             self.underlying = underlying
-        case .tooLong: self.init(.unreadableResponse, "it is longer than 1 MiB")
+        case .tooLong: self.init(.unreadableResponse("it is longer than 1 MiB"))
         case .connection(let detail, let underlying):
-            self.init(.connectionFailed, detail)
-            self.underlying = underlying
+            self.init(connection: detail, underlying)
         }
     }
 }
@@ -123,7 +122,7 @@ public struct URLSessionTransport: TokenTransport, Redacted {
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`.
     @concurrent public func send(_ request: TokenRequest) async throws -> TokenResponse {
         throw OAuthError(
-            .invalidConfiguration, "this program is built without the package's trait URLSession, so it must bring a transport")
+            .invalidConfiguration("this program is built without the package's trait URLSession, so it must bring a transport"))
     }
 
     /// The type's name.
