@@ -80,6 +80,20 @@ extension RealServerTests {
         #expect(try await client.introspect("unknown", at: server.introspectionURL) == nil)
     }
 
+    @Test func `a token is for the resource that was asked for, and there is none for an unknown one`() async throws {
+        let client = try OAuthClient(
+            id: server.client.id, authentication: .clientSecretBasic(server.client.secret), tokenURL: server.tokenURL)
+        var grant = Grant.clientCredentials(scope: server.scope)
+        grant.form.add("resource", "https://api.example/data")
+        let token = try await client.token(for: grant).token
+        let members = try await client.introspect(token.value, at: server.introspectionURL)
+        #expect(members?["aud"] == "https://api.example/data")
+
+        grant.form.add("resource", "https://unknown.example")
+        let error = try await #require(throws: OAuthError.self) { try await client.token(for: grant) }
+        #expect(error.error == "invalid_target" && error.remedy == .clientRegistration, "\(error)")
+    }
+
     /// The client that proves itself by a key.
     private func signer(_ assertion: @escaping @Sendable (String) async throws -> String) throws -> OAuthClient {
         try OAuthClient(
