@@ -29,7 +29,9 @@ enum CallSite {
         guard name.hasPrefix("$s"), !others.contains(where: name.hasPrefix) else { return nil }
         #if os(Linux) && canImport(Runtime)
         let symbol = SymbolicatedBacktrace.Symbol(imageIndex: 0, imageName: "", rawName: name, offset: 0, sourceLocation: nil)
-        guard !symbol.isSwiftThunk, !symbol.isSystemFunction else { return nil }
+        // To the runtime a thunk is none any more if the optimizer has specialized it.
+        let isThunk = symbol.isSwiftThunk || symbol.name.hasPrefix("specialized thunk for ")
+        guard !isThunk, !symbol.isSystemFunction else { return nil }
         // That in which a closure of top-level code stands has no name.
         return symbol.name.hasSuffix(" in ") ? symbol.name + "top-level code" : symbol.name
         #else

@@ -8,6 +8,10 @@ import TokenServiceConcurrency
     @Test func `name the top-level code in which a closure stands`() {
         #expect(CallSite.readable("$s8Programsy13Interleavings10SimulationCYaYbKcfU3_") == "closure #5 in top-level code")
     }
+
+    @Test func `name no thunk that the optimizer made`() {
+        #expect(CallSite.readable("$sxIeAgHr_xs5Error_pIegHrzo_s8SendableRzlTRyt_Tg5") == nil)
+    }
     #endif
 
     @Test func `look for no task outside when executions differ`() async throws {

@@ -77,7 +77,7 @@ import TokenServiceConcurrency
     @Test func `is not all orders after an escape`() async throws {
         let summary = try await explore(.exhaustive(), countsFailures: true) { simulation in
             for name in ["a", "b"] { simulation.spawn(name) {} }
-            await Task.detached { try? await Task.sleep(for: .milliseconds(1)) }.value
+            await Task.detached { try? await Task.sleep(for: .milliseconds(50)) }.value
         }
         #expect(summary.coverage.gaps == [.escape])
     }
