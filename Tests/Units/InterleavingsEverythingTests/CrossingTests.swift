@@ -58,7 +58,7 @@ import UntouchedCode
 
     @Test func `is in the code under test, not in the scenario that calls it`() async throws {
         let failure = try await failure(.everything, time: .whenIdle) { simulation in
-            let prices = await Prices()
+            let prices = Prices()
             let order = await Order(prices)
             let buyer = simulation.spawn("buyer") { @MainActor in
                 simulation.log("looks")
@@ -86,7 +86,7 @@ import UntouchedCode
 
     @Test func `is in the code under test, although other schedules cross that, too, in another order of tasks`() async throws {
         let failure = try await failure(.everything) { simulation in
-            let suggestions = await Suggestions()
+            let suggestions = Suggestions()
             simulation.spawn("user") { @MainActor in
                 Task { try await suggestions.type("a", answeredIn: .milliseconds(300)) }
                 try await Task.sleep(for: .milliseconds(50))
@@ -103,7 +103,7 @@ import UntouchedCode
 
     @Test func `is in the scenario if the mistake is there`() async throws {
         let failure = try await failure(.everything) { simulation in
-            let (prices, worker) = (await Prices(), Worker(clock: simulation.clock))
+            let (prices, worker) = (Prices(), Worker(clock: simulation.clock))
             for name in ["Anna", "Ben"] {
                 simulation.spawn(name) { @MainActor in
                     let before = prices.price
