@@ -39,7 +39,8 @@ struct `A grant in Valkey` {
         #expect(counts[0].swaps == 40 && counts[0].loads == 0 && counts[0].conflicts == 0)
         let key = "tokens:\(UUID())"
         let shared = try await requests(of: (1...4).map { _ in Self.store(key) }, rotations: 20)
-        print("valkey, 4 services:", shared.map { Double($0.loads + $0.swaps) / 20 })
+        let sum = shared.map { $0.loads + $0.swaps }.reduce(0, +)
+        print("valkey: \(Double(sum) / 20) requests a rotation of 4 services that load at once")
     }
 
     @Test func `no replacement of several processes is lost`() async throws {
