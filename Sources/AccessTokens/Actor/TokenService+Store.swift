@@ -106,7 +106,8 @@ extension TokenService {
     ) -> Fence {
         let number = machine.generation + 1, end = SingleResult<SessionChange>(), hasStore = machine.hasStore
         if hasStore { fences.append((number, end)) }
-        let urgency = Urgency.current
+        // Nothing waits for the store if there is none.
+        let urgency = hasStore || lent != nil ? Urgency.current : .background
         storing?.raise(to: urgency, on: executor)
         return Fence(discarded: step(event), end: hasStore ? end : nil, lent: lent, urgency: urgency)
     }
