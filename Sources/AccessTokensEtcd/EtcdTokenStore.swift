@@ -52,7 +52,7 @@ public final class EtcdTokenStore: SharedTokenStore {
     ///   - allowsPlainHTTP: Whether `http` is accepted for other hosts, too. Anyone who can read that network can then read the
     ///     password, and the record unless it is sealed.
     ///   - transport: Carries the requests.
-    ///   - environment: The clock and the seed for the pauses of ``waitForChange(from:atMost:)``.
+    ///   - environment: The clock and the seed for the pauses of ``changedRecord(from:atMost:)``.
     /// - Throws: ``EtcdError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         key: String,
@@ -105,13 +105,8 @@ public final class EtcdTokenStore: SharedTokenStore {
     /// Reads the record after pauses that grow to a second, until it has another revision or the limit has passed.
     ///
     /// After a transient failure it only reads again later; any other failure ends the wait. Cancellation ends it at once.
-    @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
-        _ = try await changedRecord(from: revision, atMost: limit)
-    }
-
-    /// Waits as ``waitForChange(from:atMost:)`` does, and returns the record that ended the wait.
     ///
-    /// - Returns: `nil` if the limit has passed, or there is no record any more.
+    /// - Returns: The record that ended the wait; `nil` if the limit has passed, or there is no record any more.
     @concurrent public func changedRecord(
         from revision: SharedRecord.Revision?, atMost limit: Duration
     ) async throws -> SharedRecord? {

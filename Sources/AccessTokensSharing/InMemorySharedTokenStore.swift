@@ -52,18 +52,22 @@ public final class InMemorySharedTokenStore: SharedTokenStore {
     /// - Parameters:
     ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
     ///   - limit: Ignored.
-    @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+    /// - Returns: `nil`.
+    @concurrent public func changedRecord(
+        from revision: SharedRecord.Revision?, atMost limit: Duration
+    ) async throws -> SharedRecord? {
         let change = SingleResult<Void>()
         let hasChanged = state.withLock { state in
             if state.record?.revision == revision { state.waiting.append(change) }
             return state.record?.revision != revision
         }
-        if hasChanged { return }
+        if hasChanged { return nil }
         try await withTaskCancellationHandler {
             try await change.value()
         } onCancel: {
             state.withLock { $0.waiting.removeAll { $0 === change } }
             change.complete(with: .failure(CancellationError()))
         }
+        return nil
     }
 }

@@ -36,24 +36,13 @@ public protocol SharedTokenStore: Sendable {
     /// harm.
     ///
     /// The service cancels it at the limit, so a store that is notified of changes need not watch the time itself. Without an
-    /// implementation, the service reads again after pauses that grow up to a second.
+    /// implementation, the record is read again after pauses that grow up to a second.
     ///
     /// - Parameters:
     ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
     ///   - limit: How long to wait at most.
-    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws
-
-    /// Waits as ``waitForChange(from:atMost:)`` does, and returns the record if the wait has read one, so that the service need not
-    /// read it again.
-    ///
-    /// A service waits with this function only. Without an implementation it calls ``waitForChange(from:atMost:)`` and returns
-    /// `nil`.
-    ///
-    /// - Parameters:
-    ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
-    ///   - limit: How long to wait at most.
-    /// - Returns: A record that a linearizable read has brought during the wait; `nil` if there is none, or the store can't tell:
-    ///   then the service reads.
+    /// - Returns: A record that a linearizable read has brought during the wait, so that the service need not read again; `nil` if
+    ///   there is none, or the store can't tell: then the service reads.
     @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord?
 
     /// The name of this process in marks, if ``isRunning(_:)`` can tell whether it is running; `nil` if it can't.
@@ -73,27 +62,24 @@ extension SharedTokenStore {
     /// - Parameters:
     ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
     ///   - limit: How long to wait at most.
-    @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+    /// - Returns: The record that it has read; `nil` at the limit, or if there is no record any more.
+    @concurrent public func changedRecord(
+        from revision: SharedRecord.Revision?, atMost limit: Duration
+    ) async throws -> SharedRecord? {
         let end = ContinuousClock.now.advanced(by: limit)
         var pause = Duration.milliseconds(10)
         while ContinuousClock.now < end {
             // Lengthened by up to a quarter, so that waiting processes don't all read at once.
             try await Task.sleep(for: min(pause * Double.random(in: 1...1.25), ContinuousClock.now.duration(to: end)))
-            // A store that fails once may recover by the next time.
-            do { if try await load()?.revision != revision { return } } catch { try Task.checkCancellation() }
+            do {
+                let record = try await load()
+                if record?.revision != revision { return record }
+            } catch {
+                // A store that fails once may recover by the next time.
+                try Task.checkCancellation()
+            }
             pause = min(pause * 2, .seconds(1))
         }
-    }
-
-    /// By default only waits, and returns `nil`.
-    ///
-    /// - Parameters:
-    ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
-    ///   - limit: How long to wait at most.
-    @concurrent public func changedRecord(
-        from revision: SharedRecord.Revision?, atMost limit: Duration
-    ) async throws -> SharedRecord? {
-        try await waitForChange(from: revision, atMost: limit)
         return nil
     }
 

@@ -61,7 +61,8 @@ package final class SharedStoreTrial: Sendable {
                     try require(outcome == .conflict(current), "A swap at a stale revision must report a conflict, but didn't.")
                 }
                 // The revision is not the current one: this returns at once or after a poll.
-                try await store.waitForChange(from: stale, atMost: .seconds(5))
+                let found = try await store.changedRecord(from: stale, atMost: .seconds(5))
+                try require(found == nil || found == current, "A wait for a change returned another record than the current one.")
                 await endWait(at: revision, in: store)
             }
         }
@@ -71,7 +72,7 @@ package final class SharedStoreTrial: Sendable {
     /// Waits for a change that doesn't come; cancels the wait at its limit, as a service does.
     private func endWait(at revision: SharedRecord.Revision, in store: any SharedTokenStore) async {
         let limit = Duration.milliseconds(10)
-        let wait = Task { _ = try? await store.waitForChange(from: revision, atMost: limit) }
+        let wait = Task { _ = try? await store.changedRecord(from: revision, atMost: limit) }
         let timer = Task {
             try await Task.sleep(for: limit)
             wait.cancel()

@@ -108,10 +108,13 @@ public final class SimulatedSharedStore: SharedTokenStore {
     /// - Parameters:
     ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
     ///   - limit: Ignored.
+    /// - Returns: `nil`.
     /// - Throws: An error if the store is down when the wait begins.
-    @concurrent public func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+    @concurrent public func changedRecord(
+        from revision: SharedRecord.Revision?, atMost limit: Duration
+    ) async throws -> SharedRecord? {
         guard isReachable else { throw Failure() }
-        try await register.waitForChange(from: revision, atMost: limit)
+        return try await register.changedRecord(from: revision, atMost: limit)
     }
 
     private func travel(_ pause: Duration) async throws {

@@ -71,7 +71,7 @@ struct FleetWorker {
     /// The session has ended: after a while, or once the record has changed, there may be a new one.
     private func waitForSignIn() async {
         let revision = try? await store.load()?.revision
-        try? await store.waitForChange(from: revision, atMost: .seconds(1))
+        _ = try? await store.changedRecord(from: revision, atMost: .seconds(1))
         await tokens.retryNow()
     }
 

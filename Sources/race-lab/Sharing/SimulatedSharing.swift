@@ -36,12 +36,15 @@ struct SimulatedStore: SharedTokenStore {
 
     @concurrent func isRunning(_ holder: String) async -> Bool? { trial.isRunning(holder) }
 
-    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+    @concurrent func changedRecord(
+        from revision: SharedRecord.Revision?, atMost limit: Duration
+    ) async throws -> SharedRecord? {
         let end = process.simulation.clock.now.advanced(by: limit)
         while process.simulation.clock.now < end {
             try await process.sleep(.seconds(1))
-            if try await load()?.revision != revision { return }
+            if try await load()?.revision != revision { break }
         }
+        return nil
     }
 }
 

@@ -18,7 +18,7 @@ struct WaitForChangeTests {
         _ etcd: ScriptedEtcd, endpoints: Int = 1, from revision: String?, atMost limit: Duration
     ) throws -> (time: Duration?, error: (any Error)?) {
         let store = try store(etcd, endpoints: endpoints)
-        let waiting = stage.start { try await store.waitForChange(from: revision.map { .init($0) }, atMost: limit) }
+        let waiting = stage.start { try await store.changedRecord(from: revision.map { .init($0) }, atMost: limit) }
         for step in 0...6_000 {
             if waiting.isDone { return (.milliseconds(10) * step, waiting.error) }
             clock.advance(by: .milliseconds(10))
@@ -73,7 +73,7 @@ struct WaitForChangeTests {
 
     @Test func `cancellation ends a wait at once`() throws {
         let store = try store(ScriptedEtcd { .record })
-        let waiting = stage.start { try await store.waitForChange(from: .init("7"), atMost: .seconds(30)) }
+        let waiting = stage.start { try await store.changedRecord(from: .init("7"), atMost: .seconds(30)) }
         #expect(!waiting.isDone)
         waiting.cancel()
         stage.run()

@@ -48,10 +48,10 @@ private final class ContraryStore: SharedTokenStore {
         return isLetThrough ? await memory.swap(bytes, ifAt: revision) : .conflict(memory.contents)
     }
 
-    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
+    @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord? {
         try count()
-        if state.withLock({ $0.wakesAtOnce }) { return }
-        try await memory.waitForChange(from: revision, atMost: limit)
+        if state.withLock({ $0.wakesAtOnce }) { return nil }
+        return try await memory.changedRecord(from: revision, atMost: limit)
     }
 }
 

@@ -49,8 +49,8 @@ private final class NumberedStore: SharedTokenStore {
         return swap
     }
 
-    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
-        try await memory.waitForChange(from: revision, atMost: limit)
+    @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord? {
+        try await memory.changedRecord(from: revision, atMost: limit)
     }
 
     func land() async {

@@ -103,8 +103,10 @@ final class OddSharedStore: Sendable {
             return swap
         }
 
-        @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
-            try await store.waitForChange(from: revision, atMost: limit)
+        @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws
+            -> SharedRecord?
+        {
+            try await store.changedRecord(from: revision, atMost: limit)
         }
     }
 }

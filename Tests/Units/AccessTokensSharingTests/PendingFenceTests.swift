@@ -20,8 +20,8 @@ private struct SlowSwapStore: SharedTokenStore {
         return swap
     }
 
-    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {
-        try await store.waitForChange(from: revision, atMost: limit)
+    @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord? {
+        try await store.changedRecord(from: revision, atMost: limit)
     }
 }
 

@@ -63,7 +63,9 @@ private actor MistakenStore: SharedTokenStore {
         return try answer(.done(.init(name)))
     }
 
-    @concurrent func waitForChange(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws {}
+    @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord? {
+        nil
+    }
     nonisolated var holder: String? { nil }
     @concurrent func isRunning(_ holder: String) async -> Bool? { nil }
 }

@@ -48,7 +48,7 @@ import Testing
         await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.load() }
         await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.swap(Self.two, ifAt: .init("1")) }
         await #expect(throws: SimulatedSharedStore.Failure.self) {
-            try await store.waitForChange(from: nil, atMost: .seconds(1))
+            try await store.changedRecord(from: nil, atMost: .seconds(1))
         }
         store.isReachable = true
         #expect(try await store.load()?.bytes == Self.one)
@@ -71,7 +71,7 @@ import Testing
 
     @Test func `a wait for a change ends with the next swap`() {
         let stage = Stage(), store = SimulatedSharedStore()
-        let wait = stage.start { try await store.waitForChange(from: nil, atMost: .seconds(1)) }
+        let wait = stage.start { try await store.changedRecord(from: nil, atMost: .seconds(1)) }
         #expect(!wait.isDone)
         _ = stage.start { try await store.swap(Self.one, ifAt: nil) }
         stage.run()
