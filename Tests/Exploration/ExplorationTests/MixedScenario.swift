@@ -74,7 +74,8 @@ struct MixedScenario: Sendable {
 
     /// As a caller of its own: what is noted of a cancellation holds for all that a caller asks.
     private func askAndLeave(_ caller: String) async throws {
-        let name = "\(caller), asking \(world.facts.withLock { $0.questions.count })"
+        // Each asks, or is cancelled before it does: no two have the same number.
+        let name = "\(caller), asking \(world.facts.withLock { $0.questions.count + $0.cancelled.count })"
         let asking = world.simulation.spawn(name) {
             for _ in 0...world.simulation.choose("\(name) asks again", 3) {
                 guard (try? await wait()) != nil else { return }

@@ -37,7 +37,7 @@ struct FoundationWaitTests {
                 #expect(error?.code == .timedOut)
                 let taken = Self.processorSeconds - before
                 // On a busy machine it gets less than a whole processor.
-                #expect(isFresh ? taken > 0.2 : taken < 0.1, "1 s on a \(isFresh ? "fresh" : "used") connection took \(taken) s")
+                #expect(isFresh ? taken > 0.15 : taken < 0.1, "1 s on a \(isFresh ? "fresh" : "used") connection took \(taken) s")
             }
         }
     }
