@@ -42,7 +42,9 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     let environment: TokenService.Environment
     /// Whether services that are made from now on start nothing; see ``drain(within:)``.
     let isDrained = Lock(false)
-    private let policy: @Sendable (Key) -> RefreshPolicy
+    private let policy: (@Sendable (Key) -> RefreshPolicy)?
+    /// Made once: to make it takes longer than to copy it.
+    private let defaultPolicy = RefreshPolicy()
     let grant: (@Sendable (Key) -> Key)?
     private let onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?
     private let loader: @Sendable (Key) -> any TokenLoader
@@ -51,7 +53,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - limit: How many idle services are kept, at least 0.
-    ///   - policy: Each key's policy; the default is the default policy for all. Called like `loader`.
+    ///   - policy: Each key's policy; `nil`: the default policy for all. Called like `loader`.
     ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
     ///     `nil`: each key has a grant of its own.
     ///   - stores: Keep the tokens between runs of the program, and while their services are released; `nil` to keep them
@@ -64,7 +66,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///     must not take long.
     public convenience init(
         keepingIdle limit: Int = 1_000,
-        policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
+        policy: (@Sendable (Key) -> RefreshPolicy)? = nil,
         grant: (@Sendable (Key) -> Key)? = nil,
         stores: (any TokenStores<Key>)? = nil,
         environment: TokenService.Environment = TokenService.Environment(),
@@ -93,7 +95,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
 
     /// Creates the table; keys share one grant, or each key shares its own with other processes.
     package init(
-        keepingIdle limit: Int, policy: @escaping @Sendable (Key) -> RefreshPolicy, grant: (@Sendable (Key) -> Key)?,
+        keepingIdle limit: Int, policy: (@Sendable (Key) -> RefreshPolicy)?, grant: (@Sendable (Key) -> Key)?,
         stores: (any TokenStores<Key>)?, sharing: KeySharing?,
         environment: TokenService.Environment, onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?,
         loader: @escaping @Sendable (Key) -> any TokenLoader
@@ -122,7 +124,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - limit: How many idle services are kept, at least 0.
-    ///   - policy: Each key's policy; the default is the default policy for all.
+    ///   - policy: Each key's policy; `nil`: the default policy for all.
     ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
     ///     `nil`: each key has a grant of its own.
     ///   - stores: Keep the tokens between runs of the program, and while their services are released; `nil` to keep them
@@ -133,7 +135,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///   - loader: Gets a key's new token; its second parameter is the token to replace.
     public convenience init(
         keepingIdle limit: Int = 1_000,
-        policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
+        policy: (@Sendable (Key) -> RefreshPolicy)? = nil,
         grant: (@Sendable (Key) -> Key)? = nil,
         stores: (any TokenStores<Key>)? = nil,
         environment: TokenService.Environment = TokenService.Environment(),
@@ -171,7 +173,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
 
     @usableFromInline
     func makeService(_ key: Key, tether: ServiceTether, stamp: Int) -> TokenService {
-        let loader = loader(key), policy = policy(key), clock = registry.clock
+        let loader = loader(key), policy = policy?(key) ?? defaultPolicy, clock = registry.clock
         var store: (any TokenStore)?, session: (any GrantSession)?, share: GrantShare?
         if let grant {
             share = GrantShare(in: sharedGrant(grant(key)), loader, policy)

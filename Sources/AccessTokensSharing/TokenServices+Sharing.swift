@@ -11,7 +11,7 @@ extension TokenServices {
     ///
     /// - Parameters:
     ///   - limit: How many idle services are kept, at least 0.
-    ///   - policy: Each key's policy; the default is the default policy for all. Called like `loader`.
+    ///   - policy: Each key's policy; `nil`: the default policy for all. Called like `loader`.
     ///   - sharedStores: Store the keys' grants.
     ///   - sharing: How long other processes' marks are respected, how often callers check for a sign-out, and how records are
     ///     encrypted; for all keys.
@@ -22,7 +22,7 @@ extension TokenServices {
     ///     not take long.
     public convenience init(
         keepingIdle limit: Int = 1_000,
-        policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
+        policy: (@Sendable (Key) -> RefreshPolicy)? = nil,
         sharedStores: any SharedTokenStores<Key>,
         sharing: TokenSharing = TokenSharing(),
         environment: TokenService.Environment = TokenService.Environment(),
@@ -43,7 +43,7 @@ extension TokenServices {
     ///
     /// - Parameters:
     ///   - limit: How many idle services are kept, at least 0.
-    ///   - policy: Each key's policy; the default is the default policy for all.
+    ///   - policy: Each key's policy; `nil`: the default policy for all.
     ///   - sharedStores: Store the keys' grants.
     ///   - sharing: How long other processes' marks are respected, how often callers check for a sign-out, and how records are
     ///     encrypted; for all keys.
@@ -53,7 +53,7 @@ extension TokenServices {
     ///   - loader: Gets a key's new token; its second parameter is the token to replace.
     public convenience init(
         keepingIdle limit: Int = 1_000,
-        policy: @escaping @Sendable (Key) -> RefreshPolicy = { _ in RefreshPolicy() },
+        policy: (@Sendable (Key) -> RefreshPolicy)? = nil,
         sharedStores: any SharedTokenStores<Key>,
         sharing: TokenSharing = TokenSharing(),
         environment: TokenService.Environment = TokenService.Environment(),

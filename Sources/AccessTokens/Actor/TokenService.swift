@@ -144,12 +144,12 @@ public actor TokenService {
             // No caller waits, and none can begin to wait with a limit while the alarm is cancelled.
             alarms.wakeNoMore()
         }
-        report(restingFrom: ending.restsFrom, at: now)
+        if let ties { report(restingFrom: ending.restsFrom, at: now, to: ties) }
         if !drains.isEmpty { endDrains(at: now) }
     }
 
-    private func report(restingFrom moment: Duration?, at now: Duration) {
-        guard let ties, ties.tether != nil else { return }
+    private func report(restingFrom moment: Duration?, at now: Duration, to ties: ServiceTies) {
+        guard ties.tether != nil else { return }
         var moment = moment
         // The store of a shared grant may still need the service although the machine doesn't.
         if let session = ties.session, let machineRests = moment { moment = session.restsFrom.map { max($0, machineRests) } }

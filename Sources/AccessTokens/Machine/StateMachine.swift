@@ -178,6 +178,7 @@ extension TokenService.StateMachine {
         expireToken(at: now)
         timeOutFlight(at: now)
         forgetStalledFlight(at: now)
+        guard hasStore else { return }
         timeOutStore(at: now)
         forgetLateOperation(at: now)
     }
