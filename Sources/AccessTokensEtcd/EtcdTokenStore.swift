@@ -106,7 +106,7 @@ public final class EtcdTokenStore: SharedTokenStore {
     ///
     /// After a transient failure it only reads again later; any other failure ends the wait. Cancellation ends it at once.
     ///
-    /// - Returns: The record that ended the wait; `nil` if the limit has passed, or there is no record any more.
+    /// - Returns: The record that ended the wait; `nil` if the limit has passed, or the record is gone.
     @concurrent public func changedRecord(
         from revision: SharedRecord.Revision?, atMost limit: Duration
     ) async throws -> SharedRecord? {

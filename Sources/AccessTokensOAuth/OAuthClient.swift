@@ -47,10 +47,9 @@ public struct OAuthClient: Sendable {
     ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), and what
     ///     the answer to a sign-in is compared with (RFC 9207). It is never guessed from a URL.
     ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case. Source: RFC 6749 §7.1.
-    ///   - lifetimeWhenMissing: The lifetime of a token whose answer names none, a negative one, or one that is no number; `nil`:
-    ///     until it is invalidated. A load
-    ///     every five minutes costs little; a token that is kept without end is refused one day, and only callers that call
-    ///     `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is but recommended).
+    ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none, a negative one or something that isn't a number;
+    ///     `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without end is refused one
+    ///     day, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
     ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
     ///   - wallClock: The time, which the expiration of a refresh token and a `Retry-After` with a date are compared with.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.

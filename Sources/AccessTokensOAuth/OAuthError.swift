@@ -150,7 +150,7 @@ extension OAuthError: Redacted, DescribedError {
                 + "Check the token endpoint's URL."
         // RFC 8693 §2.2.1.
         case .unsupportedTokenType("N_A"):
-            "\(server) issued a token that is no access token (its type is N_A). If the exchange was for that, add N_A to the "
+            "\(server) issued a token that isn't an access token (its type is N_A). If the exchange was for that, add N_A to the "
                 + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
         case .unsupportedTokenType(let type):
             "\(server) issued a token of type \(type): have it issue a type that this client accepts."

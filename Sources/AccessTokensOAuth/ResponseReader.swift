@@ -158,7 +158,7 @@ extension ResponseReader {
         return failure
     }
 
-    /// An answer that is no token response; if it isn't JSON, the error names its content type.
+    /// An answer that isn't a token response; if it isn't JSON, the error names its content type.
     private func unreadable(_ problem: String) -> OAuthError { failure(.unreadableResponse(problem + kindOfAnswer)) }
 
     /// The server's own error, as far as it can be read.

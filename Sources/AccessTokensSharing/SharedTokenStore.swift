@@ -62,7 +62,7 @@ extension SharedTokenStore {
     /// - Parameters:
     ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
     ///   - limit: How long to wait at most.
-    /// - Returns: The record that it has read; `nil` at the limit, or if there is no record any more.
+    /// - Returns: The record as it was read; `nil` at the limit, or if the record is gone.
     @concurrent public func changedRecord(
         from revision: SharedRecord.Revision?, atMost limit: Duration
     ) async throws -> SharedRecord? {
