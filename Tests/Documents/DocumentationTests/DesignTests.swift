@@ -1,7 +1,8 @@
 import Foundation
+import TestBudgets
 import Testing
 
-@Suite("The design document")
+@Suite("The design document", .inRealTime)
 struct DesignTests {
     private func text(_ path: String) throws -> String {
         try String(contentsOf: LinkTests.root.appending(path: path), encoding: .utf8)

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
@@ -84,7 +85,7 @@ private final class Engine: EngineClient, DynamoDBClient {
     }
 }
 
-@Suite struct `The guide to other engines` {
+@Suite(.inRealTime) struct `The guide to other engines` {
     @Test(arguments: ["Kubernetes", "Vault", "Consul", "DynamoDB"])
     func `shows stores that are registers for compare and swap`(name: String) async throws {
         let engine = Engine()

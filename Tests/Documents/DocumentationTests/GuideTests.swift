@@ -1,7 +1,8 @@
 import Foundation
+import TestBudgets
 import Testing
 
-@Suite("The guides tell the truth")
+@Suite("The guides tell the truth", .inRealTime)
 struct GuideTests {
     private static let root = LinkTests.root
 

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 // The Swift blocks of `StoringTokens` about an app and its extension, as they stand there, run.
@@ -19,7 +20,7 @@ func borrowing(from store: some TokenStore) -> TokenService {
     }
 }
 
-@Suite struct `The guide to sharing a session` {
+@Suite(.inRealTime) struct `The guide to sharing a session` {
     @Test func `shows how two processes spend one refresh token`() async throws {
         let clock = ManualClock()
         let server = SimulatedAuthorizationServer(clock: clock, keepsOneTokenValid: false, rotatesRefreshTokens: true)
