@@ -95,7 +95,7 @@ public struct Program: Sendable, Hashable, LosslessStringConvertible, Expressibl
         self.init(tasks: tasks)
     }
 
-    /// Reads a program from its description. Any other text gives a program without tasks, which can't be replayed.
+    /// Reads a program from its description; any other text gives a program without tasks, which can't be replayed.
     public init(stringLiteral value: String) {
         self = Program(value) ?? Program(tasks: [])
     }
