@@ -48,7 +48,7 @@ final class CallbackLine: Sendable {
         lineUp(handler, limit, seen: generation)
     }
 
-    /// Retrieves a token instead of a refused one; the refusal is an operation, which answers its call itself.
+    /// Retrieves a token instead of a refused one; the refusal counts as an operation, and answers its own call.
     func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) {
         do {
             let endWait = try service.beginWaitingForCallback()
