@@ -51,9 +51,8 @@ extension CallbackLine.State {
         guard !due.isEmpty else { return }
         var late = Segment(.answered(.failure(TokenServiceError(.deadlineExceeded))))
         for position in due.sorted(by: { ($0.segment, $0.call) < ($1.segment, $1.call) }) {
-            let index = position.segment - first + delivered
-            let leaving = segments[index].takeCall(at: position.call)
-            if let answer = segments[index].answer {
+            let leaving = self[position.segment].takeCall(at: position.call)
+            if let answer = self[position.segment].answer {
                 answerOutOfTurn(leaving, with: answer)
             } else {
                 late.append(leaving, using: &buffers.calls)

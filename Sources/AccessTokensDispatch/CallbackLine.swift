@@ -38,14 +38,15 @@ final class CallbackLine: Sendable {
             return
         }
         // Read the epoch first: a token that an operation of this line ends from now on isn't a hit.
-        let look = epoch.load(ordering: .acquiring)
-        let (token, generation, publication) = service.lookUpWithNumber()
-        if let token, let publication,
-            advance({ $0.append(Call(handler: handler), token: token, publication: publication, limit: limit, since: look) })
+        let before = epoch.load(ordering: .acquiring), look = service.look()
+        if let token = look.token,
+            advance({
+                $0.append(Call(handler: handler), token: token, publication: look.publication, limit: limit, since: before)
+            })
         {
             return
         }
-        lineUp(handler, limit, seen: generation)
+        lineUp(handler, limit, seen: look.generation)
     }
 
     /// Retrieves a token instead of a refused one; the refusal is an operation, which answers its call itself.
@@ -133,7 +134,7 @@ final class CallbackLine: Sendable {
                 join(service, segment, callers: callers, seen: seen, urgency: urgency)
             case .perform(let operation)?:
                 let before = service.generation
-                operation(service) { call in self.advance { $0.finish(segment, then: call) } }
+                operation(service) { call in self.advance { $0.finish(segment, .done(call)) } }
                 let fence = service.generation == before ? nil : service.generation
                 advance { $0.tookEffect(fence: fence) }
             case nil: continue
@@ -145,9 +146,11 @@ final class CallbackLine: Sendable {
         _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, urgency: Urgency
     ) {
         // All of them ran out of time on the way, so they start nothing.
-        guard callers > 0 else { return advance { $0.answer(segment, with: .failure(TokenServiceError(.deadlineExceeded))) } }
+        guard callers > 0 else {
+            return advance { $0.finish(segment, .answered(.failure(TokenServiceError(.deadlineExceeded)))) }
+        }
         service.join(callers: callers, seen: seen, urgency: urgency) { result in
-            self.advance { $0.answer(segment, with: result) }
+            self.advance { $0.finish(segment, .answered(result)) }
         }
     }
 
