@@ -36,12 +36,11 @@ final class SharedSession: Sendable {
         (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
     }
 
-    /// Returns what a flight begins with, and the current number of fences; a look leaves the user's retry to the load that
-    /// follows.
-    func begin(isLook: Bool) -> (knowledge: SharedFlight.Knowledge, fences: Int, strays: [StrayMark], isRetry: Bool) {
+    /// Returns what a flight begins with; a look leaves the user's retry to the load that follows.
+    func begin(isLook: Bool) -> State {
         state.withLock { state in
             defer { if !isLook { state.isRetry = false } }
-            return (state.knowledge, state.fences, state.strays, state.isRetry)
+            return state
         }
     }
 
