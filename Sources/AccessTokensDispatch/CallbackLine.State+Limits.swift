@@ -49,7 +49,7 @@ extension CallbackLine.State {
             if position.segment >= first { due.append(position) }
         }
         guard !due.isEmpty else { return }
-        var late = Segment(.answered(.failure(TokenServiceError(.deadlineExceeded))))
+        var late = Segment(.late)
         for position in due.sorted(by: { ($0.segment, $0.call) < ($1.segment, $1.call) }) {
             let leaving = self[position.segment].takeCall(at: position.call)
             if let answer = self[position.segment].answer {

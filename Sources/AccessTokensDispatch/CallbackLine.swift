@@ -38,10 +38,10 @@ final class CallbackLine: Sendable {
             return
         }
         // Read the epoch first: a token that an operation of this line ends from now on isn't a hit.
-        let before = epoch.load(ordering: .acquiring), look = service.look()
+        let start = epoch.load(ordering: .acquiring), look = service.look()
         if let token = look.token,
             advance({
-                $0.append(Call(handler: handler), token: token, publication: look.publication, limit: limit, since: before)
+                $0.append(Call(handler: handler), token: token, publication: look.publication, limit: limit, since: start)
             })
         {
             return
@@ -146,9 +146,7 @@ final class CallbackLine: Sendable {
         _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, urgency: Urgency
     ) {
         // All of them ran out of time on the way, so they start nothing.
-        guard callers > 0 else {
-            return advance { $0.finish(segment, .answered(.failure(TokenServiceError(.deadlineExceeded)))) }
-        }
+        guard callers > 0 else { return advance { $0.finish(segment, .late) } }
         service.join(callers: callers, seen: seen, urgency: urgency) { result in
             self.advance { $0.finish(segment, .answered(result)) }
         }

@@ -86,7 +86,7 @@ public actor TokenService {
         wallClock = environment.wallClock
         machine = Machine(
             policy: policy, isRepeatable: loader.isRepeatable, hasStore: ties?.hasStore ?? false,
-            isShared: ties?.session != nil, checkEvery: ties?.checkEvery, borrowsGrant: ties?.lender != nil,
+            isShared: ties?.session != nil, checkEvery: ties?.session?.checkEvery, borrowsGrant: ties?.lender != nil,
             seed: seed)
         if isDrained { machine.drain() }
     }
