@@ -39,14 +39,13 @@ final class CallbackLine: Sendable {
         }
         // Read the epoch first: a token that an operation of this line ends from now on isn't a hit.
         let start = epoch.load(ordering: .acquiring), look = service.look()
-        if let token = look.token,
-            advance({
-                $0.append(Call(handler: handler), token: token, publication: look.publication, limit: limit, since: start)
-            })
+        let (token, publication, generation) = (look.token, look.publication, look.generation)
+        if let token,
+            advance({ $0.append(Call(handler: handler), token: token, publication: publication, limit: limit, since: start) })
         {
             return
         }
-        lineUp(handler, limit, seen: look.generation)
+        lineUp(handler, limit, seen: generation)
     }
 
     /// Retrieves a token instead of a refused one; the refusal is an operation, which answers its call itself.
