@@ -29,6 +29,7 @@ let package = Package(
     products: [
         .library(name: "AccessTokens", targets: ["AccessTokens"]),
         .library(name: "AccessTokensDispatch", targets: ["AccessTokensDispatch"]),
+        .library(name: "AccessTokensDPoP", targets: ["AccessTokensDPoP"]),
         .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd"]),
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
         .library(name: "AccessTokensKeys", targets: ["AccessTokensKeys"]),
@@ -68,6 +69,7 @@ let package = Package(
                 "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharing", "TokenServiceConcurrency",
             ]),
         .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
+        .target(name: "AccessTokensDPoP", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
         .target(
             name: "AccessTokensTesting",
@@ -142,7 +144,10 @@ let package = Package(
         tests(
             "Units/AccessTokensFilesTests", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharedFiles",
             "AccessTokensSharing", "ChildProcesses", "shared-grant-worker", "token-file-rotator"),
-        tests("Units/AccessTokensOAuthTests", "AccessTokensOAuth", "LoopbackServers"),
+        tests("Units/AccessTokensOAuthTests", "AccessTokensOAuth", "LoopbackServers", "TokenServiceHTTP"),
+        tests(
+            "Units/AccessTokensDPoPTests", "AccessTokensDPoP", "AccessTokensOAuth", "DataLoading", "Interleavings", "LoopbackServers",
+            "TokenServiceHTTP"),
         tests(
             "Units/DataLoadingTests", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensOAuth",
             "DataLoading", "LoopbackServers", "TokenServiceHTTP"),

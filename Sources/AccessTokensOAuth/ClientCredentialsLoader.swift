@@ -71,6 +71,9 @@ public struct ClientCredentialsLoader: TokenLoader {
 
     /// Yes: asking twice yields two tokens and does no harm.
     public var isRepeatable: Bool { true }
+
+    /// The client's key; `nil` if it has none.
+    public var keyThumbprint: String? { client.proof?.keyThumbprint }
 }
 
 extension ClientCredentialsLoader: Redacted {

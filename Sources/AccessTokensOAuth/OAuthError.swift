@@ -19,8 +19,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The loader's configuration is invalid; nothing was sent.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
-        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, or it has expired;
-        /// nothing was sent.
+        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, it has expired, or it
+        /// is bound to another key; nothing was sent.
         public static let notSignedIn = Code(description: "notSignedIn")
         /// What authenticates the client, or the grant, could not be made or read; nothing was sent.
         public static let credentialsUnavailable = Code(description: "credentialsUnavailable")
@@ -81,11 +81,15 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 
     var asked: Asked?
 
+    /// What the server's clock says about a refused proof.
+    var clockNote: String?
+
     /// A code, and what belongs to it; the texts are our own words or made safe.
     enum Problem: Sendable {
         case invalidConfiguration(String)
         case notSignedIn
         case refreshTokenExpired(Date)
+        case boundToAnotherKey
         case credentialsUnavailable(String)
         case callbackMismatch(String)
         case signInExpired
@@ -94,6 +98,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         case connectionFailed(String)
         case timedOut(Duration)
         case refused
+        /// The server demands a nonce that can't be used.
+        case uselessNonce(String)
         case redirected
         case unreadableResponse(String)
         case unsupportedTokenType(String)
@@ -101,13 +107,13 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         fileprivate var code: Code {
             switch self {
             case .invalidConfiguration: .invalidConfiguration
-            case .notSignedIn, .refreshTokenExpired: .notSignedIn
+            case .notSignedIn, .refreshTokenExpired, .boundToAnotherKey: .notSignedIn
             case .credentialsUnavailable: .credentialsUnavailable
             case .callbackMismatch: .callbackMismatch
             case .signInExpired: .signInExpired
             case .notSent, .connectionFailed: .connectionFailed
             case .timedOut: .timedOut
-            case .refused: .refused
+            case .refused, .uselessNonce: .refused
             case .redirected: .redirected
             case .unreadableResponse: .unreadableResponse
             case .unsupportedTokenType: .unsupportedTokenType
@@ -121,7 +127,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         self.problem = problem
         switch problem {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
-        case .notSignedIn, .refreshTokenExpired, .callbackMismatch, .signInExpired: remedy = .signIn
+        case .notSignedIn, .refreshTokenExpired, .boundToAnotherKey, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
         }
     }
@@ -135,6 +141,7 @@ extension OAuthError: Redacted, DescribedError {
         case .notSignedIn: "There is no refresh token: no user is signed in, and nothing was sent."
         case .refreshTokenExpired(let end):
             "The refresh token expired at \(end.formatted(.iso8601)): sign in again. Nothing was sent."
+        case .boundToAnotherKey: "The refresh token is bound to another key than the client's: sign in again. Nothing was sent."
         case .credentialsUnavailable(let detail): "Nothing was sent: \(detail)."
         case .callbackMismatch(let detail):
             "The callback doesn't answer this sign-in: \(detail). Nothing of it was used; sign in again."
@@ -154,7 +161,10 @@ extension OAuthError: Redacted, DescribedError {
                 + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
         case .unsupportedTokenType(let type):
             "\(server) issued a token of type \(type): have it issue a type that this client accepts."
-        case .refused: "\(server) refused the request: \(serversWords). \(advice)"
+        case .uselessNonce(let detail):
+            "\(server) demands a nonce in the proof (\(error ?? ""), \(statusText)), but gives none that can be used. \(detail) "
+                + "Nothing was spent."
+        case .refused: "\(server) refused the request: \(serversWords)" + (clockNote.map { ": \($0)." } ?? ". \(advice)")
         }
     }
 

@@ -107,6 +107,9 @@ public struct RefreshTokenLoader: TokenLoader {
         }
         return scope
     }
+
+    /// The client's key; `nil` if it has none.
+    public var keyThumbprint: String? { client.proof?.keyThumbprint }
 }
 
 extension RefreshTokenLoader: Redacted {

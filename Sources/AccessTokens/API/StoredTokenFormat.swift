@@ -117,6 +117,7 @@ package enum StoredTokenFormat {
         let refreshToken: String?
         /// In seconds since 2001, too.
         let refreshTokenExpiration: Double?
+        let keyThumbprint: String?
 
         package init(_ token: AccessToken) {
             value = token.value
@@ -126,13 +127,15 @@ package enum StoredTokenFormat {
             scope = token.scope
             refreshToken = token.refreshToken
             refreshTokenExpiration = token.refreshTokenExpiration?.timeIntervalSinceReferenceDate
+            keyThumbprint = token.keyThumbprint
         }
 
         package var token: AccessToken {
             AccessToken(
                 value, tokenType: tokenType, lifetime: lifetime?.duration, refreshIn: refreshIn?.duration, scope: scope,
                 refreshToken: refreshToken,
-                refreshTokenExpiration: refreshTokenExpiration.map(Date.init(timeIntervalSinceReferenceDate:)))
+                refreshTokenExpiration: refreshTokenExpiration.map(Date.init(timeIntervalSinceReferenceDate:)),
+                keyThumbprint: keyThumbprint)
         }
     }
 
