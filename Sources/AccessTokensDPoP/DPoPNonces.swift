@@ -1,4 +1,4 @@
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// The last nonce of each server, as a pure value.
 ///

@@ -1,5 +1,5 @@
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -1,6 +1,6 @@
 import AccessTokens
 import Foundation
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// The token that a message carries and, if the token is bound to a key, the proof of the key.
 struct CarriedToken: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

@@ -3,7 +3,7 @@ import AccessTokensTesting
 import Foundation
 import Testing
 import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 @testable import AccessTokensDPoP
 

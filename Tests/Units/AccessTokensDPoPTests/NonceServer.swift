@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensDPoP
+import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 import TokenServiceConcurrency
@@ -9,7 +10,7 @@ import TokenServiceConcurrency
 /// It looks at the proof first, as RFC 9449 §8 wants, and at the grant only if that is good. A test tells it when to be wrong.
 final class NonceServer: TokenTransport {
     struct State: Sendable {
-        var requests: [TokenRequest] = []
+        var requests: [TransportRequest] = []
         var proofs: [String] = []
         var nonce = 1
         /// How many requests a nonce is good for; `nil`: until it is changed.
@@ -21,14 +22,14 @@ final class NonceServer: TokenTransport {
         var spent: [String] = []
         var issued = 0
         /// Answers in place of the server's own, in order.
-        var script: [TokenResponse] = []
+        var script: [TransportResponse] = []
     }
 
     let state = Lock(State())
     /// Called with each request before it is answered.
     private let arrive: @Sendable (Int) async throws -> Void
 
-    init(uses: Int? = nil, script: [TokenResponse] = [], arrive: @escaping @Sendable (Int) async throws -> Void = { _ in }) {
+    init(uses: Int? = nil, script: [TransportResponse] = [], arrive: @escaping @Sendable (Int) async throws -> Void = { _ in }) {
         self.arrive = arrive
         state.withLock {
             $0.uses = uses
@@ -38,7 +39,7 @@ final class NonceServer: TokenTransport {
 
     var facts: State { state.withLock { $0 } }
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         let count = state.withLock { state in
             state.requests.append(request)
             return state.requests.count
@@ -47,7 +48,7 @@ final class NonceServer: TokenTransport {
         return state.withLock { Self.answer(to: request, &$0) }
     }
 
-    private static func answer(to request: TokenRequest, _ state: inout State) -> TokenResponse {
+    private static func answer(to request: TransportRequest, _ state: inout State) -> TransportResponse {
         if !state.script.isEmpty { return state.script.removeFirst() }
         guard let proof = SentProof(request.headers["DPoP"]), proof["htm"] == "POST", proof["ath"] == nil,
             !state.proofs.contains(proof["jti"] ?? "")
@@ -71,15 +72,15 @@ final class NonceServer: TokenTransport {
     }
 }
 
-extension TokenResponse {
-    static func refusal(_ error: String, status: Int = 400, nonce: String? = nil, headers: [String: String] = [:]) -> TokenResponse {
-        TokenResponse(
+extension TransportResponse {
+    static func refusal(_ error: String, status: Int = 400, nonce: String? = nil, headers: [String: String] = [:]) -> TransportResponse {
+        TransportResponse(
             status: status, headers: headers.merging(nonce.map { ["dpop-nonce": $0] } ?? [:]) { $1 },
             body: Data(#"{"error":"\#(error)"}"#.utf8))
     }
 
-    static func bound(_ members: String, type: String = "DPoP", nonce: String? = nil) -> TokenResponse {
-        TokenResponse(
+    static func bound(_ members: String, type: String = "DPoP", nonce: String? = nil) -> TransportResponse {
+        TransportResponse(
             status: 200, headers: nonce.map { ["DPoP-Nonce": $0] } ?? [:],
             body: Data(#"{"access_token":"abc","token_type":"\#(type)",\#(members)}"#.utf8))
     }

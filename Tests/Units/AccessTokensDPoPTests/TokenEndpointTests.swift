@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensDPoP
+import AccessTokensHTTP
 import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
@@ -43,15 +44,15 @@ struct TokenEndpointTests {
 
     // What leaves open whether the grant was spent, or says that it was.
     @Test(arguments: [
-        TokenResponse.refusal("use_dpop_nonce", status: 500, nonce: "n"), .refusal("use_dpop_nonce", status: 502, nonce: "n"),
+        TransportResponse.refusal("use_dpop_nonce", status: 500, nonce: "n"), .refusal("use_dpop_nonce", status: 502, nonce: "n"),
         .refusal("use_dpop_nonce", status: 200, nonce: "n"), .refusal("use_dpop_nonce", status: 403, nonce: "n"),
         .refusal("invalid_grant", nonce: "n"), .refusal("invalid_dpop_proof", nonce: "n"), .refusal("invalid_client", status: 401, nonce: "n"),
-        .refusal("USE_DPOP_NONCE", nonce: "n"), TokenResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data("use_dpop_nonce".utf8)),
-        TokenResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce","error":"x"}"#.utf8)),
-        TokenResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce""#.utf8)),
-        TokenResponse(status: 400, headers: ["DPoP-Nonce": "n", "WWW-Authenticate": "DPoP error=\"use_dpop_nonce\""]),
+        .refusal("USE_DPOP_NONCE", nonce: "n"), TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data("use_dpop_nonce".utf8)),
+        TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce","error":"x"}"#.utf8)),
+        TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce""#.utf8)),
+        TransportResponse(status: 400, headers: ["DPoP-Nonce": "n", "WWW-Authenticate": "DPoP error=\"use_dpop_nonce\""]),
     ])
-    func `after anything but a definite use_dpop_nonce the grant is not sent again`(answer: TokenResponse) async throws {
+    func `after anything but a definite use_dpop_nonce the grant is not sent again`(answer: TransportResponse) async throws {
         let server = NonceServer(script: [answer])
         _ = try await failure(server)
         #expect(server.facts.requests.count == 1 && server.facts.spent == [])
@@ -128,7 +129,7 @@ struct TokenEndpointTests {
 
     // RFC 9449 §5: a token of another type isn't bound, so the key would protect nothing.
     @Test func `a Bearer token for a client with a key is an error, unless the program accepts it`() async throws {
-        let answer = TokenResponse.bound(#""expires_in":9"#, type: "bearer")
+        let answer = TransportResponse.bound(#""expires_in":9"#, type: "bearer")
         let client = try OAuthClient.test(DPoPKey.test(), NonceServer(script: [answer]))
         let error = await #expect(throws: OAuthError.self) { try await client.token(for: .jwtBearer("a")) }
         #expect(error?.code == .unsupportedTokenType)
@@ -144,7 +145,7 @@ struct TokenEndpointTests {
     @Test func `a clock that is wrong by an hour is named, with the server's`() async throws {
         let now = Date(timeIntervalSince1970: 784_111_777)
         let script = [
-            TokenResponse.refusal("invalid_dpop_proof", headers: ["Date": "Sun, 06 Nov 1994 07:49:37 GMT"]),
+            TransportResponse.refusal("invalid_dpop_proof", headers: ["Date": "Sun, 06 Nov 1994 07:49:37 GMT"]),
             .refusal("invalid_dpop_proof", headers: ["Date": "Sun, 06 Nov 1994 08:49:20 GMT"]), .refusal("invalid_dpop_proof"),
         ]
         let server = NonceServer(script: script), key = try DPoPKey.test(wallClock: { now })
@@ -178,11 +179,11 @@ struct TokenEndpointTests {
         struct Echo: TokenTransport {
             let status: Int
             let echo: @Sendable (String) -> Void
-            @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+            @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
                 let proof = request.headers["DPoP"] ?? ""
                 echo(proof)
                 let parts = proof.split(separator: ".").joined(separator: " ")
-                return TokenResponse(
+                return TransportResponse(
                     status: status, headers: ["DPoP-Nonce": "next-nonce"],
                     body: Data(#"{"error":"no","error_description":"\#(proof) \#(parts) sent-nonce next-nonce"}"#.utf8))
             }

@@ -1,7 +1,7 @@
 import AccessTokens
 import Foundation
 import Testing
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 @testable import AccessTokensOAuth
 
