@@ -29,6 +29,7 @@ let package = Package(
     products: [
         .library(name: "AccessTokens", targets: ["AccessTokens"]),
         .library(name: "AccessTokensDispatch", targets: ["AccessTokensDispatch"]),
+        .library(name: "AccessTokensDiscovery", targets: ["AccessTokensDiscovery"]),
         .library(name: "AccessTokensDPoP", targets: ["AccessTokensDPoP"]),
         .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd", "AccessTokensHTTP"]),
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
@@ -70,6 +71,8 @@ let package = Package(
                 "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharing", "TokenServiceConcurrency",
             ]),
         .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
+        .target(
+            name: "AccessTokensDiscovery", dependencies: ["AccessTokensOAuth", "TokenServiceConcurrency", "AccessTokensHTTP"]),
         .target(name: "AccessTokensDPoP", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
         .target(
@@ -146,6 +149,7 @@ let package = Package(
             "Units/AccessTokensFilesTests", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharedFiles",
             "AccessTokensSharing", "ChildProcesses", "shared-grant-worker", "token-file-rotator"),
         tests("Units/AccessTokensOAuthTests", "AccessTokensHTTP", "AccessTokensOAuth", "LoopbackServers"),
+        tests("Units/AccessTokensDiscoveryTests", "AccessTokensDiscovery", "AccessTokensHTTP", "AccessTokensOAuth"),
         tests(
             "Units/AccessTokensDPoPTests", "AccessTokensDPoP", "AccessTokensHTTP", "AccessTokensOAuth", "DataLoading", "Interleavings",
             "LoopbackServers"),

@@ -1,6 +1,5 @@
-public import AccessTokens
+public import AccessTokensHTTP
 public import TokenServiceConcurrency
-import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -140,7 +139,7 @@ public final class DPoPKey: TokenProof {
         let result = SingleResult<Data>()
         // Not a child: what signs may ignore cancellation, and nothing waits for it then.
         let signing = Task(executorPreference: executor) { [sign] in
-            result.complete(with: await Result { try await sign(bytes) })
+            do { result.complete(with: .success(try await sign(bytes))) } catch { result.complete(with: .failure(error)) }
         }
         let limit = Task(executorPreference: executor) { [sleep, timeLimit] in
             try await sleep(timeLimit)

@@ -106,6 +106,9 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
     /// Whether anyone could present what the client presents.
     var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
+    /// Whether servers list the method by this name; of mutual TLS there are two, and which it is, the transport knows.
+    package var isRegistered: Bool { method != .none && description != Self.mutualTLS.description }
+
     /// Why the client can't be authenticated; `nil` if nothing is wrong so far.
     func problem(issuer: String?) -> String? {
         if let problem { return problem }

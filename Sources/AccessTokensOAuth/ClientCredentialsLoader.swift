@@ -74,7 +74,7 @@ public struct ClientCredentialsLoader: TokenLoader {
     public var isRepeatable: Bool { true }
 
     /// The client's key; `nil` if it has none.
-    public var keyThumbprint: String? { client.proof?.keyThumbprint }
+    public var keyThumbprint: String? { client.keyThumbprint }
 }
 
 extension ClientCredentialsLoader: Redacted {

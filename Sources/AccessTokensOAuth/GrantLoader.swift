@@ -48,7 +48,7 @@ public struct GrantLoader: TokenLoader {
     }
 
     /// The client's key; `nil` if it has none.
-    public var keyThumbprint: String? { client.proof?.keyThumbprint }
+    public var keyThumbprint: String? { client.keyThumbprint }
 }
 
 extension GrantLoader: Redacted {

@@ -126,16 +126,19 @@ public struct OAuthClient: Sendable {
     ///
     /// A grant may be good for one use. It is sent again only if the server has definitely refused the proof for its nonce, before
     /// it looked at anything else; with that nonce, and once. Any other answer, and none at all, leaves open whether it was spent.
+    ///
+    /// - Parameter namesClient: Whether the form must have the client's id even if a header has it, too.
     func send(
-        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil
+        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil,
+        namesClient: Bool = false
     ) async throws -> ResponseReader {
         try endpoint.check(form)
         try requireKey(of: grant, replacing: previous)
-        let answer = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, nonce: nil)
+        let answer = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nil)
         guard let nonce = try answer.nonceForAnotherProof() else { return answer }
         // A sign-out may have come meanwhile.
         try Task.checkCancellation()
-        let second = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, nonce: nonce)
+        let second = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nonce)
         _ = try second.nonceForAnotherProof(isSecond: true)
         return second
     }
@@ -145,13 +148,14 @@ public struct OAuthClient: Sendable {
     /// The refresh tokens of a client with credentials are bound to those, and not to the key.
     private func requireKey(of grant: Grant?, replacing previous: AccessToken?) throws(OAuthError) {
         guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),
-            authentication.isPublic, let bound = previous.keyThumbprint, bound != proof?.keyThumbprint
+            authentication.isPublic, let bound = previous.keyThumbprint, bound != keyThumbprint
         else { return }
         throw OAuthError(.boundToAnotherKey)
     }
 
     private func sendOnce(
-        _ form: Form, of grant: Grant?, to endpoint: TokenEndpoint, replacing previous: AccessToken?, nonce: String?
+        _ form: Form, of grant: Grant?, to endpoint: TokenEndpoint, replacing previous: AccessToken?, namesClient: Bool,
+        nonce: String?
     ) async throws -> ResponseReader {
         let credentials = try await authentication.credentials(id: id, issuer: issuer)
         var proof: RequestProof?
@@ -172,6 +176,7 @@ public struct OAuthClient: Sendable {
         var parameters = grant.map { ["grant_type": $0.type] as Form } ?? Form()
         parameters.add(form)
         parameters.add(credentials.form)
+        if namesClient, parameters["client_id"] == nil { parameters.add("client_id", id) }
         let request = TransportRequest(
             url: endpoint.url, headers: headers,
             body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8), timeLimit: timeLimit,
@@ -202,6 +207,9 @@ public struct OAuthClient: Sendable {
 extension OAuthClient: Redacted {
     /// The client's id and the server's host; not the secret.
     public var description: String { "OAuthClient(\(place))" }
+
+    /// The key that its tokens are bound to.
+    var keyThumbprint: String? { proof?.keyThumbprint }
 
     /// Which client, and where.
     var place: String { "client \(id) at \(endpoint.url.host ?? "nowhere")" }

@@ -1,11 +1,11 @@
 public import AccessTokens
-import AccessTokensHTTP
+package import AccessTokensHTTP
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// Why an authorization server gave no token, or did not revoke one.
@@ -36,6 +36,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let redirected = Code(description: "redirected")
         /// The server's answer is not a token response: HTML, empty, cut off, too long, members missing or of wrong types.
         public static let unreadableResponse = Code(description: "unreadableResponse")
+        /// What a server says about itself can't be used: it is about another server, lacks something, or is no such document.
+        public static let invalidMetadata = Code(description: "invalidMetadata")
         /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
         public static let unsupportedTokenType = Code(description: "unsupportedTokenType")
 
@@ -61,7 +63,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public var logCode: String? { error ?? code.description }
 
     /// The HTTP status code; `nil` if there was no answer.
-    public internal(set) var status: Int?
+    public package(set) var status: Int?
 
     /// How long the server asked to wait, at most ten years; `nil` if it didn't (RFC 9110 §10.2.3).
     public internal(set) var retryAfter: Duration?
@@ -73,17 +75,23 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public internal(set) var underlying: (any Error)?
 
     /// Who asked whom, for the text.
-    struct Asked: Sendable {
+    package struct Asked: Sendable {
         let client, method, place: String
+
+        package init(client: String, method: String, place: String) {
+            self.client = client
+            self.method = method
+            self.place = place
+        }
     }
 
-    var asked: Asked?
+    package var asked: Asked?
 
     /// What the server's clock says about a refused proof.
     var clockNote: String?
 
     /// A code, and what belongs to it; the texts are our own words or made safe.
-    enum Problem: Sendable {
+    package enum Problem: Sendable {
         case invalidConfiguration(String)
         case notSignedIn
         case refreshTokenExpired(Date)
@@ -101,6 +109,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         case redirected
         case unreadableResponse(String)
         case unsupportedTokenType(String)
+        case invalidMetadata(String)
 
         fileprivate var code: Code {
             switch self {
@@ -115,13 +124,14 @@ public struct OAuthError: TokenLoadFailure, Sendable {
             case .redirected: .redirected
             case .unreadableResponse: .unreadableResponse
             case .unsupportedTokenType: .unsupportedTokenType
+            case .invalidMetadata: .invalidMetadata
             }
         }
     }
 
     private let problem: Problem
 
-    init(_ problem: Problem) {
+    package init(_ problem: Problem) {
         self.problem = problem
         switch problem {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
@@ -157,6 +167,7 @@ extension OAuthError: Redacted, DescribedError {
         case .unsupportedTokenType("N_A"):
             "\(server) issued a token that isn't an access token (its type is N_A). If the exchange was for that, add N_A to the "
                 + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
+        case .invalidMetadata(let detail): "\(detail)."
         case .unsupportedTokenType(let type):
             "\(server) issued a token of type \(type): have it issue a type that this client accepts."
         case .uselessNonce(let detail):
@@ -211,7 +222,7 @@ extension OAuthError {
     }
 
     /// The error of a transport.
-    init(_ error: TransportError, of request: TransportRequest) {
+    package init(_ error: TransportError, of request: TransportRequest) {
         switch error {
         case .notSent(let reason, let underlying):
             self.init(.notSent(reason))

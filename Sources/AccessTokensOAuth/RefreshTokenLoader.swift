@@ -110,7 +110,7 @@ public struct RefreshTokenLoader: TokenLoader {
     }
 
     /// The client's key; `nil` if it has none.
-    public var keyThumbprint: String? { client.proof?.keyThumbprint }
+    public var keyThumbprint: String? { client.keyThumbprint }
 }
 
 extension RefreshTokenLoader: Redacted {

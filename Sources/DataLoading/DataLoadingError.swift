@@ -3,9 +3,9 @@ public import TokenServiceConcurrency
 import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+public import FoundationEssentials
 #else
-import Foundation
+public import Foundation
 #endif
 
 /// Why a request had no result that its caller can use.
@@ -61,6 +61,11 @@ public struct DataLoadingError: Error, Sendable {
     /// The scope that the resource needs, made safe to print; `nil` if the server did not say (RFC 6750 §3).
     public let scope: String?
 
+    /// Where the resource says whose tokens it accepts, for `ProtectedResource.discover`; `nil` if it did not say (RFC 9728 §5.1).
+    ///
+    /// A text of the server's: it may lead anywhere. `discover` asks no other origin than the resource's own.
+    public let resourceMetadata: URL?
+
     /// The exact problem, in our own words.
     private let detail: String?
 
@@ -83,6 +88,7 @@ public struct DataLoadingError: Error, Sendable {
         let secrets = (carried?.secrets ?? []) + (response?.header("DPoP-Nonce").map { [$0] } ?? [])
         error = challenge?["error"].map { ServerText.safe($0, hiding: secrets) }
         scope = challenge?["scope"].map { ServerText.safe($0, hiding: secrets) }
+        resourceMetadata = challenge?["resource_metadata"].flatMap(URL.init(string:))
     }
 }
 

@@ -1,6 +1,6 @@
 public import AccessTokens
 public import Foundation
-import AccessTokensHTTP
+public import AccessTokensHTTP
 
 /// Tokens bound to the servers that they are for.
 ///
@@ -21,6 +21,7 @@ public struct OriginTokens: Sendable {
     /// Finds each origin's service anew for each request, so that no service is kept here that could be released.
     let services: [Origin: @Sendable () -> TokenService]
     let proof: (any TokenProof)?
+    let stepUp: StepUp?
 
     /// Binds the tokens of a service to origins.
     ///
@@ -28,9 +29,11 @@ public struct OriginTokens: Sendable {
     ///   - service: The service that the tokens come from.
     ///   - origins: URLs whose scheme, host and port count: `https`, or `http` to a loopback address.
     ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
+    ///   - stepUp: Gets a token that allows more when a resource asks for it; `nil`: the request ends with the error
+    ///     `insufficientScope`.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
-        _ service: TokenService, for origins: [URL], proof: (any TokenProof)? = nil
+        _ service: TokenService, for origins: [URL], proof: (any TokenProof)? = nil, stepUp: StepUp? = nil
     ) throws(DataLoadingError) {
         var services: [Origin: @Sendable () -> TokenService] = [:]
         for url in origins {
@@ -39,6 +42,7 @@ public struct OriginTokens: Sendable {
         }
         self.services = services
         self.proof = proof
+        self.stepUp = stepUp
     }
 
     /// Binds the tokens of several keys to origins: a request carries the token of its origin's key.
@@ -66,6 +70,7 @@ public struct OriginTokens: Sendable {
         }
         self.services = bound.mapValues { key in { service(key) } }
         self.proof = proof
+        stepUp = nil
     }
 
     private static func origin(of url: URL) throws(DataLoadingError) -> Origin {
@@ -89,6 +94,7 @@ public struct OriginTokens: Sendable {
         let service: TokenService
         let generation: Int
         let proof: (any TokenProof)?
+        let stepUp: StepUp?
 
         /// Returns a token of the session.
         func token() async throws -> AccessToken { try sendable(await service.retrieveToken(seen: generation)) }
@@ -100,7 +106,7 @@ public struct OriginTokens: Sendable {
             try sendable(await service.retrieveToken(insteadOf: refused))
         }
 
-        private func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {
+        func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {
             try OriginTokens.sendable(token, provenBy: proof)
         }
     }
@@ -113,7 +119,7 @@ public struct OriginTokens: Sendable {
         {
             throw DataLoadingError(.invalidConfiguration, detail: objection)
         }
-        return Session(service: service, generation: service.currentGeneration, proof: proof)
+        return Session(service: service, generation: service.currentGeneration, proof: proof, stepUp: stepUp)
     }
 
     /// Returns the token if a header can carry it.

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensHTTP
 
 /// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token, or its proof's nonce.
 ///
@@ -29,7 +30,7 @@ struct RequestRunner: Sendable {
         // Found once: a request keeps its user on redirects, too.
         var found: (token: AccessToken, session: OriginTokens.Session)?
         if let session = call.session { found = (try await session.token(), session) }
-        var isSecondAttempt = false
+        var isSecondAttempt = false, hasSteppedUp = false
         // The nonce of a refusal, for the one repetition with the same token.
         var nonce: String?
         while true {
@@ -52,6 +53,13 @@ struct RequestRunner: Sendable {
                 continue
             }
             nonce = nil
+            if !hasSteppedUp, let (token, session) = found, message.body?.isReplayable != false,
+                let wider = try await wider(than: token, in: session, after: response, hiding: carried)
+            {
+                found = (wider, session)
+                hasSteppedUp = true
+                continue
+            }
             guard let (token, session) = found, response.refuses(token) else {
                 try response.validate(hiding: carried)
                 return response
@@ -64,6 +72,24 @@ struct RequestRunner: Sendable {
             found = (try await session.token(insteadOf: token), session)
             isSecondAttempt = true
         }
+    }
+
+    /// Returns a token that allows what a response says is missing; `nil` if it says nothing of the kind.
+    private func wider(
+        than token: AccessToken, in session: OriginTokens.Session, after response: Response, hiding carried: CarriedToken?
+    ) async throws -> AccessToken? {
+        guard let stepUp = session.stepUp, response.status == 403, let challenge = response.challenge(for: token),
+            challenge["error"] == "insufficient_scope", let wanted = StepUpScopes.valid(challenge["scope"])
+        else { return nil }
+        do {
+            if let wider = try await stepUp.token(insteadOf: token, for: wanted, in: session) { return wider }
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            // The session is over.
+            if error is TokenServiceError || error is DataLoadingError { throw error }
+            throw response.failure(detail: "the step-up failed", underlying: error, hiding: carried)
+        }
+        throw response.failure(detail: "the step-up brought less", hiding: carried)
     }
 
     /// Returns what a message carries to show that it may: the token and, if the token is bound to a key, a proof.

@@ -33,7 +33,8 @@ extension Response {
     ///
     /// - Parameter isSecondRefusal: Whether the refused token replaced another refused one.
     func failure(
-        _ code: DataLoadingError.Code? = nil, detail: String? = nil, isSecondRefusal: Bool = false, hiding carried: CarriedToken?
+        _ code: DataLoadingError.Code? = nil, detail: String? = nil, underlying: (any Error)? = nil,
+        isSecondRefusal: Bool = false, hiding carried: CarriedToken?
     ) -> DataLoadingError {
         let challenge = [400, 401, 403].contains(status) ? challenge(for: carried?.token) : nil
         let usual: DataLoadingError.Code =
@@ -47,6 +48,7 @@ extension Response {
             detail = ProofClock.note(issued: proof.issued, date: header("Date"))
         }
         return DataLoadingError(
-            code ?? usual, detail: detail, response: self, challenge: challenge, isSecondRefusal: isSecondRefusal, hiding: carried)
+            code ?? usual, detail: detail, response: self, underlying: underlying, challenge: challenge,
+            isSecondRefusal: isSecondRefusal, hiding: carried)
     }
 }

@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensDPoP
+import AccessTokensHTTP
 import Foundation
 import Testing
 
