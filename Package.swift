@@ -151,7 +151,8 @@ let package = Package(
         tests("Units/AccessTokensOAuthTests", "AccessTokensHTTP", "AccessTokensOAuth", "LoopbackServers"),
         tests("Units/AccessTokensDiscoveryTests", "AccessTokensDiscovery", "AccessTokensHTTP", "AccessTokensOAuth"),
         tests(
-            "Units/AccessTokensDPoPTests", "AccessTokensDPoP", "AccessTokensHTTP", "AccessTokensOAuth", "DataLoading", "Interleavings",
+            "Units/AccessTokensDPoPTests", "AccessTokensDPoP", "AccessTokensHTTP", "AccessTokensOAuth", "DataLoading",
+            "Interleavings",
             "LoopbackServers"),
         tests(
             "Units/DataLoadingTests", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensOAuth",
@@ -178,12 +179,15 @@ let package = Package(
             name: "MigrationAfter", dependencies: ["AccessTokens", "AccessTokensDispatch"],
             path: "Tests/Documents/Migration/After"),
         tests(
-            "Documents/DocumentationTests", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensHTTP",
+            "Documents/DocumentationTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch",
+            "AccessTokensEtcd",
+            "AccessTokensFiles", "AccessTokensHTTP", "LoopbackServers",
             "AccessTokensKeys",
             "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "DataLoading", "Interleavings",
             "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore"),
         tests(
-            "System/RealServerTests", "AccessTokensDispatch", "AccessTokensHTTP", "AccessTokensKeys", "AccessTokensOAuth",
+            "System/RealServerTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch", "AccessTokensHTTP",
+            "AccessTokensKeys", "AccessTokensOAuth",
             "DataLoading"),
         tests("System/EtcdTests", "AccessTokensEtcd", "AccessTokensHTTP", "AccessTokensSharing"),
     ],

@@ -58,9 +58,11 @@ public struct AuthorizationServer: Sendable {
             }
             // RFC 8414 §3.3: otherwise one server could speak for another.
             guard let named = found["issuer"], named.utf8.elementsEqual(issuer.utf8) else {
-                let other = found["issuer"].map { "is of another issuer, \(ServerText.safe($0, hiding: []))" } ?? "names no issuer"
+                let other =
+                    found["issuer"].map { "is of another issuer, \(ServerText.safe($0, hiding: []))" } ?? "names no issuer"
                 throw OAuthError(
-                    .invalidMetadata("The metadata at \(ServerText.safe(url.absoluteString, hiding: [])) \(other); nothing of it was used"))
+                    .invalidMetadata(
+                        "The metadata at \(ServerText.safe(url.absoluteString, hiding: [])) \(other); nothing of it was used"))
             }
             return AuthorizationServer(issuer: issuer, members: found)
         }
@@ -95,7 +97,7 @@ public struct AuthorizationServer: Sendable {
         transport: any TokenTransport = URLSessionTransport()
     ) throws(OAuthError) -> OAuthClient {
         let method = authentication.description
-        if case .texts(let methods)? = members.value("token_endpoint_auth_methods_supported"), authentication.isRegistered,
+        if case .texts(let methods)? = members.value("token_endpoint_auth_methods_supported"), authentication.isListed,
             !methods.contains(method)
         {
             let supported = ServerText.safe(methods.joined(separator: ", "), hiding: [])
@@ -126,7 +128,9 @@ public struct AuthorizationServer: Sendable {
         }
         if requiresPKCE, !list("code_challenge_methods_supported").contains("S256") {
             throw OAuthError(
-                .invalidMetadata("\(shown) doesn't say that it supports S256 (code_challenge_methods_supported), without which a code is not safe"))
+                .invalidMetadata(
+                    "\(shown) doesn't say that it supports S256 (code_challenge_methods_supported), without which a code is not safe"
+                ))
         }
         let request = try SignInRequest(
             client, authorizationURL: endpoint("authorization_endpoint"), redirectURI: redirectURI, scope: scope,

@@ -13,7 +13,8 @@ import Foundation
 enum MetadataDocument {
     /// Throws unless an identifier is a URL where the document may be: `https`, or `http` to a loopback address, without a query.
     static func place(_ what: String, _ identifier: String) throws(OAuthError) -> URL {
-        guard let url = URL(string: identifier), let origin = Origin(url), origin.isPrivate, url.query == nil, url.fragment == nil,
+        guard let url = URL(string: identifier), let origin = Origin(url), origin.isPrivate, url.query == nil,
+            url.fragment == nil,
             identifier.utf8.allSatisfy({ 0x21...0x7E ~= $0 })
         else {
             throw OAuthError(

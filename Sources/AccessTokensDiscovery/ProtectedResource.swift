@@ -29,7 +29,9 @@ public struct ProtectedResource: Sendable {
     /// The scopes that it uses; empty if it doesn't say.
     public var scopes: [String] { members.list("scopes_supported") }
 
-    /// Asks a resource for its metadata, with one request. A redirect is not followed.
+    /// Asks a resource for its metadata, with one request.
+    ///
+    /// A redirect is not followed.
     ///
     /// - Parameters:
     ///   - resource: The resource's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text.
@@ -50,18 +52,23 @@ public struct ProtectedResource: Sendable {
         let shown = ServerText.safe(url.absoluteString, hiding: [])
         // Else a resource could have this program ask any server inside its network (RFC 9728 §7.7).
         guard Origin(url) == Origin(place), url.fragment == nil else {
-            throw OAuthError(.invalidMetadata("The metadata's URL, \(shown), is not on the resource's own origin; nothing was sent"))
+            throw OAuthError(
+                .invalidMetadata("The metadata's URL, \(shown), is not on the resource's own origin; nothing was sent"))
         }
         let (found, answer) = try await MetadataDocument.fetch(url, by: transport, timeLimit: timeLimit)
         guard let found else { throw OAuthError(.invalidMetadata("There is no metadata of this resource (\(answer))")) }
         // RFC 9728 §3.3: otherwise one resource could have tokens made for another.
         guard let named = found["resource"], named.utf8.elementsEqual(resource.utf8) else {
-            let other = found["resource"].map { "is of another resource, \(ServerText.safe($0, hiding: []))" } ?? "names no resource"
+            let other =
+                found["resource"].map { "is of another resource, \(ServerText.safe($0, hiding: []))" } ?? "names no resource"
             throw OAuthError(
-                .invalidMetadata("The metadata at \(shown) \(other); nothing of it was used. If that is the one you mean, ask for it"))
+                .invalidMetadata(
+                    "The metadata at \(shown) \(other); nothing of it was used. If that is the one you mean, ask for it"))
         }
         let servers = found.list("authorization_servers")
-        guard !servers.isEmpty else { throw OAuthError(.invalidMetadata("The metadata at \(shown) names no authorization server")) }
+        guard !servers.isEmpty else {
+            throw OAuthError(.invalidMetadata("The metadata at \(shown) names no authorization server"))
+        }
         return ProtectedResource(resource: resource, authorizationServers: servers, members: found)
     }
 }

@@ -14,7 +14,9 @@ package enum Base64URL {
 
     /// Returns the bytes; `nil` if the text is not such an encoding of any.
     package static func decode(_ text: String) -> Data? {
-        guard text.utf8.allSatisfy({ $0.isAlphanumeric || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else { return nil }
+        guard text.utf8.allSatisfy({ $0.isAlphanumeric || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else {
+            return nil
+        }
         let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
         guard padding.count < 3 else { return nil }
         return Data(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + padding)

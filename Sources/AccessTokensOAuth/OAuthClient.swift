@@ -138,7 +138,8 @@ public struct OAuthClient: Sendable {
         guard let nonce = try answer.nonceForAnotherProof() else { return answer }
         // A sign-out may have come meanwhile.
         try Task.checkCancellation()
-        let second = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nonce)
+        let second = try await sendOnce(
+            form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nonce)
         _ = try second.nonceForAnotherProof(isSecond: true)
         return second
     }

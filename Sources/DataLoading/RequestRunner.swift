@@ -105,7 +105,8 @@ struct RequestRunner: Sendable {
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             // The text of the program's own error may have a secret.
-            let reason = error is any TokenLoadFailure ? "\(error)" : "what signs failed with an error of type \(type(of: error))."
+            let reason =
+                error is any TokenLoadFailure ? "\(error)" : "what signs failed with an error of type \(type(of: error))."
             throw DataLoadingError(.proofUnavailable, detail: String(reason.dropLast()), underlying: error)
         }
     }

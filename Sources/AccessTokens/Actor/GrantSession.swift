@@ -136,7 +136,8 @@ extension TokenService {
         return SharedFlightPlan(
             id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
             isRefresh: machine.state.cached != nil, isLook: !flight.isLoading, previous: flight.previous,
-            keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value), isAbandoned: { membership.hasEnded || self.isDeserted },
+            keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value),
+            isAbandoned: { membership.hasEnded || self.isDeserted },
             keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },
             load: { await self.load($0, for: flight, membership) },
             handOverDisplaced: { await self.handOverDisplaced(in: session, for: flight) })

@@ -10,7 +10,8 @@ import AccessTokensHTTP
 struct KeyTests {
     @Test(arguments: [
         ("https://As.Example/token?a=b#c", "https://as.example/token"), ("https://as.example", "https://as.example/"),
-        ("https://as.example:443/a%20b/", "https://as.example/a%20b/"), ("HTTPS://as.example:8443/x?", "https://as.example:8443/x"),
+        ("https://as.example:443/a%20b/", "https://as.example/a%20b/"),
+        ("HTTPS://as.example:8443/x?", "https://as.example:8443/x"),
         ("http://[::1]:8080/x", "http://[::1]:8080/x"), ("http://localhost:80/", "http://localhost/"),
     ])
     func `a proof names the URL without query, fragment, default port and capitals`(url: String, target: String) async throws {
@@ -33,7 +34,8 @@ struct KeyTests {
         (#"{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, "32 bytes each"),
         (VectorTests.key.dropLast() + #","d":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it has a private part"),
         (#"{"kty":"oct","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it has a private part"),
-        (#"{"kty":"EC","crv":"secp256k1"}"#, "its type must be"), ("[]", "it is not the JSON of a key"), ("", "it is not the JSON"),
+        (#"{"kty":"EC","crv":"secp256k1"}"#, "its type must be"), ("[]", "it is not the JSON of a key"),
+        ("", "it is not the JSON"),
         (#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#, "2,048"), (#"{"kty":"OKP","crv":"Ed25519","x":"@@"}"#, "32 bytes"),
         (String(repeating: " ", count: 100_000), "it is not the JSON"),
     ])
@@ -48,7 +50,8 @@ struct KeyTests {
         let error = #expect(throws: DPoPError.self) {
             try DPoPKey(.p256(Data(repeating: 1, count: 64)), algorithm: algorithm) { $0 }
         }
-        #expect(error?.description == "The key can't be used for proofs: its algorithm can't be that one, but must be one of ES256.")
+        #expect(
+            error?.description == "The key can't be used for proofs: its algorithm can't be that one, but must be one of ES256.")
     }
 
     @Test func `a point may have the byte that marks it as whole`() throws {
@@ -70,11 +73,13 @@ struct KeyTests {
     @Test func `what signs has ten seconds, also if it ignores its cancellation`() async throws {
         let clock = ManualClock()
         let (never, _) = AsyncStream.makeStream(of: Void.self)
-        let key = try DPoPKey.test(clock: clock, sign: { _ in
-            // Not a child of the caller, and deaf.
-            await Task.detached { for await _ in never {} }.value
-            return Data()
-        })
+        let key = try DPoPKey.test(
+            clock: clock,
+            sign: { _ in
+                // Not a child of the caller, and deaf.
+                await Task.detached { for await _ in never {} }.value
+                return Data()
+            })
         let url = try #require(URL(string: "https://a.example"))
         let proof = Task { try await key.proof(method: "GET", url: url, accessToken: nil, nonce: nil) }
         try await clock.waitForSleepers(1)
@@ -116,14 +121,17 @@ struct KeyTests {
 
 /// The nonces as a value, without a server.
 struct NonceTests {
-    func origin(_ number: Int) throws -> Origin { try #require(URL(string: "https://server\(number).example").flatMap(Origin.init)) }
+    func origin(_ number: Int) throws -> Origin {
+        try #require(URL(string: "https://server\(number).example").flatMap(Origin.init))
+    }
 
     @Test func `a nonce goes to the origin that it comes from, and the last one counts`() throws {
         var nonces = DPoPNonces()
         try nonces.remember("a", for: origin(1))
         try nonces.remember("b", for: origin(2))
         try nonces.remember("c", for: origin(1))
-        #expect(try nonces.nonce(for: origin(1)) == "c" && nonces.nonce(for: origin(2)) == "b" && nonces.nonce(for: origin(3)) == nil)
+        #expect(
+            try nonces.nonce(for: origin(1)) == "c" && nonces.nonce(for: origin(2)) == "b" && nonces.nonce(for: origin(3)) == nil)
         let other = try #require(URL(string: "https://server1.example:444").flatMap(Origin.init))
         #expect(nonces.nonce(for: other) == nil)
     }

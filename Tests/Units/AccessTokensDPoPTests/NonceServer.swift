@@ -73,7 +73,9 @@ final class NonceServer: TokenTransport {
 }
 
 extension TransportResponse {
-    static func refusal(_ error: String, status: Int = 400, nonce: String? = nil, headers: [String: String] = [:]) -> TransportResponse {
+    static func refusal(_ error: String, status: Int = 400, nonce: String? = nil, headers: [String: String] = [:])
+        -> TransportResponse
+    {
         TransportResponse(
             status: status, headers: headers.merging(nonce.map { ["dpop-nonce": $0] } ?? [:]) { $1 },
             body: Data(#"{"error":"\#(error)"}"#.utf8))
@@ -97,7 +99,8 @@ extension OAuthClient {
         tokenURL: String = "https://as.example/token", acceptedTokenTypes: Set<String>? = nil
     ) throws -> OAuthClient {
         try OAuthClient(
-            id: "app", authentication: authentication, tokenURL: url(tokenURL), acceptedTokenTypes: acceptedTokenTypes, proof: key,
+            id: "app", authentication: authentication, tokenURL: url(tokenURL), acceptedTokenTypes: acceptedTokenTypes,
+            proof: key,
             transport: transport)
     }
 }

@@ -96,7 +96,9 @@ struct ResourceTests {
 
     @Test func `a request whose nonce is refused is sent once more, and the next one has the nonce`() async throws {
         let api = try BoundAPI(), loader = try loader(api, .test())
-        let request = Request(url: api.url.appending(path: "a"), method: .put, query: [.init(name: "q", value: "1")], body: .data(Data("mine".utf8)))
+        let request = Request(
+            url: api.url.appending(path: "a"), method: .put, query: [.init(name: "q", value: "1")], body: .data(Data("mine".utf8))
+        )
         #expect(try await loader.perform(request).status == 200)
         #expect(try await loader.perform(Request(url: api.url.appending(path: "b"))).status == 200)
         #expect(api.facts.arrivals.count == 3 && api.facts.problems == [])
@@ -121,7 +123,8 @@ struct ResourceTests {
     }
 
     @Test(arguments: [
-        BoundAPI.refusal("use_dpop_nonce"), BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: \(String(repeating: "n", count: 8192))\r\n"),
+        BoundAPI.refusal("use_dpop_nonce"),
+        BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: \(String(repeating: "n", count: 8192))\r\n"),
         BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: a\r\nDPoP-Nonce: b\r\n"),
     ])
     func `a demand without a usable nonce is a clear error after one request`(answer: String) async throws {
@@ -136,7 +139,9 @@ struct ResourceTests {
 
     @Test func `a server that demands a nonce again and again gets two requests`() async throws {
         let script = Dictionary(
-            uniqueKeysWithValues: (1...4).map { ($0, BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: n\($0)\r\n", status: $0 == 2 ? 400 : 401)) })
+            uniqueKeysWithValues: (1...4).map {
+                ($0, BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: n\($0)\r\n", status: $0 == 2 ? 400 : 401))
+            })
         let api = try BoundAPI(script: script)
         let error = await #expect(throws: DataLoadingError.self) { try await loader(api, .test()).perform(Request(url: api.url)) }
         #expect(error?.description.hasSuffix("it refuses the nonce that it has sent.") == true, "\(error as Any)")
@@ -155,7 +160,8 @@ struct ResourceTests {
 
     // RFC 9449 §7.1: what is said to other schemes is said to other clients.
     @Test func `an error of another scheme is not about the bound token`() async throws {
-        let answer = "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error=\"invalid_token\", DPoP error=\"invalid_dpop_proof\"\r\n"
+        let answer =
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error=\"invalid_token\", DPoP error=\"invalid_dpop_proof\"\r\n"
             + "Date: Sun, 06 Nov 1994 07:49:37 GMT\r\nContent-Length: 0\r\n\r\n"
         let api = try BoundAPI(script: [1: answer])
         let key = try DPoPKey.test(wallClock: { Date(timeIntervalSince1970: 784_111_777) }), tokens = tokens(key)

@@ -21,7 +21,9 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `a refresh whose nonce is refused is sent once more, spends its token once, and teaches the nonce`() async throws {
+    @Test func `47: a refresh whose nonce is refused is sent once more, spends its token once, and teaches the nonce`()
+        async throws
+    {
         let server = NonceServer(), key = try DPoPKey.test()
         let loader = try RefreshTokenLoader(OAuthClient.test(key, server))
         let first = try await loader.loadToken(replacing: old)
@@ -46,8 +48,10 @@ struct TokenEndpointTests {
     @Test(arguments: [
         TransportResponse.refusal("use_dpop_nonce", status: 500, nonce: "n"), .refusal("use_dpop_nonce", status: 502, nonce: "n"),
         .refusal("use_dpop_nonce", status: 200, nonce: "n"), .refusal("use_dpop_nonce", status: 403, nonce: "n"),
-        .refusal("invalid_grant", nonce: "n"), .refusal("invalid_dpop_proof", nonce: "n"), .refusal("invalid_client", status: 401, nonce: "n"),
-        .refusal("USE_DPOP_NONCE", nonce: "n"), TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data("use_dpop_nonce".utf8)),
+        .refusal("invalid_grant", nonce: "n"), .refusal("invalid_dpop_proof", nonce: "n"),
+        .refusal("invalid_client", status: 401, nonce: "n"),
+        .refusal("USE_DPOP_NONCE", nonce: "n"),
+        TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data("use_dpop_nonce".utf8)),
         TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce","error":"x"}"#.utf8)),
         TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce""#.utf8)),
         TransportResponse(status: 400, headers: ["DPoP-Nonce": "n", "WWW-Authenticate": "DPoP error=\"use_dpop_nonce\""]),
@@ -67,10 +71,12 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test(arguments: [
-        (nil, "It sends none."), ("", "it is empty"), (String(repeating: "n", count: 8192), "it has 8192 bytes, more than the 1024"),
-        ("a, b", "or there are several"),
-    ] as [(String?, String)])
+    @Test(
+        arguments: [
+            (nil, "It sends none."), ("", "it is empty"),
+            (String(repeating: "n", count: 8192), "it has 8192 bytes, more than the 1024"),
+            ("a, b", "or there are several"),
+        ] as [(String?, String)])
     func `a demand without a usable nonce is a clear error, and nothing is spent`(nonce: String?, problem: String) async throws {
         let server = NonceServer(script: [.refusal("use_dpop_nonce", nonce: nonce)])
         let error = try await failure(server)
@@ -82,7 +88,8 @@ struct TokenEndpointTests {
 
     @Test func `a server that refuses each nonce that it sends gets two requests`() async throws {
         let server = NonceServer(script: [
-            .refusal("use_dpop_nonce", nonce: "a"), .refusal("use_dpop_nonce", status: 401, nonce: "b"), .refusal("use_dpop_nonce", nonce: "b"),
+            .refusal("use_dpop_nonce", nonce: "a"), .refusal("use_dpop_nonce", status: 401, nonce: "b"),
+            .refusal("use_dpop_nonce", nonce: "b"),
         ])
         let key = try DPoPKey.test()
         let error = try await failure(server, key: key)
@@ -159,7 +166,9 @@ struct TokenEndpointTests {
         for _ in 1...2 { #expect(try await !failure(server, key: key).description.contains("clock")) }
     }
 
-    @Test func `a closure that throws, or signs with another algorithm's signature, costs nothing and shows nothing`() async throws {
+    @Test func `a closure that throws, or signs with another algorithm's signature, costs nothing and shows nothing`()
+        async throws
+    {
         struct Broken: Error { let secret = "the-pin" }
         let server = NonceServer()
         let error = try await failure(server, key: .test(sign: { _ in throw Broken() }))
@@ -194,76 +203,5 @@ struct TokenEndpointTests {
         let parts = echo.withLock { $0 }.split(separator: ".").map(String.init)
         for secret in parts + ["sent-nonce", "next-nonce"] { #expect(!shown.contains(secret), "\(secret)") }
         #expect(error.serverDescription?.contains("[hidden]") == true)
-    }
-}
-
-/// Tokens and the key that they are bound to.
-struct BindingTests {
-    @Test func `what a store keeps has the thumbprint, and what an older version wrote has none`() throws {
-        let token = AccessToken("a", tokenType: "DPoP", refreshToken: "r", keyThumbprint: "t")
-        let stored = StoredToken(token, received: Date(timeIntervalSince1970: 0))
-        #expect(try StoredToken(serialized: stored.serialized()).token == token)
-        let plain = StoredToken(AccessToken("a"), received: Date(timeIntervalSince1970: 0))
-        #expect(try !String(decoding: plain.serialized(), as: UTF8.self).contains("keyThumbprint"))
-        #expect(AccessToken("a", keyThumbprint: "t") != AccessToken("a", keyThumbprint: "u"))
-        #expect(!texts(token).contains("\"t\""))
-    }
-
-    func service(_ key: DPoPKey?, _ server: NonceServer, _ store: InMemoryTokenStore, secret: String? = nil) throws -> TokenService {
-        let client = try OAuthClient.test(
-            key, server, authentication: secret.map { .clientSecretBasic($0) } ?? .publicClient)
-        return TokenService(store: store, environment: .init(clock: ManualClock()), loader: try RefreshTokenLoader(client))
-    }
-
-    func stored(_ key: DPoPKey) -> InMemoryTokenStore {
-        InMemoryTokenStore(
-            StoredToken(
-                AccessToken("kept", tokenType: "DPoP", lifetime: .seconds(3600), refreshToken: "r0", keyThumbprint: key.keyThumbprint),
-                received: Date()))
-    }
-
-    @Test func `a stored token of the key is handed out`() async throws {
-        let server = NonceServer(), key = try DPoPKey.test()
-        #expect(try await service(key, server, stored(key)).retrieveToken().value == "kept")
-        #expect(server.facts.requests.isEmpty)
-    }
-
-    @Test func `a stored token of another key is not handed out, nothing is sent, and the user is asked to sign in`() async throws {
-        for key in [try DPoPKey.test(2), nil] {
-            let server = NonceServer(), store = stored(try .test(1))
-            let service = try service(key, server, store)
-            let error = await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() }
-            #expect(error?.remedy == .signIn && server.facts.requests.isEmpty)
-            #expect((error?.underlying as? OAuthError)?.description
-                == "The refresh token is bound to another key than the client's: sign in again. Nothing was sent.")
-            // It is still there to be revoked.
-            #expect(await service.reset().discarded.map(\.refreshToken) == ["r0"] && store.contents == nil)
-        }
-    }
-
-    // RFC 9449 §5: the refresh token of a client with credentials is bound to these.
-    @Test func `a confidential client renews what another key has`() async throws {
-        let server = NonceServer(), key = try DPoPKey.test(2), store = stored(try .test(1))
-        let token = try await service(key, server, store, secret: "s").retrieveToken()
-        #expect(token.value == "abc" && token.keyThumbprint == key.keyThumbprint && server.facts.spent == ["r0"])
-        #expect(store.contents?.token.keyThumbprint == key.keyThumbprint)
-    }
-
-    @Test func `a refresh in flight when the key changes leaves nothing that the next key's service hands out`() async throws {
-        let (arrived, arrive) = AsyncStream.makeStream(of: Void.self)
-        let gate = SingleResult<Void>()
-        let server = NonceServer { if $0 == 2 { arrive.yield(); try await gate.value() } }
-        let store = stored(try .test(1))
-        let before = try service(.test(1), server, store), after = try service(.test(2), server, store)
-        let kept = try await before.retrieveToken()
-        await before.invalidate(kept)
-        let flight = Task { try await before.retrieveToken() }
-        for await _ in arrived { break }
-        // The program has made a new key; the old service still writes to the same store.
-        gate.complete(with: .success(()))
-        _ = try await flight.value
-        #expect(server.facts.spent == ["r0"])
-        let error = await #expect(throws: TokenServiceError.self) { try await after.retrieveToken() }
-        #expect(error?.remedy == .signIn && server.facts.spent == ["r0"])
     }
 }

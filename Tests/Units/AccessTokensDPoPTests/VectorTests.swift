@@ -27,17 +27,21 @@ struct VectorTests {
         + #""x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs"}"#
 
     /// Makes the proof of an example, whose signature it has.
-    func proof(_ expected: String, id: String, time: TimeInterval, method: String, url: String, token: String?) async throws -> String? {
+    func proof(_ expected: String, id: String, time: TimeInterval, method: String, url: String, token: String?) async throws
+        -> String?
+    {
         let signature = try #require(expected.split(separator: ".").last.flatMap { decoded(String($0)) })
         let key = try DPoPKey(
             PublicJWK(json: Data(Self.key.utf8)), algorithm: "ES256", wallClock: { Date(timeIntervalSince1970: time) },
             makeID: { id }, executor: nil
         ) { bytes in
-            #expect(String(decoding: bytes, as: UTF8.self) == expected.prefix { $0 != "." } + "." + expected.split(separator: ".")[1])
+            #expect(
+                String(decoding: bytes, as: UTF8.self) == expected.prefix { $0 != "." } + "." + expected.split(separator: ".")[1])
             return signature
         }
         #expect(key.keyThumbprint == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
-        return try await key.proof(method: method, url: #require(URL(string: url)), accessToken: token, nonce: nil).headers["DPoP"]
+        return try await key.proof(method: method, url: #require(URL(string: url)), accessToken: token, nonce: nil).headers[
+            "DPoP"]
     }
 
     @Test func `the proof of RFC 9449 §4 for a token request comes out byte for byte`() async throws {
@@ -66,6 +70,8 @@ struct VectorTests {
     }
 
     private func decoded(_ text: String) -> Data? {
-        Data(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + String(repeating: "=", count: (4 - text.count % 4) % 4))
+        Data(
+            base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/")
+                + String(repeating: "=", count: (4 - text.count % 4) % 4))
     }
 }

@@ -51,7 +51,8 @@ struct DiscoveryTests {
             ]
         ),
     ])
-    func `the metadata is looked for at each place of the specifications, in order`(issuer: String, paths: [String]) async throws {
+    func `the metadata is looked for at each place of the specifications, in order`(issuer: String, paths: [String]) async throws
+    {
         let places = paths.map { "https://as.example\($0)" }
         let empty = MetadataServer([places[0]: TransportResponse(200, "<html>no such page</html>", headers: [:])])
         let error = try await failure(of: issuer, empty)
@@ -61,12 +62,17 @@ struct DiscoveryTests {
             let server = MetadataServer([place: Self.metadata(issuer: issuer)])
             let found = try await AuthorizationServer.discover(issuer, transport: server)
             #expect(found.issuer == issuer && server.places.count == number + 1)
-            #expect(server.requests.allSatisfy { $0.method == "GET" && $0.body.isEmpty && $0.headers == ["Accept": "application/json"] })
+            #expect(
+                server.requests.allSatisfy {
+                    $0.method == "GET" && $0.body.isEmpty && $0.headers == ["Accept": "application/json"]
+                })
         }
     }
 
     // RFC 8414 §3.3: compared as texts.
-    @Test(arguments: ["https://as.example/", "https://AS.example", "https://as.example:443", "https://evil.example", "", "\u{202E}x"])
+    @Test(arguments: [
+        "https://as.example/", "https://AS.example", "https://as.example:443", "https://evil.example", "", "\u{202E}x",
+    ])
     func `metadata of another issuer is not used`(issuer: String) async throws {
         let server = MetadataServer([Self.known: Self.metadata(issuer: issuer)])
         let error = try await failure(server)
@@ -87,11 +93,15 @@ struct DiscoveryTests {
     @Test func `a loopback address may do without TLS`() async throws {
         let place = "http://127.0.0.1:8080/.well-known/oauth-authorization-server"
         let server = MetadataServer([place: Self.metadata(issuer: "http://127.0.0.1:8080")])
-        #expect(try await AuthorizationServer.discover("http://127.0.0.1:8080", transport: server).issuer == "http://127.0.0.1:8080")
+        #expect(
+            try await AuthorizationServer.discover("http://127.0.0.1:8080", transport: server).issuer == "http://127.0.0.1:8080")
     }
 
     @Test(arguments: [
-        (TransportResponse(status: 302, headers: ["Location": "https://evil.example"]), "is redirected (status 302), which is not followed"),
+        (
+            TransportResponse(status: 302, headers: ["Location": "https://evil.example"]),
+            "is redirected (status 302), which is not followed"
+        ),
         (TransportResponse(status: 503), "can't be had now (status 503). Try again later"),
         (TransportResponse(status: 200, body: Data(count: 2 << 20)), "is longer than 1048576 bytes"),
         (TransportResponse(#"{"issuer":"https://as.example","issuer":"https://as.example"}"#), "names no issuer"),
@@ -108,17 +118,22 @@ struct DiscoveryTests {
 
     func found(_ members: String, without: String = "") async throws -> AuthorizationServer {
         let body = String(decoding: Self.metadata(members).body, as: UTF8.self)
-        let server = MetadataServer([Self.known: TransportResponse(without.isEmpty ? body : body.replacing(without, with: "\"other\""))])
+        let server = MetadataServer([
+            Self.known: TransportResponse(without.isEmpty ? body : body.replacing(without, with: "\"other\""))
+        ])
         return try await AuthorizationServer.discover("https://as.example", transport: server)
     }
 
     @Test func `a client, a sign-in and a revocation are made in one line each`() async throws {
-        let server = try await found(#""revocation_endpoint":"https://as.example/revoke","token_endpoint_auth_methods_supported":["none"]"#)
+        let server = try await found(
+            #""revocation_endpoint":"https://as.example/revoke","token_endpoint_auth_methods_supported":["none"]"#)
         let client = try server.client(id: "app", transport: MetadataServer([:]))
         #expect(client.issuer == "https://as.example")
-        let request = try await server.signIn(client, redirectURI: "app:/in", scope: "a b", additionalParameters: ["resource": "https://r"])
+        let request = try await server.signIn(
+            client, redirectURI: "app:/in", scope: "a b", additionalParameters: ["resource": "https://r"])
         #expect(request.url.absoluteString.hasPrefix("https://as.example/authorize?client_id=app&response_type=code&"))
-        #expect(request.url.absoluteString.contains("&resource=https%3A%2F%2Fr") && !request.url.absoluteString.contains("dpop_jkt"))
+        #expect(
+            request.url.absoluteString.contains("&resource=https%3A%2F%2Fr") && !request.url.absoluteString.contains("dpop_jkt"))
         _ = try server.revocation(client)
         let error = #expect(throws: OAuthError.self) { try server.client(id: "app", authentication: .clientSecretPost("s")) }
         #expect(error?.description.contains("https://as.example doesn't support client_secret_post, but: none") == true)
@@ -138,7 +153,9 @@ struct DiscoveryTests {
         let server = try await found(#""revocation_endpoint":"http://as.example/revoke""#)
         let client = try server.client(id: "app", transport: MetadataServer([:]))
         let error = #expect(throws: OAuthError.self) { try server.revocation(client) }
-        #expect(error?.code == .invalidMetadata && error?.description.contains("'revocation_endpoint' of https://as.example must begin") == true)
+        #expect(
+            error?.code == .invalidMetadata
+                && error?.description.contains("'revocation_endpoint' of https://as.example must begin") == true)
         #expect(throws: OAuthError.self) { try server.endpoint("introspection_endpoint") }
     }
 
@@ -146,7 +163,8 @@ struct DiscoveryTests {
     @Test func `a server that names its issuer in callbacks must do so`() async throws {
         let server = try await found(#""authorization_response_iss_parameter_supported":true"#)
         let request = try await server.signIn(server.client(id: "app", transport: MetadataServer([:])), redirectURI: "app:/in")
-        let state = try #require(URLComponents(url: request.url, resolvingAgainstBaseURL: false)?.queryItems?.first { $0.name == "state" }?.value)
+        let state = try #require(
+            URLComponents(url: request.url, resolvingAgainstBaseURL: false)?.queryItems?.first { $0.name == "state" }?.value)
         let callback = try #require(URL(string: "app:/in?code=c&state=\(state)"))
         #expect(throws: OAuthError.self) { try request.grant(from: callback) }
         _ = try request.grant(from: #require(URL(string: "app:/in?code=c&state=\(state)&iss=https%3A%2F%2Fas.example")))
@@ -155,14 +173,17 @@ struct DiscoveryTests {
     // RFC 9126 §2.1, §2.2, §4.
     @Test func `a server that demands it gets the sign-in's parameters itself, and the browser only their name`() async throws {
         let pushed = "https://as.example/par"
-        let server = try await found(#""require_pushed_authorization_requests":true,"pushed_authorization_request_endpoint":"\#(pushed)""#)
+        let server = try await found(
+            #""require_pushed_authorization_requests":true,"pushed_authorization_request_endpoint":"\#(pushed)""#)
         let transport = MetadataServer([pushed: TransportResponse(201, #"{"request_uri":"urn:x:1","expires_in":60}"#)])
         for authentication in [ClientAuthentication.publicClient, .clientSecretBasic("s")] {
             let client = try server.client(id: "app", authentication: authentication, transport: transport)
             let request = try await server.signIn(client, redirectURI: "app:/in", scope: "a")
             #expect(request.url.absoluteString == "https://as.example/authorize?client_id=app&request_uri=urn%3Ax%3A1")
             let sent = String(decoding: try #require(transport.requests.last).body, as: UTF8.self)
-            #expect(sent.contains("code_challenge=") && sent.contains("scope=a") && sent.components(separatedBy: "client_id=app").count == 2)
+            #expect(
+                sent.contains("code_challenge=") && sent.contains("scope=a")
+                    && sent.components(separatedBy: "client_id=app").count == 2)
         }
         let silent = MetadataServer([pushed: TransportResponse(201, #"{"expires_in":60}"#)])
         let error = await #expect(throws: OAuthError.self) {
@@ -172,7 +193,8 @@ struct DiscoveryTests {
     }
 
     @Test func `a sign-in of another server's client is refused`() async throws {
-        let client = try OAuthClient(id: "app", tokenURL: #require(URL(string: "https://other.example/token")), issuer: "https://other.example")
+        let client = try OAuthClient(
+            id: "app", tokenURL: #require(URL(string: "https://other.example/token")), issuer: "https://other.example")
         let server = try await found("")
         let error = await #expect(throws: OAuthError.self) { try await server.signIn(client) }
         #expect(error?.code == .invalidConfiguration)
@@ -183,7 +205,9 @@ struct ProtectedResourceTests {
     static let resource = "https://api.example/mcp"
     static let known = "https://api.example/.well-known/oauth-protected-resource/mcp"
 
-    func answer(_ resource: String = Self.resource, _ members: String = #""authorization_servers":["https://as.example"]"#) -> TransportResponse {
+    func answer(_ resource: String = Self.resource, _ members: String = #""authorization_servers":["https://as.example"]"#)
+        -> TransportResponse
+    {
         TransportResponse(#"{"resource":"\#(resource)","scopes_supported":["a","b"],\#(members)}"#)
     }
 
@@ -197,7 +221,10 @@ struct ProtectedResourceTests {
         #expect(other.places == [named.absoluteString])
     }
 
-    @Test(arguments: ["https://evil.example/x", "http://api.example/x", "https://api.example:444/x", "https://169.254.169.254/", "/x", "https://a@api.example/"])
+    @Test(arguments: [
+        "https://evil.example/x", "http://api.example/x", "https://api.example:444/x", "https://169.254.169.254/", "/x",
+        "https://a@api.example/",
+    ])
     func `metadata elsewhere than at the resource's own origin is not asked for`(place: String) async throws {
         let server = MetadataServer([:])
         let error = await #expect(throws: OAuthError.self) {
@@ -210,14 +237,21 @@ struct ProtectedResourceTests {
     @Test(arguments: ["https://api.example", "https://api.example/mcp/", "https://evil.example/mcp"])
     func `metadata of another resource is not used`(resource: String) async throws {
         let server = MetadataServer([Self.known: answer(resource)])
-        let error = await #expect(throws: OAuthError.self) { try await ProtectedResource.discover(Self.resource, transport: server) }
+        let error = await #expect(throws: OAuthError.self) {
+            try await ProtectedResource.discover(Self.resource, transport: server)
+        }
         #expect(error?.description.contains("is of another resource, \(resource); nothing of it was used") == true)
     }
 
-    @Test(arguments: [#""x":1"#, #""authorization_servers":[]"#, #""authorization_servers":"https://as.example""#, #""authorization_servers":[1]"#])
+    @Test(arguments: [
+        #""x":1"#, #""authorization_servers":[]"#, #""authorization_servers":"https://as.example""#,
+        #""authorization_servers":[1]"#,
+    ])
     func `a resource without an authorization server is a clear error`(members: String) async throws {
         let server = MetadataServer([Self.known: answer(Self.resource, members)])
-        let error = await #expect(throws: OAuthError.self) { try await ProtectedResource.discover(Self.resource, transport: server) }
+        let error = await #expect(throws: OAuthError.self) {
+            try await ProtectedResource.discover(Self.resource, transport: server)
+        }
         #expect(error?.description == "The metadata at \(Self.known) names no authorization server.")
     }
 }

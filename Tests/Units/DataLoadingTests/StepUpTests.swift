@@ -7,7 +7,9 @@ import TokenServiceConcurrency
 
 @testable import DataLoading
 
-/// A resource for each scope: `/a` needs the scope `a`. A token's value names its scopes, so that it doesn't matter what it says of itself.
+/// A resource for each scope, such as `/a` for the scope `a`.
+///
+/// A token's value names its scopes, so that it doesn't matter what it says of itself.
 private final class ScopedServer: Sendable {
     final class Log: Sendable {
         private let lines = Lock<[String]>([])
@@ -29,7 +31,9 @@ private final class ScopedServer: Sendable {
     }
 
     static func token(_ scope: String, says: Bool = true) -> AccessToken {
-        AccessToken("t.\(scope.replacing(" ", with: "."))", lifetime: .seconds(3600), scope: says ? scope : nil, refreshToken: "r-\(scope)")
+        AccessToken(
+            "t.\(scope.replacing(" ", with: "."))", lifetime: .seconds(3600), scope: says ? scope : nil,
+            refreshToken: "r-\(scope)")
     }
 }
 
@@ -66,14 +70,16 @@ struct StepUpTests {
         #expect(try await loader.perform(Request(url: server.url.appending(path: "a"))).status == 200)
         #expect(try await loader.perform(Request(url: server.url.appending(path: "b"))).status == 200)
         #expect(asked.all == ["openid read a instead of t.read", "openid read a b instead of t.openid.read.a"])
-        #expect(server.log.all == ["a with t.read", "a with t.openid.read.a", "b with t.openid.read.a", "b with t.openid.read.a.b"])
+        #expect(
+            server.log.all == ["a with t.read", "a with t.openid.read.a", "b with t.openid.read.a", "b with t.openid.read.a.b"])
         #expect(stepUp.scope == "openid read a b" && service.cachedToken?.value == "t.openid.read.a.b")
     }
 
     // MCP's SEP-2350: two requests that step up at once took each other's scopes away, for ever.
     @Test(arguments: [true, false])
-    func `requests that step up at once gain all their scopes, each once`(says: Bool) async throws {
-        let server = try ScopedServer(), service = await service(ScopedServer.token("read", says: says)), asked = ScopedServer.Log()
+    func `48: requests that step up at once gain all their scopes, each once`(says: Bool) async throws {
+        let server = try ScopedServer(), service = await service(ScopedServer.token("read", says: says)),
+            asked = ScopedServer.Log()
         let stepUp = StepUp(scope: "read") { scope, _ in
             asked.append(scope)
             return ScopedServer.token(scope, says: says)
@@ -81,7 +87,9 @@ struct StepUpTests {
         let loader = try loader(server, service, stepUp)
         try await withThrowingTaskGroup { group in
             for name in ["a", "b", "c", "d"] {
-                for _ in 1...5 { group.addTask { try await loader.perform(Request(url: server.url.appending(path: name))).status } }
+                for _ in 1...5 {
+                    group.addTask { try await loader.perform(Request(url: server.url.appending(path: name))).status }
+                }
             }
             for try await status in group { #expect(status == 200) }
         }
@@ -121,7 +129,8 @@ struct StepUpTests {
         #expect(discarded.all.sorted() == ["t.read", "t.read.a"] && server.log.all == ["a with t.read"])
     }
 
-    @Test func `a step-up does not replace what the program has installed meanwhile, if that allows something else`() async throws {
+    @Test func `a step-up does not replace what the program has installed meanwhile, if that allows something else`() async throws
+    {
         let server = try ScopedServer(), service = await service()
         let stepUp = StepUp { scope, _ in
             await service.replace(with: ScopedServer.token("read a z"))
