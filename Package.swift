@@ -29,8 +29,8 @@ let package = Package(
     products: [
         .library(name: "AccessTokens", targets: ["AccessTokens"]),
         .library(name: "AccessTokensDispatch", targets: ["AccessTokensDispatch"]),
-        .library(name: "AccessTokensDiscovery", targets: ["AccessTokensDiscovery"]),
-        .library(name: "AccessTokensDPoP", targets: ["AccessTokensDPoP"]),
+        .library(name: "AccessTokensDiscovery", targets: ["AccessTokensDiscovery", "AccessTokensHTTP"]),
+        .library(name: "AccessTokensDPoP", targets: ["AccessTokensDPoP", "AccessTokensHTTP"]),
         .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd", "AccessTokensHTTP"]),
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
         .library(name: "AccessTokensKeys", targets: ["AccessTokensKeys"]),
