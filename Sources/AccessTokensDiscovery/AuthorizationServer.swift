@@ -36,7 +36,7 @@ public struct AuthorizationServer: Sendable {
     ///   - issuer: The server's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text.
     ///   - transport: What carries the requests.
     ///   - timeLimit: How long each request may take, 20 s unless said otherwise. Kept between 0.1 s and one hour.
-    /// - Throws: ``OAuthError``, with the code `invalidMetadata` if there is none, or it is another server's, longer than 1 MiB, or
+    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another server's, longer than 1 MiB, or
     ///   redirected; or `CancellationError` when its task is cancelled.
     @concurrent public static func discover(
         _ issuer: String, transport: any TokenTransport = URLSessionTransport(), timeLimit: Duration = .seconds(20)
@@ -71,7 +71,7 @@ public struct AuthorizationServer: Sendable {
 
     /// Returns the URL of an endpoint, such as `revocation_endpoint`.
     ///
-    /// - Throws: ``OAuthError`` with the code `invalidMetadata` if the server names none, or none that is private: `https`, or `http` to
+    /// - Throws: `OAuthError` with the code `invalidMetadata` if the server names none, or none that is private: `https`, or `http` to
     ///   a loopback address.
     public func endpoint(_ name: String) throws(OAuthError) -> URL {
         guard let text = members[name] else { throw missing(name) }
@@ -91,7 +91,7 @@ public struct AuthorizationServer: Sendable {
     ///   - authentication: How the client proves who it is; the server must support it, if it says what it supports.
     ///   - proof: The key that the tokens are to be bound to; `nil` for tokens that anyone can use.
     ///   - transport: What carries the requests.
-    /// - Throws: ``OAuthError``, which says what is missing.
+    /// - Throws: `OAuthError`, which says what is missing.
     public func client(
         id: String, authentication: ClientAuthentication = .publicClient, proof: (any TokenProof)? = nil,
         transport: any TokenTransport = URLSessionTransport()
@@ -118,7 +118,7 @@ public struct AuthorizationServer: Sendable {
     ///   - scope: The scopes to ask for, separated by spaces.
     ///   - additionalParameters: What else the server wants to know, such as `resource`; none may be a secret.
     ///   - requiresPKCE: Whether a server that doesn't say that it supports `S256` is refused: it might ignore the challenge (MCP).
-    /// - Throws: ``OAuthError``, which says what is missing, or `CancellationError` when its task is cancelled.
+    /// - Throws: `OAuthError`, which says what is missing, or `CancellationError` when its task is cancelled.
     @concurrent public func signIn(
         _ client: OAuthClient, redirectURI: String? = nil, scope: String? = nil, additionalParameters: Form = [:],
         requiresPKCE: Bool = true
@@ -142,7 +142,7 @@ public struct AuthorizationServer: Sendable {
 
     /// Makes what revokes a client's tokens.
     ///
-    /// - Throws: ``OAuthError``, which says what is missing.
+    /// - Throws: `OAuthError`, which says what is missing.
     public func revocation(_ client: OAuthClient) throws(OAuthError) -> TokenRevocation {
         try TokenRevocation(client, revocationURL: endpoint("revocation_endpoint"))
     }

@@ -46,7 +46,7 @@ enum MetadataDocument {
     /// Fetches a document with one request.
     ///
     /// - Returns: Its members, or why there is none at this place.
-    /// - Throws: ``OAuthError`` if the place gives no definite answer, or redirects, which isn't followed.
+    /// - Throws: `OAuthError` if the place gives no definite answer, or redirects, which isn't followed.
     static func fetch(
         _ url: URL, by transport: any TokenTransport, timeLimit: Duration
     ) async throws -> (members: AnswerMembers?, answer: String) {

@@ -39,7 +39,7 @@ public struct ProtectedResource: Sendable {
     ///     at the place of RFC 9728 §3.1.
     ///   - transport: What carries the request.
     ///   - timeLimit: How long it may take, 20 s unless said otherwise. Kept between 0.1 s and one hour.
-    /// - Throws: ``OAuthError``, with the code `invalidMetadata` if there is none, or it is another resource's, names no authorization
+    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another resource's, names no authorization
     ///   server, is longer than 1 MiB, or redirected; or `CancellationError` when its task is cancelled.
     @concurrent public static func discover(
         _ resource: String, metadataURL: URL? = nil, transport: any TokenTransport = URLSessionTransport(),
