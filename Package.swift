@@ -29,6 +29,8 @@ let package = Package(
     products: [
         .library(name: "AccessTokens", targets: ["AccessTokens"]),
         .library(name: "AccessTokensDispatch", targets: ["AccessTokensDispatch"]),
+        .library(name: "AccessTokensDiscovery", targets: ["AccessTokensDiscovery", "AccessTokensHTTP"]),
+        .library(name: "AccessTokensDPoP", targets: ["AccessTokensDPoP", "AccessTokensHTTP"]),
         .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd", "AccessTokensHTTP"]),
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
         .library(name: "AccessTokensKeys", targets: ["AccessTokensKeys"]),
@@ -69,6 +71,9 @@ let package = Package(
                 "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharing", "TokenServiceConcurrency",
             ]),
         .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
+        .target(
+            name: "AccessTokensDiscovery", dependencies: ["AccessTokensOAuth", "TokenServiceConcurrency", "AccessTokensHTTP"]),
+        .target(name: "AccessTokensDPoP", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
         .target(
             name: "AccessTokensTesting",
@@ -144,6 +149,11 @@ let package = Package(
             "Units/AccessTokensFilesTests", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharedFiles",
             "AccessTokensSharing", "ChildProcesses", "shared-grant-worker", "token-file-rotator"),
         tests("Units/AccessTokensOAuthTests", "AccessTokensHTTP", "AccessTokensOAuth", "LoopbackServers"),
+        tests("Units/AccessTokensDiscoveryTests", "AccessTokensDiscovery", "AccessTokensHTTP", "AccessTokensOAuth"),
+        tests(
+            "Units/AccessTokensDPoPTests", "AccessTokensDPoP", "AccessTokensHTTP", "AccessTokensOAuth", "DataLoading",
+            "Interleavings",
+            "LoopbackServers"),
         tests(
             "Units/DataLoadingTests", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensOAuth",
             "DataLoading", "LoopbackServers", "AccessTokensHTTP"),
@@ -169,12 +179,15 @@ let package = Package(
             name: "MigrationAfter", dependencies: ["AccessTokens", "AccessTokensDispatch"],
             path: "Tests/Documents/Migration/After"),
         tests(
-            "Documents/DocumentationTests", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensHTTP",
+            "Documents/DocumentationTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch",
+            "AccessTokensEtcd",
+            "AccessTokensFiles", "AccessTokensHTTP", "LoopbackServers",
             "AccessTokensKeys",
             "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "DataLoading", "Interleavings",
             "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore"),
         tests(
-            "System/RealServerTests", "AccessTokensDispatch", "AccessTokensHTTP", "AccessTokensKeys", "AccessTokensOAuth",
+            "System/RealServerTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch", "AccessTokensHTTP",
+            "AccessTokensKeys", "AccessTokensOAuth",
             "DataLoading"),
         tests("System/EtcdTests", "AccessTokensEtcd", "AccessTokensHTTP", "AccessTokensSharing"),
     ],

@@ -1,9 +1,9 @@
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// The members of an authorization server's answer, by name.
@@ -13,14 +13,14 @@ import Foundation
 /// Source: RFC 6749 §5.1; RFC 8259.
 public struct AnswerMembers: Sendable {
     /// As much as a client receives.
-    static let maximumSize = 1 << 20
+    package static let maximumSize = 1 << 20
 
     private let body: Data
     private let members: [(name: String, value: JSONScanner.Value)]
     /// Why the body can't be used, without quoting it; `nil` if it can.
-    let problem: String?
+    package let problem: String?
 
-    init(_ body: Data) {
+    package init(_ body: Data) {
         self.body = body
         guard !body.isEmpty, body.count <= Self.maximumSize else {
             (members, problem) = ([], body.isEmpty ? "it is empty" : "it is too long")
@@ -55,7 +55,7 @@ public struct AnswerMembers: Sendable {
     /// The value of a member that comes once; `nil` if there is none, or it is `null`.
     ///
     /// The scopes may be a list, as Twitch writes them.
-    func value(_ name: String) -> JSONScanner.Value? {
+    package func value(_ name: String) -> JSONScanner.Value? {
         let values = members.filter { $0.name == name }.map(\.value)
         guard values.count == 1, values[0] != .null else { return nil }
         if name == "scope", case .texts(let scopes) = values[0] { return .string(scopes.joined(separator: " ")) }

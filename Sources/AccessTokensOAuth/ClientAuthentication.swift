@@ -106,6 +106,12 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
     /// Whether anyone could present what the client presents.
     var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
+    /// Whether a server that supports the method lists it by this name.
+    ///
+    /// Of mutual TLS there are two, and which it is, the transport knows. Many servers with public clients, Keycloak and Glewlwyd among
+    /// them, don't list `none`.
+    package var isListed: Bool { method != .none && method != .idAlone }
+
     /// Why the client can't be authenticated; `nil` if nothing is wrong so far.
     func problem(issuer: String?) -> String? {
         if let problem { return problem }

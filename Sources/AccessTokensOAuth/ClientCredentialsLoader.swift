@@ -72,6 +72,9 @@ public struct ClientCredentialsLoader: TokenLoader {
 
     /// Yes: asking twice yields two tokens and does no harm.
     public var isRepeatable: Bool { true }
+
+    /// The client's key; `nil` if it has none.
+    public var keyThumbprint: String? { client.keyThumbprint }
 }
 
 extension ClientCredentialsLoader: Redacted {

@@ -46,6 +46,9 @@ public struct GrantLoader: TokenLoader {
         }
         return try await client.token(for: grant, replacing: previous).token
     }
+
+    /// The client's key; `nil` if it has none.
+    public var keyThumbprint: String? { client.keyThumbprint }
 }
 
 extension GrantLoader: Redacted {

@@ -6,9 +6,9 @@ import AccessTokensHTTP
 /// decoder it allows a comma after the last value. Unlike it, it accepts `NaN` and `Infinity`, which some servers write as numbers.
 ///
 /// Source: RFC 8259.
-struct JSONScanner {
+package struct JSONScanner {
     /// A value as far as an answer's members need it.
-    enum Value: Sendable, Hashable {
+    package enum Value: Sendable, Hashable {
         case string(String)
         /// A finite number.
         case number(Double)

@@ -1,4 +1,5 @@
 public import TokenServiceConcurrency
+import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -59,8 +60,7 @@ public struct JWTAssertion: Sendable {
             iss: clientID, sub: clientID, aud: audience, jti: Base64URL.random(bytes: 16), iat: now, exp: now + lifetime)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let signed = "\(Base64URL.encode(try encoder.encode(header))).\(Base64URL.encode(try encoder.encode(claims)))"
-        return "\(signed).\(Base64URL.encode(try await sign(Data(signed.utf8))))"
+        return try await SignedJWT.make(header: encoder.encode(header), claims: encoder.encode(claims), sign: sign)
     }
 }
 

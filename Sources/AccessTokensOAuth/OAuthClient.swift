@@ -15,8 +15,9 @@ public import Foundation
 /// let answer = try await client.token(for: .tokenExchange(subject: token, type: .accessToken))
 /// ```
 ///
-/// A value without state: concurrent calls are independent requests. Each call sends one request, never repeated and never
-/// redirected. Neither the client nor its errors show a secret: not the client's own, not one of a form, not the answer's.
+/// A value without state: concurrent calls are independent requests. Each call sends one request, never redirected, and never
+/// repeated but for one case: a client with a `proof` sends a form once more if the server definitely answers that it has only
+/// looked at the proof and wants another nonce in it (`use_dpop_nonce`, RFC 9449 §8). Neither the client nor its errors show a secret: not the client's own, not one of a form, not the answer's.
 ///
 /// For a `TokenService`, use a loader over it: ``ClientCredentialsLoader``, ``RefreshTokenLoader``, or ``GrantLoader`` for any other
 /// grant.
@@ -34,6 +35,7 @@ public struct OAuthClient: Sendable {
 
     let endpoint: TokenEndpoint
     let acceptedTokenTypes: Set<String>
+    let proof: (any TokenProof)?
     let lifetimeWhenMissing: Duration?
     let transport: any TokenTransport
     let timeLimit: Duration
@@ -47,10 +49,12 @@ public struct OAuthClient: Sendable {
     ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
     ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), and what
     ///     the answer to a sign-in is compared with (RFC 9207). It is never guessed from a URL.
-    ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case. Source: RFC 6749 §7.1.
+    ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case; `nil`: `DPoP` if there is a
+    ///     `proof`, else `Bearer`. Source: RFC 6749 §7.1.
     ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none, a negative one or something that isn't a number;
     ///     `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without end is refused one
     ///     day, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
+    ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for tokens that anyone can use.
     ///   - transport: What carries the requests.
     ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy.loadTimeout`, so that a
     ///     load ends with the reason. Kept between 0.1 s and one hour.
@@ -61,8 +65,9 @@ public struct OAuthClient: Sendable {
         authentication: ClientAuthentication = .publicClient,
         tokenURL: URL,
         issuer: String? = nil,
-        acceptedTokenTypes: Set<String> = ["Bearer"],
+        acceptedTokenTypes: Set<String>? = nil,
         lifetimeWhenMissing: Duration? = .seconds(300),
+        proof: (any TokenProof)? = nil,
         transport: any TokenTransport = URLSessionTransport(),
         timeLimit: Duration = .seconds(20),
         wallClock: @escaping @Sendable () -> Date = { Date() }
@@ -70,7 +75,8 @@ public struct OAuthClient: Sendable {
         self.id = id
         self.issuer = issuer
         self.authentication = authentication
-        self.acceptedTokenTypes = acceptedTokenTypes
+        self.acceptedTokenTypes = acceptedTokenTypes ?? [proof == nil ? "Bearer" : "DPoP"]
+        self.proof = proof
         self.lifetimeWhenMissing = lifetimeWhenMissing
         self.transport = transport
         self.timeLimit = timeLimit
@@ -116,23 +122,64 @@ public struct OAuthClient: Sendable {
         try await send(form, to: TokenEndpoint("endpoint's URL", url)).readableMembers()
     }
 
-    /// Sends a form, once, and returns what reads the answer: the only place where a request is made.
+    /// Sends a form and returns what reads the answer: the only place where requests are made.
+    ///
+    /// A grant may be good for one use. It is sent again only if the server has definitely refused the proof for its nonce, before
+    /// it looked at anything else; with that nonce, and once. Any other answer, and none at all, leaves open whether it was spent.
+    ///
+    /// - Parameter namesClient: Whether the form must have the client's id even if a header has it, too.
     func send(
-        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil
+        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil,
+        namesClient: Bool = false
     ) async throws -> ResponseReader {
         try endpoint.check(form)
+        try requireKey(of: grant, replacing: previous)
+        let answer = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nil)
+        guard let nonce = try answer.nonceForAnotherProof() else { return answer }
+        // A sign-out may have come meanwhile.
+        try Task.checkCancellation()
+        let second = try await sendOnce(
+            form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nonce)
+        _ = try second.nonceForAnotherProof(isSecond: true)
+        return second
+    }
+
+    /// Throws if the grant is a refresh token that only another key can present (RFC 9449 §5).
+    ///
+    /// The refresh tokens of a client with credentials are bound to those, and not to the key.
+    private func requireKey(of grant: Grant?, replacing previous: AccessToken?) throws(OAuthError) {
+        guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),
+            authentication.isPublic, let bound = previous.keyThumbprint, bound != keyThumbprint
+        else { return }
+        throw OAuthError(.boundToAnotherKey)
+    }
+
+    private func sendOnce(
+        _ form: Form, of grant: Grant?, to endpoint: TokenEndpoint, replacing previous: AccessToken?, namesClient: Bool,
+        nonce: String?
+    ) async throws -> ResponseReader {
         let credentials = try await authentication.credentials(id: id, issuer: issuer)
-        // The credentials may have taken their time.
+        var proof: RequestProof?
+        if let maker = self.proof {
+            proof = try await beforeSending("the proof") {
+                try await maker.proof(method: "POST", url: endpoint.url, accessToken: nil, nonce: nonce)
+            }
+        }
+        // The credentials and the proof may have taken their time.
         try requireTime(of: grant, replacing: previous)
-        let secrets =
+        var secrets =
             form.secrets + credentials.form.secrets + credentials.secrets
             + [previous?.value, previous?.refreshToken].compactMap { $0 }
-        let headers = ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"]
+        secrets += proof?.secrets ?? []
+        var headers = ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"]
+        headers.merge(credentials.headers) { $1 }
+        headers.merge(proof?.headers ?? [:]) { $1 }
         var parameters = grant.map { ["grant_type": $0.type] as Form } ?? Form()
         parameters.add(form)
         parameters.add(credentials.form)
+        if namesClient, parameters["client_id"] == nil { parameters.add("client_id", id) }
         let request = TransportRequest(
-            url: endpoint.url, headers: headers.merging(credentials.headers) { $1 },
+            url: endpoint.url, headers: headers,
             body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8), timeLimit: timeLimit,
             maximumBodySize: AnswerMembers.maximumSize)
         let asked = OAuthError.Asked(client: id, method: authentication.description, place: endpoint.place)
@@ -145,15 +192,25 @@ public struct OAuthClient: Sendable {
             failure.asked = asked
             throw failure
         }
+        let answered = proof.flatMap { proof in
+            self.proof.map { maker in
+                // What is wrong with a nonce matters only if the server demands it.
+                let nonce = Result { try maker.nonce(in: response.headers, from: endpoint.url) }
+                return ResponseReader.Answered(proof: proof, keyThumbprint: maker.keyThumbprint, nonce: nonce)
+            }
+        }
         return ResponseReader(
             response: response, asked: asked, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
-            lifetimeWhenMissing: lifetimeWhenMissing, now: wallClock())
+            lifetimeWhenMissing: lifetimeWhenMissing, proof: answered, now: wallClock())
     }
 }
 
 extension OAuthClient: Redacted {
     /// The client's id and the server's host; not the secret.
     public var description: String { "OAuthClient(\(place))" }
+
+    /// The key that its tokens are bound to.
+    var keyThumbprint: String? { proof?.keyThumbprint }
 
     /// Which client, and where.
     var place: String { "client \(id) at \(endpoint.url.host ?? "nowhere")" }

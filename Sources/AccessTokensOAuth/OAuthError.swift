@@ -1,11 +1,11 @@
 public import AccessTokens
-import AccessTokensHTTP
+package import AccessTokensHTTP
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// Why an authorization server gave no token, or did not revoke one.
@@ -17,8 +17,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The loader's configuration is invalid; nothing was sent.
         public static let invalidConfiguration = Code(description: "invalidConfiguration")
-        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, or it has expired;
-        /// nothing was sent.
+        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, it has expired, or it
+        /// is bound to another key; nothing was sent.
         public static let notSignedIn = Code(description: "notSignedIn")
         /// What authenticates the client, or the grant, could not be made or read; nothing was sent.
         public static let credentialsUnavailable = Code(description: "credentialsUnavailable")
@@ -36,6 +36,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let redirected = Code(description: "redirected")
         /// The server's answer is not a token response: HTML, empty, cut off, too long, members missing or of wrong types.
         public static let unreadableResponse = Code(description: "unreadableResponse")
+        /// What a server says about itself can't be used: it is about another server, lacks something, or is no such document.
+        public static let invalidMetadata = Code(description: "invalidMetadata")
         /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
         public static let unsupportedTokenType = Code(description: "unsupportedTokenType")
 
@@ -61,7 +63,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public var logCode: String? { error ?? code.description }
 
     /// The HTTP status code; `nil` if there was no answer.
-    public internal(set) var status: Int?
+    public package(set) var status: Int?
 
     /// How long the server asked to wait, at most ten years; `nil` if it didn't (RFC 9110 §10.2.3).
     public internal(set) var retryAfter: Duration?
@@ -73,17 +75,27 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public internal(set) var underlying: (any Error)?
 
     /// Who asked whom, for the text.
-    struct Asked: Sendable {
+    package struct Asked: Sendable {
         let client, method, place: String
+
+        package init(client: String, method: String, place: String) {
+            self.client = client
+            self.method = method
+            self.place = place
+        }
     }
 
-    var asked: Asked?
+    package var asked: Asked?
+
+    /// What the server's clock says about a refused proof.
+    var clockNote: String?
 
     /// A code, and what belongs to it; the texts are our own words or made safe.
-    enum Problem: Sendable {
+    package enum Problem: Sendable {
         case invalidConfiguration(String)
         case notSignedIn
         case refreshTokenExpired(Date)
+        case boundToAnotherKey
         case credentialsUnavailable(String)
         case callbackMismatch(String)
         case signInExpired
@@ -92,34 +104,38 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         case connectionFailed(String)
         case timedOut(Duration)
         case refused
+        /// The server demands a nonce that can't be used.
+        case uselessNonce(String)
         case redirected
         case unreadableResponse(String)
         case unsupportedTokenType(String)
+        case invalidMetadata(String)
 
         fileprivate var code: Code {
             switch self {
             case .invalidConfiguration: .invalidConfiguration
-            case .notSignedIn, .refreshTokenExpired: .notSignedIn
+            case .notSignedIn, .refreshTokenExpired, .boundToAnotherKey: .notSignedIn
             case .credentialsUnavailable: .credentialsUnavailable
             case .callbackMismatch: .callbackMismatch
             case .signInExpired: .signInExpired
             case .notSent, .connectionFailed: .connectionFailed
             case .timedOut: .timedOut
-            case .refused: .refused
+            case .refused, .uselessNonce: .refused
             case .redirected: .redirected
             case .unreadableResponse: .unreadableResponse
             case .unsupportedTokenType: .unsupportedTokenType
+            case .invalidMetadata: .invalidMetadata
             }
         }
     }
 
     private let problem: Problem
 
-    init(_ problem: Problem) {
+    package init(_ problem: Problem) {
         self.problem = problem
         switch problem {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
-        case .notSignedIn, .refreshTokenExpired, .callbackMismatch, .signInExpired: remedy = .signIn
+        case .notSignedIn, .refreshTokenExpired, .boundToAnotherKey, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
         }
     }
@@ -133,6 +149,7 @@ extension OAuthError: Redacted, DescribedError {
         case .notSignedIn: "There is no refresh token: no user is signed in, and nothing was sent."
         case .refreshTokenExpired(let end):
             "The refresh token expired at \(end.formatted(.iso8601)): sign in again. Nothing was sent."
+        case .boundToAnotherKey: "The refresh token is bound to another key than the client's: sign in again. Nothing was sent."
         case .credentialsUnavailable(let detail): "Nothing was sent: \(detail)."
         case .callbackMismatch(let detail):
             "The callback doesn't answer this sign-in: \(detail). Nothing of it was used; sign in again."
@@ -150,9 +167,13 @@ extension OAuthError: Redacted, DescribedError {
         case .unsupportedTokenType("N_A"):
             "\(server) issued a token that isn't an access token (its type is N_A). If the exchange was for that, add N_A to the "
                 + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
+        case .invalidMetadata(let detail): "\(detail)."
         case .unsupportedTokenType(let type):
             "\(server) issued a token of type \(type): have it issue a type that this client accepts."
-        case .refused: "\(server) refused the request: \(serversWords). \(advice)"
+        case .uselessNonce(let detail):
+            "\(server) demands a nonce in the proof (\(error ?? ""), \(statusText)), but gives none that can be used. \(detail) "
+                + "Nothing was spent."
+        case .refused: "\(server) refused the request: \(serversWords)" + (clockNote.map { ": \($0)." } ?? ". \(advice)")
         }
     }
 
@@ -201,7 +222,7 @@ extension OAuthError {
     }
 
     /// The error of a transport.
-    init(_ error: TransportError, of request: TransportRequest) {
+    package init(_ error: TransportError, of request: TransportRequest) {
         switch error {
         case .notSent(let reason, let underlying):
             self.init(.notSent(reason))

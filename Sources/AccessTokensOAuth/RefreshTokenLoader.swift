@@ -108,6 +108,9 @@ public struct RefreshTokenLoader: TokenLoader {
         }
         return scope
     }
+
+    /// The client's key; `nil` if it has none.
+    public var keyThumbprint: String? { client.keyThumbprint }
 }
 
 extension RefreshTokenLoader: Redacted {

@@ -16,16 +16,26 @@ struct ResponseReader {
     let secrets: [String]
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
+    let proof: Answered?
     let now: Date
     let members: AnswerMembers
 
+    /// A proof that the request had, and the nonce that the answer brings.
+    struct Answered {
+        let proof: RequestProof
+        let keyThumbprint: String
+        let nonce: Result<String?, any Error>
+    }
+
     init(
         response: TransportResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
-        lifetimeWhenMissing: Duration?, now: Date
+        lifetimeWhenMissing: Duration?, proof: Answered? = nil, now: Date
     ) {
         self.response = response
         self.asked = asked
-        self.secrets = secrets
+        // A server may quote the nonce that it sends.
+        self.secrets = secrets + (proof == nil ? [] : response.header("DPoP-Nonce").map { [$0] } ?? [])
+        self.proof = proof
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
         self.now = now
@@ -49,7 +59,8 @@ struct ResponseReader {
             throw SalvagedGrant(
                 AccessToken(
                     "", lifetime: .zero, scope: scope, refreshToken: refreshToken,
-                    refreshTokenExpiration: expiration(of: refreshToken, replacing: previous)), reason: error)
+                    refreshTokenExpiration: expiration(of: refreshToken, replacing: previous),
+                    keyThumbprint: proof?.keyThumbprint), reason: error)
         }
     }
 
@@ -59,6 +70,31 @@ struct ResponseReader {
         if let problem = members.problem { throw unreadable(problem) }
         return members
     }
+
+    /// Returns the nonce with which to send the request once more; `nil` if the answer is any other than a definite
+    /// `use_dpop_nonce`.
+    ///
+    /// Only such an answer says that nothing was spent: the server has looked at the proof alone (RFC 9449 §8).
+    ///
+    /// - Throws: ``OAuthError`` if the server asks for a nonce that can't be used.
+    func nonceForAnotherProof(isSecond: Bool = false) throws(OAuthError) -> String? {
+        guard let proof, response.status == 400 || response.status == 401, members.problem == nil,
+            members["error"] == Self.nonceDemand
+        else { return nil }
+        func useless(_ problem: String) -> OAuthError {
+            var failure = failure(.uselessNonce(problem))
+            failure.error = Self.nonceDemand
+            return failure
+        }
+        let nonce: String?
+        do { nonce = try proof.nonce.get() } catch { throw useless("\(error)") }
+        guard let nonce else { throw useless("It sends none.") }
+        guard nonce != proof.proof.nonce else { throw useless("It sends the nonce that it refuses.") }
+        guard !isSecond else { throw useless("It refuses each nonce that it has just sent.") }
+        return nonce
+    }
+
+    private static let nonceDemand = "use_dpop_nonce"
 
     /// Throws the server's error if it refused the request.
     ///
@@ -97,7 +133,8 @@ struct ResponseReader {
         }
         return AccessToken(
             value, tokenType: type, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken,
-            refreshTokenExpiration: expiration(of: refreshToken, replacing: previous))
+            refreshTokenExpiration: expiration(of: refreshToken, replacing: previous),
+            keyThumbprint: type.lowercased() == "dpop" ? proof?.keyThumbprint : nil)
     }
 
     private func text(_ name: String) throws(OAuthError) -> String? {
@@ -173,6 +210,9 @@ extension ResponseReader {
         // Judged as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
         failure.remedy = .ending(failure.error, status: response.status, of: grant)
         if members.problem == nil { failure.serverDescription = members["error_description"].map(safe) }
+        if let proof, failure.error == "invalid_dpop_proof" {
+            failure.clockNote = ProofClock.note(issued: proof.proof.issued, date: response.header("Date"))
+        }
         return failure
     }
 
@@ -196,7 +236,7 @@ extension ResponseReader {
 
 extension TokenServiceError.Remedy {
     /// What ends the errors that time alone does not, unless they are about a grant (RFC 6749 §5.2; RFC 8707 §2 for
-    /// `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`).
+    /// `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`; RFC 9449 §5, §8 for those of a proof).
     static let permanent: [String: TokenServiceError.Remedy] = [
         "invalid_grant": .clientRegistration,
         "invalid_client": .clientRegistration,
@@ -206,6 +246,8 @@ extension TokenServiceError.Remedy {
         "invalid_request": .clientRegistration,
         "invalid_target": .clientRegistration,
         "unsupported_token_type": .clientRegistration,
+        "invalid_dpop_proof": .programChange,
+        "use_dpop_nonce": .retry,
     ]
 
     /// Returns what ends a server's error with an HTTP status.

@@ -22,9 +22,12 @@ public import Foundation
 /// Source: RFC 6749 §4.1; RFC 7636; RFC 9207.
 public struct SignInRequest: Sendable {
     /// What to open in a browser.
-    public let url: URL
+    public private(set) var url: URL
 
     private let client: OAuthClient
+    private let authorizationURL: URL
+    /// What the URL has, but the client's id.
+    private let form: Form
     private let redirectURI: String?
     private let requiresIssuer: Bool
     private let verifier: CodeVerifier
@@ -62,19 +65,47 @@ public struct SignInRequest: Sendable {
         form.add("scope", ifAny: scope)
         form.add(["state": state, "code_challenge": verifier.challenge, "code_challenge_method": "S256"])
         try endpoint.check(form)
-        form.add("client_id", client.id)
-        let own = Set(form.parameters.map(\.name))
+        // RFC 9449 §10: the code is then of no use without the key. Servers that don't know the parameter ignore it.
+        form.add("dpop_jkt", ifAny: client.keyThumbprint)
+        let own = Set(form.parameters.map(\.name)).union(["client_id", "request_uri"])
         guard additionalParameters.parameters.allSatisfy({ !$0.isSecret && !own.contains($0.name) }) else {
             throw OAuthError(.invalidConfiguration("an additional parameter of the URL is a secret or belongs to the sign-in"))
         }
         form.add(additionalParameters)
+        self.form = form
+        self.authorizationURL = authorizationURL
+        url = try Self.url(authorizationURL, client, form)
+    }
+
+    private init(_ request: SignInRequest, url: URL) {
+        self = request
+        self.url = url
+    }
+
+    private static func url(_ authorizationURL: URL, _ client: OAuthClient, _ form: Form) throws(OAuthError) -> URL {
         let text = authorizationURL.absoluteString
-        let query = FormEncoding.form(form.parameters.map { ($0.name, $0.value) })
+        let query = FormEncoding.form([("client_id", client.id)] + form.parameters.map { ($0.name, $0.value) })
         let separator = authorizationURL.query == nil ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
         guard let url = URL(string: text + separator + query) else {
             throw OAuthError(.invalidConfiguration("the authorization URL can't carry a query"))
         }
-        self.url = url
+        return url
+    }
+
+    /// Sends the sign-in's parameters to the server, with one request, and returns the sign-in with a URL that has none of them.
+    ///
+    /// Nobody can change or read them on their way through the browser then. Some servers demand it.
+    ///
+    /// - Parameter url: The pushed authorization request endpoint: `https`, or `http` to a loopback address.
+    /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
+    ///
+    /// Source: RFC 9126.
+    @concurrent public func pushed(to url: URL) async throws -> SignInRequest {
+        let reader = try await client.send(form, to: TokenEndpoint("pushed authorization request URL", url), namesClient: true)
+        guard let place = try reader.readableMembers()["request_uri"] else {
+            throw reader.failure(.unreadableResponse("request_uri is missing or has an invalid value"))
+        }
+        return SignInRequest(self, url: try Self.url(authorizationURL, client, ["request_uri": place]))
     }
 
     /// Returns the grant that a callback brings.

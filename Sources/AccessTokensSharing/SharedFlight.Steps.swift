@@ -31,6 +31,8 @@ extension SharedFlight {
         var memory: AccessToken?
         /// Marks of this service that are being taken back.
         var strays: [StrayMark] = []
+        /// The key that the loader's tokens are bound to.
+        var keyThumbprint: String?
         /// Tokens that resource servers refused.
         var refused: [String] = []
         /// Lengthens the fleet's pauses, 0 ..< 1.

@@ -89,7 +89,9 @@ extension SharedFlight {
     }
 
     private func isUsable(_ record: GrantRecord, until end: (_ lifetime: Duration) -> Duration, at moment: Moment) -> Bool {
-        guard let token = record.token, !token.isUnusable, !setting.refused.contains(token.value) else { return false }
+        guard let token = record.token, !token.isUnusable, token.isBound(onlyTo: setting.keyThumbprint),
+            !setting.refused.contains(token.value)
+        else { return false }
         return token.lifetime.map { record.age(at: moment.wall) < end($0) } ?? true
     }
 

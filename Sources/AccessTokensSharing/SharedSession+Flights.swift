@@ -36,7 +36,7 @@ extension SharedSession: GrantSession {
             doubt: sharing.doubt, serverGrace: sharing.serverGrace, isRepeatable: plan.isRepeatable, deadline: plan.deadline,
             isRefresh: plan.isRefresh,
             isRetry: beginning.isRetry, isLook: plan.isLook, memory: plan.previous, strays: beginning.strays,
-            refused: plan.refused, jitter: Double.random(in: 0..<1))
+            keyThumbprint: plan.keyThumbprint, refused: plan.refused, jitter: Double.random(in: 0..<1))
         var flight = SharedFlight(setting, knowing: beginning.knowledge)
         // Until its sign-in or sign-out is written, nothing in the store counts.
         var step = unsettled == nil ? flight.begin(at: moment) : .read

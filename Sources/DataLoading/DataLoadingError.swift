@@ -3,9 +3,9 @@ public import TokenServiceConcurrency
 import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+public import FoundationEssentials
 #else
-import Foundation
+public import Foundation
 #endif
 
 /// Why a request had no result that its caller can use.
@@ -21,6 +21,8 @@ public struct DataLoadingError: Error, Sendable {
         public static let invalidRequest = Code(description: "invalidRequest")
         /// The token's type or its characters don't fit an `Authorization` header; nothing was sent.
         public static let unusableToken = Code(description: "unusableToken")
+        /// The key that the token is bound to made no proof: what signs failed or took too long; nothing was sent.
+        public static let proofUnavailable = Code(description: "proofUnavailable")
         /// The server could not be reached, or the connection ended before the response did.
         public static let connectionFailed = Code(description: "connectionFailed")
         /// The session's time limit passed first.
@@ -53,11 +55,16 @@ public struct DataLoadingError: Error, Sendable {
     /// The session's or the decoder's own error, if it was one.
     public let underlying: (any Error)?
 
-    /// The Bearer challenge's error, such as `invalid_token`, made safe to print; `nil` if it has none (RFC 6750 §3).
+    /// The challenge's error, such as `invalid_token`, made safe to print; `nil` if it has none (RFC 6750 §3).
     public let error: String?
 
     /// The scope that the resource needs, made safe to print; `nil` if the server did not say (RFC 6750 §3).
     public let scope: String?
+
+    /// Where the resource says whose tokens it accepts, for `ProtectedResource.discover`; `nil` if it did not say (RFC 9728 §5.1).
+    ///
+    /// A text of the server's: it may lead anywhere. `discover` asks no other origin than the resource's own.
+    public let resourceMetadata: URL?
 
     /// The exact problem, in our own words.
     private let detail: String?
@@ -70,17 +77,18 @@ public struct DataLoadingError: Error, Sendable {
 
     init(
         _ code: Code, detail: String? = nil, response: Response? = nil, underlying: (any Error)? = nil,
-        challenge: Challenge? = nil, isSecondRefusal: Bool = false, hiding token: AccessToken? = nil
+        challenge: Challenge? = nil, isSecondRefusal: Bool = false, hiding carried: CarriedToken? = nil
     ) {
         self.code = code
         self.detail = detail
         self.response = response
         self.underlying = underlying
         self.isSecondRefusal = isSecondRefusal
-        carriedToken = token != nil
-        let secrets = token.map { [$0.value] } ?? []
+        carriedToken = carried != nil
+        let secrets = (carried?.secrets ?? []) + (response?.header("DPoP-Nonce").map { [$0] } ?? [])
         error = challenge?["error"].map { ServerText.safe($0, hiding: secrets) }
         scope = challenge?["scope"].map { ServerText.safe($0, hiding: secrets) }
+        resourceMetadata = challenge?["resource_metadata"].flatMap(URL.init(string:))
     }
 }
 
@@ -96,6 +104,7 @@ extension DataLoadingError: Redacted, DescribedError {
         case .invalidConfiguration: "Tokens can't be bound to this origin"
         case .invalidRequest: "The request is invalid, so nothing was sent"
         case .unusableToken: "The token can't be sent in an Authorization header"
+        case .proofUnavailable: "There is no proof for the request, so nothing was sent"
         case .connectionFailed: "The server could not be reached"
         case .timedOut: "The server did not answer within the session's time limit"
         case .responseTooLong: "The answer is longer than the request's responseLimit"

@@ -28,11 +28,11 @@ final class LoadingSession: Sendable {
     ///
     /// - Throws: ``DataLoadingError``, or `CancellationError` promptly when its task is cancelled.
     func send(
-        _ message: Message, with token: AccessToken?, limit: Int,
+        _ message: Message, with carried: CarriedToken?, limit: Int,
         reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response {
         try Task.checkCancellation()
-        let request = try message.urlRequest(with: token)
+        let request = try message.urlRequest(with: carried)
         let exchange = Exchange(bodyLimit: limit, limits: limits) { report(StatefulRequest.Progress($0)) }
         report(StatefulRequest.Progress())
 

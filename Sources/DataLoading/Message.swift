@@ -1,4 +1,3 @@
-import AccessTokens
 import Foundation
 import AccessTokensHTTP
 
@@ -74,12 +73,12 @@ struct Message: Sendable {
         return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
 
-    /// Returns the message as the session sends it, with the token if there is one.
-    func urlRequest(with token: AccessToken?) throws(DataLoadingError) -> URLRequest {
+    /// Returns the message as the session sends it, with the token and its proof if there are any.
+    func urlRequest(with carried: CarriedToken?) throws(DataLoadingError) -> URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = method.rawValue
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        if let token { request.setValue("Bearer \(token.value)", forHTTPHeaderField: "Authorization") }
+        for (name, value) in carried?.headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }
         switch body?.source {
         case nil: break
         case .data(let data): request.httpBody = data

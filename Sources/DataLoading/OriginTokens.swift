@@ -1,6 +1,6 @@
 public import AccessTokens
 public import Foundation
-import AccessTokensHTTP
+public import AccessTokensHTTP
 
 /// Tokens bound to the servers that they are for.
 ///
@@ -13,24 +13,36 @@ import AccessTokensHTTP
 /// origin without TLS is refused if the environment names a proxy for it (`http_proxy`, `all_proxy`), which would read the token,
 /// and `no_proxy` does not name the host.
 ///
-/// Source: RFC 9700 §4.9.1; RFC 6750 §5.3.
+/// Tokens of the type `DPoP` need the key that they are bound to, as `proof`: each request then carries a proof of its own, and one
+/// that the server refuses only for its nonce is sent once more with the server's.
+///
+/// Source: RFC 9700 §4.9.1; RFC 6750 §5.3; RFC 9449 §7.
 public struct OriginTokens: Sendable {
     /// Finds each origin's service anew for each request, so that no service is kept here that could be released.
     let services: [Origin: @Sendable () -> TokenService]
+    let proof: (any TokenProof)?
+    let stepUp: StepUp?
 
     /// Binds the tokens of a service to origins.
     ///
     /// - Parameters:
     ///   - service: The service that the tokens come from.
     ///   - origins: URLs whose scheme, host and port count: `https`, or `http` to a loopback address.
+    ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
+    ///   - stepUp: Gets a token that allows more when a resource asks for it; `nil`: the request ends with the error
+    ///     `insufficientScope`.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
-    public init(_ service: TokenService, for origins: [URL]) throws(DataLoadingError) {
+    public init(
+        _ service: TokenService, for origins: [URL], proof: (any TokenProof)? = nil, stepUp: StepUp? = nil
+    ) throws(DataLoadingError) {
         var services: [Origin: @Sendable () -> TokenService] = [:]
         for url in origins {
             let origin = try Self.origin(of: url)
             services[origin] = { service }
         }
         self.services = services
+        self.proof = proof
+        self.stepUp = stepUp
     }
 
     /// Binds the tokens of several keys to origins: a request carries the token of its origin's key.
@@ -43,10 +55,11 @@ public struct OriginTokens: Sendable {
     ///   - keys: The key of each URL, whose scheme, host and port count: `https`, or `http` to a loopback address.
     ///   - service: Finds a key's service, in `TokenServices` for example. Called whenever a request is started, on any thread,
     ///     so that no service is kept here that could be released.
+    ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct. One origin with two keys
     ///   is an error, too.
     public init<Key: Hashable & Sendable>(
-        keys: [URL: Key], service: @escaping @Sendable (Key) -> TokenService
+        keys: [URL: Key], proof: (any TokenProof)? = nil, service: @escaping @Sendable (Key) -> TokenService
     ) throws(DataLoadingError) {
         var bound: [Origin: Key] = [:]
         for (url, key) in keys {
@@ -56,6 +69,8 @@ public struct OriginTokens: Sendable {
             }
         }
         self.services = bound.mapValues { key in { service(key) } }
+        self.proof = proof
+        stepUp = nil
     }
 
     private static func origin(of url: URL) throws(DataLoadingError) -> Origin {
@@ -78,10 +93,21 @@ public struct OriginTokens: Sendable {
     struct Session: Sendable {
         let service: TokenService
         let generation: Int
+        let proof: (any TokenProof)?
+        let stepUp: StepUp?
 
         /// Returns a token of the session.
-        func token() async throws -> AccessToken {
-            try OriginTokens.sendable(await service.retrieveToken(seen: generation))
+        func token() async throws -> AccessToken { try sendable(await service.retrieveToken(seen: generation)) }
+
+        /// Returns another token of the session than one that a server has refused.
+        ///
+        /// However many requests were refused with it, the service drops it once and loads once.
+        func token(insteadOf refused: AccessToken) async throws -> AccessToken {
+            try sendable(await service.retrieveToken(insteadOf: refused))
+        }
+
+        func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {
+            try OriginTokens.sendable(token, provenBy: proof)
         }
     }
 
@@ -93,13 +119,23 @@ public struct OriginTokens: Sendable {
         {
             throw DataLoadingError(.invalidConfiguration, detail: objection)
         }
-        return Session(service: service, generation: service.currentGeneration)
+        return Session(service: service, generation: service.currentGeneration, proof: proof, stepUp: stepUp)
     }
 
     /// Returns the token if a header can carry it.
-    static func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {
-        guard token.tokenType.lowercased() == "bearer" else {
-            throw DataLoadingError(.unusableToken, detail: "it is not a Bearer token")
+    private static func sendable(
+        _ token: AccessToken, provenBy proof: (any TokenProof)?
+    ) throws(DataLoadingError) -> AccessToken {
+        switch token.tokenType.lowercased() {
+        case "bearer": break
+        case "dpop":
+            guard let proof else {
+                throw DataLoadingError(.unusableToken, detail: "it is bound to a key, which OriginTokens must get as its proof")
+            }
+            guard token.keyThumbprint ?? proof.keyThumbprint == proof.keyThumbprint else {
+                throw DataLoadingError(.unusableToken, detail: "it is bound to another key than that of the proof: load it anew")
+            }
+        default: throw DataLoadingError(.unusableToken, detail: "it is neither a Bearer nor a DPoP token")
         }
         // RFC 6750 §2.1; in particular no line break, which would start another header.
         let isSendable = !token.value.isEmpty && token.value.utf8.allSatisfy { 0x21...0x7E ~= $0 }

@@ -1,6 +1,7 @@
 import AccessTokens
+import AccessTokensHTTP
 
-/// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token.
+/// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token, or its proof's nonce.
 ///
 /// A value without state: what changes during a run is in local variables of ``response(to:reporting:)``.
 struct RequestRunner: Sendable {
@@ -27,11 +28,15 @@ struct RequestRunner: Sendable {
         var message = call.message
         var redirects = 0
         // Found once: a request keeps its user on redirects, too.
-        var found: (token: AccessToken, service: TokenService)?
-        if let session = call.session { found = (try await session.token(), session.service) }
-        var isSecondAttempt = false
+        var found: (token: AccessToken, session: OriginTokens.Session)?
+        if let session = call.session { found = (try await session.token(), session) }
+        var isSecondAttempt = false, hasSteppedUp = false
+        // The nonce of a refusal, for the one repetition with the same token.
+        var nonce: String?
         while true {
-            let response = try await session.send(message, with: found?.token, limit: call.responseLimit, reporting: report)
+            let carried = try await carried(found, by: message, nonce: nonce)
+            let response = try await session.send(message, with: carried, limit: call.responseLimit, reporting: report)
+            let answer = ProofAnswer(response, to: carried, from: message.url)
             if let next = try message.redirected(by: response) {
                 redirects += 1
                 guard redirects <= Message.maximumRedirects else {
@@ -43,18 +48,66 @@ struct RequestRunner: Sendable {
                 if next.hasLeftOrigin { found = nil }
                 continue
             }
-            guard let (token, service) = found, response.refusesToken else {
-                try response.validate(hiding: found?.token)
+            if let answer, answer.demandsNonce {
+                nonce = try answer.nonce(isRepeated: nonce != nil, canRepeat: message.body?.isReplayable != false)
+                continue
+            }
+            nonce = nil
+            if !hasSteppedUp, let (token, session) = found, message.body?.isReplayable != false,
+                let wider = try await wider(than: token, in: session, after: response, hiding: carried)
+            {
+                found = (wider, session)
+                hasSteppedUp = true
+                continue
+            }
+            guard let (token, session) = found, response.refuses(token) else {
+                try response.validate(hiding: carried)
                 return response
             }
             guard !isSecondAttempt, message.body?.isReplayable != false else {
-                await service.invalidate(token)
+                await session.service.invalidate(token)
                 throw response.failure(
-                    isSecondAttempt ? nil : .bodyNotReplayable, isSecondRefusal: isSecondAttempt, hiding: token)
+                    isSecondAttempt ? nil : .bodyNotReplayable, isSecondRefusal: isSecondAttempt, hiding: carried)
             }
-            // However many requests were refused with this token, the service drops it once and loads once.
-            found = (try OriginTokens.sendable(await service.retrieveToken(insteadOf: token)), service)
+            found = (try await session.token(insteadOf: token), session)
             isSecondAttempt = true
+        }
+    }
+
+    /// Returns a token that allows what a response says is missing; `nil` if it says nothing of the kind.
+    private func wider(
+        than token: AccessToken, in session: OriginTokens.Session, after response: Response, hiding carried: CarriedToken?
+    ) async throws -> AccessToken? {
+        guard let stepUp = session.stepUp, response.status == 403, let challenge = response.challenge(for: token),
+            challenge["error"] == "insufficient_scope", let wanted = StepUpScopes.valid(challenge["scope"])
+        else { return nil }
+        do {
+            if let wider = try await stepUp.token(insteadOf: token, for: wanted, in: session) { return wider }
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            // The session is over.
+            if error is TokenServiceError || error is DataLoadingError { throw error }
+            throw response.failure(detail: "the step-up failed", underlying: error, hiding: carried)
+        }
+        throw response.failure(detail: "the step-up brought less", hiding: carried)
+    }
+
+    /// Returns what a message carries to show that it may: the token and, if the token is bound to a key, a proof.
+    private func carried(
+        _ found: (token: AccessToken, session: OriginTokens.Session)?, by message: Message, nonce: String?
+    ) async throws -> CarriedToken? {
+        guard let (token, session) = found else { return nil }
+        guard token.isOfDPoP, let maker = session.proof else { return CarriedToken(token: token) }
+        do {
+            let proof = try await maker.proof(
+                method: message.method.rawValue, url: message.url, accessToken: token.value, nonce: nonce)
+            return CarriedToken(token: token, maker: maker, proof: proof)
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            // The text of the program's own error may have a secret.
+            let reason =
+                error is any TokenLoadFailure ? "\(error)" : "what signs failed with an error of type \(type(of: error))."
+            throw DataLoadingError(.proofUnavailable, detail: String(reason.dropLast()), underlying: error)
         }
     }
 }

@@ -31,6 +31,7 @@ public struct AccessToken: Sendable {
     ///   - scope: The granted scopes, separated by spaces; `nil` if the server granted what was asked for. Source: RFC 6749 §3.3.
     ///   - refreshToken: The refresh token that gets the next one, if there is one.
     ///   - refreshTokenExpiration: When the refresh token itself expires, on the wall clock; `nil`: never, or it isn't known.
+    ///   - keyThumbprint: The thumbprint of the key that the token is bound to; `nil` if anyone who has the token can use it.
     public init(
         _ value: String,
         tokenType: String = "Bearer",
@@ -38,11 +39,13 @@ public struct AccessToken: Sendable {
         refreshIn: Duration? = nil,
         scope: String? = nil,
         refreshToken: String? = nil,
-        refreshTokenExpiration: Date? = nil
+        refreshTokenExpiration: Date? = nil,
+        keyThumbprint: String? = nil
     ) {
         storage = Storage(
             value: value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
-            refreshToken: refreshToken, refreshTokenExpiration: refreshTokenExpiration, created: ContinuousClock.now)
+            refreshToken: refreshToken, refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: keyThumbprint,
+            created: ContinuousClock.now)
     }
 
     /// The access token itself: a secret, for the `Authorization` header and nothing else.
@@ -70,6 +73,11 @@ public struct AccessToken: Sendable {
         storage.refreshTokenEnd.isFinite ? Date(timeIntervalSinceReferenceDate: storage.refreshTokenEnd) : nil
     }
 
+    /// The thumbprint of the key that the token is bound to; `nil` if anyone who has the token can use it (RFC 9449 §6).
+    ///
+    /// A service whose ``TokenLoader/keyThumbprint`` is another doesn't hand out such a token of its store.
+    public var keyThumbprint: String? { storage.keyThumbprint }
+
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
     ///
     /// For code written against the articles' API. It says nothing about the moment of use, has no leeway, and reads the
@@ -88,11 +96,12 @@ public struct AccessToken: Sendable {
         let refreshToken: String?
         /// In seconds since 2001; infinity, which takes less memory than an optional date: never.
         let refreshTokenEnd: Double
+        let keyThumbprint: String?
         let created: ContinuousClock.Instant
 
         init(
             value: String, tokenType: String, lifetime: Duration?, refreshIn: Duration?, scope: String?,
-            refreshToken: String?, refreshTokenExpiration: Date?, created: ContinuousClock.Instant
+            refreshToken: String?, refreshTokenExpiration: Date?, keyThumbprint: String?, created: ContinuousClock.Instant
         ) {
             self.value = value
             self.tokenType = tokenType
@@ -101,6 +110,7 @@ public struct AccessToken: Sendable {
             self.scope = scope
             self.refreshToken = refreshToken
             refreshTokenEnd = refreshTokenExpiration?.timeIntervalSinceReferenceDate ?? .infinity
+            self.keyThumbprint = keyThumbprint
             self.created = created
         }
     }
@@ -111,7 +121,8 @@ extension AccessToken {
     package func with(grantOf other: AccessToken?) -> AccessToken {
         AccessToken(
             value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
-            refreshToken: other?.refreshToken, refreshTokenExpiration: other?.refreshTokenExpiration)
+            refreshToken: other?.refreshToken, refreshTokenExpiration: other?.refreshTokenExpiration,
+            keyThumbprint: keyThumbprint)
     }
 }
 
@@ -122,7 +133,7 @@ extension AccessToken: Hashable {
             || (left.value == right.value && left.tokenType == right.tokenType && left.lifetime == right.lifetime
                 && left.refreshIn == right.refreshIn && left.scope == right.scope
                 && left.refreshToken == right.refreshToken
-                && left.refreshTokenExpiration == right.refreshTokenExpiration)
+                && left.refreshTokenExpiration == right.refreshTokenExpiration && left.keyThumbprint == right.keyThumbprint)
     }
 
     /// Hashes the token's identity, its string.

@@ -121,6 +121,7 @@ package enum StoredTokenFormat {
         let refreshToken: String?
         /// In seconds since 2001, too.
         let refreshTokenExpiration: Double?
+        let keyThumbprint: String?
 
         package init(_ token: AccessToken) {
             value = token.value
@@ -130,6 +131,7 @@ package enum StoredTokenFormat {
             scope = token.scope
             refreshToken = token.refreshToken
             refreshTokenExpiration = token.refreshTokenExpiration?.timeIntervalSinceReferenceDate
+            keyThumbprint = token.keyThumbprint
         }
 
         package var token: AccessToken {
@@ -137,7 +139,8 @@ package enum StoredTokenFormat {
                 value, tokenType: tokenType, lifetime: lifetime?.wrappedValue, refreshIn: refreshIn?.wrappedValue,
                 scope: scope,
                 refreshToken: refreshToken,
-                refreshTokenExpiration: refreshTokenExpiration.map(Date.init(timeIntervalSinceReferenceDate:)))
+                refreshTokenExpiration: refreshTokenExpiration.map(Date.init(timeIntervalSinceReferenceDate:)),
+                keyThumbprint: keyThumbprint)
         }
     }
 

@@ -31,11 +31,20 @@ public protocol TokenLoader: Sendable {
     /// loader that would rather ask for a sign-in throws a ``TokenLoadFailure`` with the remedy
     /// ``TokenServiceError/Remedy/signIn``.
     var isRepeatable: Bool { get }
+
+    /// The thumbprint of the key that the loader's tokens are bound to; `nil` by default: they are bound to none.
+    ///
+    /// A service doesn't hand out a token that its store keeps if it is bound to another key: no request with it could be proven.
+    /// It is the `previous` of the next load, since its grant may still be good. A loader that wraps another returns the other's.
+    var keyThumbprint: String? { get }
 }
 
 extension TokenLoader {
     /// By default `false`: the service repeats nothing that the loader has not declared safe.
     public var isRepeatable: Bool { false }
+
+    /// By default `nil`: anyone who has a token can use it.
+    public var keyThumbprint: String? { nil }
 }
 
 extension TokenService {

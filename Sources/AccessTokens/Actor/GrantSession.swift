@@ -56,6 +56,8 @@ package struct SharedFlightPlan: Sendable {
     package let isLook: Bool
     /// The token to replace, as the service remembers it.
     package let previous: AccessToken?
+    /// The key that the loader's tokens are bound to.
+    package let keyThumbprint: String?
     /// Tokens that resource servers refused.
     package let refused: [String]
     /// Whether nothing waits for it any longer, because of a fence or its limit, or because the program is about to end.
@@ -134,7 +136,8 @@ extension TokenService {
         return SharedFlightPlan(
             id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
             isRefresh: machine.state.cached != nil, isLook: !flight.isLoading, previous: flight.previous,
-            refused: refused.map(\.token.value), isAbandoned: { membership.hasEnded || self.isDeserted },
+            keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value),
+            isAbandoned: { membership.hasEnded || self.isDeserted },
             keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },
             load: { await self.load($0, for: flight, membership) },
             handOverDisplaced: { await self.handOverDisplaced(in: session, for: flight) })

@@ -67,7 +67,7 @@ extension TokenService {
                 // Not transient: the store would return the same again.
                 error = TokenServiceError(.storeFailed, underlying: UnusableDate(), remedy: .signIn)
             }
-            found = (stored.token, Self.bounded(age))
+            found = (stored.token.usable(with: loader.keyThumbprint), Self.bounded(age))
         }
         step { [found, error] in
             var givenUp: [AccessToken] = []

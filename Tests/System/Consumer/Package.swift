@@ -14,6 +14,8 @@ let package = Package(
             dependencies: [
                 .product(name: "AccessTokens", package: "TokenService"),
                 .product(name: "AccessTokensDispatch", package: "TokenService"),
+                .product(name: "AccessTokensDPoP", package: "TokenService"),
+                .product(name: "AccessTokensDiscovery", package: "TokenService"),
                 .product(name: "AccessTokensEtcd", package: "TokenService"),
                 .product(name: "AccessTokensFiles", package: "TokenService"),
                 .product(name: "AccessTokensKeys", package: "TokenService"),

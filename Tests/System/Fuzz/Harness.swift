@@ -1,5 +1,7 @@
-// Compiled by `run` together with the sources of AccessTokensOAuth, as one module, so that it reaches the parsers.
+// Compiled by `fuzz` together with the sources of AccessTokensOAuth and AccessTokensDiscovery, as one module, so that it reaches the
+// parsers.
 import AccessTokens
+import AccessTokensDPoP
 import Foundation
 import AccessTokensHTTP
 
@@ -10,6 +12,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     switch Fuzz.parser {
     case "challenges": Fuzz.challenges(String(decoding: input, as: UTF8.self))
     case "callbacks": Fuzz.callback(String(decoding: input, as: UTF8.self))
+    case "metadata": Fuzz.metadata(Data(input))
+    case "keys": Fuzz.key(Data(input))
+    case "nonces": Fuzz.nonce(String(decoding: input, as: UTF8.self))
     case "waits": Fuzz.retryAfter(String(decoding: input, as: UTF8.self))
     default:
         // The first byte chooses the status.
@@ -155,6 +160,55 @@ enum Fuzz {
             require(!text.contains(secret), "a secret is shown")
             require(text.unicodeScalars.count <= 1000, "a long text")
             require(text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "a control character")
+        }
+    }
+
+    /// Endpoints that a form may go to, or errors that can be printed.
+    static func metadata(_ body: Data) {
+        let server = AuthorizationServer(issuer: "https://as.example", members: AnswerMembers(body))
+        for name in ["token_endpoint", "authorization_endpoint", "revocation_endpoint"] {
+            do throws(OAuthError) {
+                let url = try server.endpoint(name)
+                require(
+                    Origin(url)?.isPrivate == true && url.fragment == nil && url.user == nil, "an endpoint that anyone can read")
+            } catch {
+                require(error.code == .invalidMetadata, "another code")
+                checkTexts(error, without: secret)
+            }
+        }
+        do throws(OAuthError) {
+            _ = try server.client(id: "me", authentication: .clientSecretPost("\(secret)-1"))
+        } catch {
+            checkTexts(error, without: "\(secret)-1")
+        }
+        _ = (server.list("scopes_supported"), server.isTrue("require_pushed_authorization_requests"))
+    }
+
+    /// A key that is the same when it is written and read again, without a private part; or an error that quotes nothing.
+    static func key(_ text: Data) {
+        do throws(DPoPError) {
+            let key = try PublicJWK(json: text)
+            require((try? PublicJWK(json: Data(key.json.utf8))) == key, "a key is read differently")
+            require(key.thumbprint.utf8.count == 43 && !key.json.contains("\"d\""), "no thumbprint, or a private part")
+        } catch {
+            require(error.code == .invalidKey && "\(error)".utf8.count < 300, "another error")
+        }
+    }
+
+    static let dpop = Result {
+        try DPoPKey(.p256(Data(repeating: 1, count: 64)), algorithm: "ES256") { _ in Data(repeating: 7, count: 64) }
+    }
+
+    /// A nonce that a claim can carry as it is, or an error that doesn't quote it.
+    static func nonce(_ text: String) {
+        guard let key = try? dpop.get(), let url = URL(string: "https://as.example/") else { return require(false, "no key") }
+        do {
+            guard let nonce = try key.nonce(in: ["dpop-nonce": text], from: url) else { return require(false, "no nonce") }
+            require(nonce.utf8.elementsEqual(text.utf8) && 1...1024 ~= nonce.utf8.count, "another nonce")
+            require(nonce.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x5C }, "a nonce that needs escapes")
+        } catch {
+            require((error as? DPoPError)?.code == .invalidNonce, "another error")
+            require(text.utf8.count < 12 || !"\(error)".contains(text), "a nonce is shown")
         }
     }
 

@@ -165,6 +165,13 @@ extension RealServer {
         }
     }
 
+    /// The modulus of the client's key, in hexadecimal digits.
+    func modulus() async throws -> String {
+        let printed = try await ServerProcess.run(
+            "openssl", "rsa", "-in", "\(process.directory)/signer.pem", "-noout", "-modulus")
+        return String(printed.drop { $0 != "=" }.dropFirst().prefix { $0.isHexDigit })
+    }
+
     private func withTemporaryFile<Value>(_ body: (String) async throws -> Value) async throws -> Value {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }

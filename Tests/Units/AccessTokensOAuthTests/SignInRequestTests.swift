@@ -1,6 +1,7 @@
 import AccessTokens
 import Foundation
 import Testing
+import AccessTokensHTTP
 
 @testable import AccessTokensOAuth
 

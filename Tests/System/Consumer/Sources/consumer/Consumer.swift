@@ -15,6 +15,8 @@ import Interleavings
     static func main() async throws {
         print("AccessTokens:", try await askAtOnce())
         print("AccessTokensDispatch:", try await askWithHandler())
+        print("AccessTokensDPoP:", try await proveRequest())
+        print("AccessTokensDiscovery:", try await discover())
         print("AccessTokensEtcd:", try await askEtcd())
         print("AccessTokensFiles:", try await restart())
         print("AccessTokensKeys:", try await askForAccounts())

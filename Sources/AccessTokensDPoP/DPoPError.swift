@@ -1,0 +1,64 @@
+public import AccessTokens
+public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Why there is no proof for a request; nothing was sent.
+///
+/// No text of it shows a key, a proof or a nonce.
+public struct DPoPError: TokenLoadFailure, Sendable {
+    /// What went wrong, as a value to compare.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The public key can't be used, or its algorithm doesn't fit.
+        public static let invalidKey = Code(description: "invalidKey")
+        /// The request's URL or method can't be proven.
+        public static let invalidRequest = Code(description: "invalidRequest")
+        /// What signs returned something that is no signature of the algorithm.
+        public static let invalidSignature = Code(description: "invalidSignature")
+        /// What signs took longer than the limit.
+        public static let signingTimedOut = Code(description: "signingTimedOut")
+        /// The server's nonce is too long, or has characters that no nonce has.
+        public static let invalidNonce = Code(description: "invalidNonce")
+
+        /// The code's name, for logs and metrics.
+        public let description: String
+    }
+
+    /// What went wrong.
+    public let code: Code
+
+    private let detail: String
+
+    init(_ code: Code, _ detail: String) {
+        self.code = code
+        self.detail = detail
+    }
+
+    /// Waiting, if what signs was too slow or the server's nonce is wrong; otherwise a change of the program.
+    public var remedy: TokenServiceError.Remedy {
+        code == .signingTimedOut || code == .invalidNonce ? .retry : .programChange
+    }
+
+    /// No: nothing was sent.
+    public var mayBeUnderWay: Bool { false }
+
+    /// The code.
+    public var logCode: String? { code.description }
+}
+
+extension DPoPError: Redacted, DescribedError {
+    /// What went wrong and what to do about it.
+    public var description: String {
+        switch code {
+        case .invalidKey: "The key can't be used for proofs: \(detail)."
+        case .invalidRequest: "The request can't be proven, so nothing was sent: \(detail)."
+        case .invalidSignature: "The signature can't be used, so nothing was sent: \(detail)."
+        case .signingTimedOut: "The signature did not come within \(detail), so nothing was sent."
+        default: "The server's nonce can't be used: \(detail)."
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import AccessTokensHTTP
+
+/// The last nonce of each server, as a pure value.
+///
+/// A nonce is a server's, so it never goes to another origin. Which of two nonces of one origin is the newer, nobody can know: answers
+/// overtake each other. The one that came last is kept; if it is the older one, the next request is refused once and sent again with
+/// the nonce of *its own* refusal, so no order of answers costs a request more than that.
+///
+/// Source: RFC 9449 §8, §9.
+struct DPoPNonces: Sendable, Hashable {
+    /// More than a program has servers; the least recently used one is forgotten, which costs one refusal.
+    static let mostOrigins = 64
+
+    /// Far above what servers send (Bluesky's have 43 bytes), and a fraction of what servers accept as a header.
+    static let longest = 1024
+
+    private struct Entry: Sendable, Hashable {
+        let origin: Origin
+        let nonce: String
+    }
+
+    /// The most recently used last.
+    private var entries: [Entry] = []
+
+    var count: Int { entries.count }
+
+    /// Returns the nonce for the next request to an origin, which counts as a use of it.
+    mutating func nonce(for origin: Origin) -> String? {
+        guard let index = entries.firstIndex(where: { $0.origin == origin }) else { return nil }
+        let entry = entries.remove(at: index)
+        entries.append(entry)
+        return entry.nonce
+    }
+
+    /// Remembers a nonce in place of the origin's last one.
+    ///
+    /// - Throws: ``DPoPError`` with the code `invalidNonce`; the last one stays.
+    mutating func remember(_ nonce: String, for origin: Origin) throws(DPoPError) {
+        guard nonce.utf8.count <= Self.longest else {
+            throw DPoPError(.invalidNonce, "it has \(nonce.utf8.count) bytes, more than the \(Self.longest) that are accepted")
+        }
+        // RFC 9449 §8.1: 1*NQCHAR. Two headers joined by a comma and a space are refused, too.
+        guard !nonce.isEmpty, nonce.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x5C }) else {
+            throw DPoPError(.invalidNonce, "it is empty, or has characters that no nonce has; or there are several")
+        }
+        entries.removeAll { $0.origin == origin }
+        if entries.count == Self.mostOrigins { entries.removeFirst() }
+        entries.append(Entry(origin: origin, nonce: nonce))
+    }
+}

@@ -1,0 +1,173 @@
+public import AccessTokensHTTP
+public import AccessTokensOAuth
+public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// An authorization server as it describes itself: its endpoints, and what it supports.
+///
+/// ```swift
+/// let server = try await AuthorizationServer.discover("https://login.example")
+/// let client = try server.client(id: "app")
+/// let request = try await server.signIn(client, redirectURI: "com.example.app:/signed-in", scope: "api")
+/// ```
+///
+/// Nothing of it is guessed: what the server doesn't say, ``client(id:authentication:proof:transport:)`` and its like report as
+/// missing.
+///
+/// Source: RFC 8414; OpenID Connect Discovery 1.0.
+public struct AuthorizationServer: Sendable {
+    /// The server's identifier, which answers to sign-ins and client assertions name.
+    public let issuer: String
+
+    /// All that the server says.
+    public let members: AnswerMembers
+
+    /// Asks a server for its metadata.
+    ///
+    /// At the place of RFC 8414 first, then at the two of OpenID Connect, each with one request, if the place before it has none. A
+    /// redirect is not followed.
+    ///
+    /// - Parameters:
+    ///   - issuer: The server's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text.
+    ///   - transport: What carries the requests.
+    ///   - timeLimit: How long each request may take, 20 s unless said otherwise. Kept between 0.1 s and one hour.
+    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another server's, longer than 1 MiB, or
+    ///   redirected; or `CancellationError` when its task is cancelled.
+    @concurrent public static func discover(
+        _ issuer: String, transport: any TokenTransport = URLSessionTransport(), timeLimit: Duration = .seconds(20)
+    ) async throws -> AuthorizationServer {
+        let place = try MetadataDocument.place("the issuer", issuer)
+        var places = [
+            MetadataDocument.wellKnown("oauth-authorization-server", of: place),
+            MetadataDocument.wellKnown("openid-configuration", of: place),
+            MetadataDocument.appended("openid-configuration", to: place),
+        ].compactMap { $0 }
+        // Without a path the last two are one.
+        if places.count == 3, places[1] == places[2] { places.removeLast() }
+        var answers: [String] = []
+        for url in places {
+            let (found, answer) = try await MetadataDocument.fetch(url, by: transport, timeLimit: timeLimit)
+            guard let found else {
+                answers.append(answer)
+                continue
+            }
+            // RFC 8414 §3.3: otherwise one server could speak for another.
+            guard let named = found["issuer"], named.utf8.elementsEqual(issuer.utf8) else {
+                let other =
+                    found["issuer"].map { "is of another issuer, \(ServerText.safe($0, hiding: []))" } ?? "names no issuer"
+                throw OAuthError(
+                    .invalidMetadata(
+                        "The metadata at \(ServerText.safe(url.absoluteString, hiding: [])) \(other); nothing of it was used"))
+            }
+            return AuthorizationServer(issuer: issuer, members: found)
+        }
+        throw OAuthError(.invalidMetadata("There is no metadata of this issuer (\(answers.joined(separator: "; ")))"))
+    }
+
+    /// Returns the URL of an endpoint, such as `revocation_endpoint`.
+    ///
+    /// - Throws: `OAuthError` with the code `invalidMetadata` if the server names none, or none that is private: `https`, or `http` to
+    ///   a loopback address.
+    public func endpoint(_ name: String) throws(OAuthError) -> URL {
+        guard let text = members[name] else { throw missing(name) }
+        guard let url = URL(string: text), Origin(url)?.isPrivate == true, url.fragment == nil else {
+            throw OAuthError(
+                .invalidMetadata(
+                    "The '\(name)' of \(shown) must begin with https, or with http for a loopback address, and have neither user nor "
+                        + "fragment"))
+        }
+        return url
+    }
+
+    /// Makes a client of the server.
+    ///
+    /// - Parameters:
+    ///   - id: The client's id.
+    ///   - authentication: How the client proves who it is; the server must support it, if it says what it supports.
+    ///   - proof: The key that the tokens are to be bound to; `nil` for tokens that anyone can use.
+    ///   - transport: What carries the requests.
+    /// - Throws: `OAuthError`, which says what is missing.
+    public func client(
+        id: String, authentication: ClientAuthentication = .publicClient, proof: (any TokenProof)? = nil,
+        transport: any TokenTransport = URLSessionTransport()
+    ) throws(OAuthError) -> OAuthClient {
+        let method = authentication.description
+        if case .texts(let methods)? = members.value("token_endpoint_auth_methods_supported"), authentication.isListed,
+            !methods.contains(method)
+        {
+            let supported = ServerText.safe(methods.joined(separator: ", "), hiding: [])
+            throw OAuthError(.invalidConfiguration("\(shown) doesn't support \(method), but: \(supported)"))
+        }
+        return try OAuthClient(
+            id: id, authentication: authentication, tokenURL: endpoint("token_endpoint"), issuer: issuer, proof: proof,
+            transport: transport)
+    }
+
+    /// Makes a sign-in of a client; if the server demands it, its parameters are sent to the server first, with one request.
+    ///
+    /// The callback must name the issuer if the server says that it does (RFC 9207).
+    ///
+    /// - Parameters:
+    ///   - client: The client that will present the code, made by ``client(id:authentication:proof:transport:)``.
+    ///   - redirectURI: Where the server sends the browser in the end.
+    ///   - scope: The scopes to ask for, separated by spaces.
+    ///   - additionalParameters: What else the server wants to know, such as `resource`; none may be a secret.
+    ///   - requiresPKCE: Whether a server that doesn't say that it supports `S256` is refused: it might ignore the challenge (MCP).
+    /// - Throws: `OAuthError`, which says what is missing, or `CancellationError` when its task is cancelled.
+    @concurrent public func signIn(
+        _ client: OAuthClient, redirectURI: String? = nil, scope: String? = nil, additionalParameters: Form = [:],
+        requiresPKCE: Bool = true
+    ) async throws -> SignInRequest {
+        guard client.issuer == issuer else {
+            throw OAuthError(.invalidConfiguration("the client is one of another authorization server"))
+        }
+        if requiresPKCE, !list("code_challenge_methods_supported").contains("S256") {
+            throw OAuthError(
+                .invalidMetadata(
+                    "\(shown) doesn't say that it supports S256 (code_challenge_methods_supported), without which a code is not safe"
+                ))
+        }
+        let request = try SignInRequest(
+            client, authorizationURL: endpoint("authorization_endpoint"), redirectURI: redirectURI, scope: scope,
+            additionalParameters: additionalParameters,
+            requiresIssuer: isTrue("authorization_response_iss_parameter_supported"))
+        guard isTrue("require_pushed_authorization_requests") else { return request }
+        return try await request.pushed(to: endpoint("pushed_authorization_request_endpoint"))
+    }
+
+    /// Makes what revokes a client's tokens.
+    ///
+    /// - Throws: `OAuthError`, which says what is missing.
+    public func revocation(_ client: OAuthClient) throws(OAuthError) -> TokenRevocation {
+        try TokenRevocation(client, revocationURL: endpoint("revocation_endpoint"))
+    }
+
+    /// The texts of a member that is a list, such as `scopes_supported`; empty if there is no such list.
+    public func list(_ name: String) -> [String] { members.list(name) }
+
+    /// Whether the server says that something is so, such as `require_pushed_authorization_requests`.
+    public func isTrue(_ name: String) -> Bool { members.value(name) == .bool(true) }
+
+    private var shown: String { ServerText.safe(issuer, hiding: []) }
+
+    private func missing(_ name: String) -> OAuthError {
+        OAuthError(.invalidMetadata("The metadata of \(shown) has no '\(name)', or not one text"))
+    }
+}
+
+extension AnswerMembers {
+    /// The texts of a member that is a list of texts.
+    func list(_ name: String) -> [String] {
+        if case .texts(let texts)? = value(name) { texts } else { [] }
+    }
+}
+
+extension AuthorizationServer: Redacted {
+    /// The server's host.
+    public var description: String { "AuthorizationServer(\(URL(string: issuer)?.host ?? "nowhere"))" }
+}

@@ -1,0 +1,68 @@
+public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Shows with each request that it comes from the owner of a key, so that a token bound to the key is of no use to a thief.
+///
+/// `DPoPKey`, of the module `AccessTokensDPoP`, is one. A client and the loaders of data ask it for each request that they send.
+///
+/// Source: RFC 9449.
+public protocol TokenProof: Sendable {
+    /// The thumbprint of the key, which tells it from any other (RFC 7638).
+    var keyThumbprint: String { get }
+
+    /// Returns the proof for sending one request once.
+    ///
+    /// Concurrent calls are independent. Nothing has been sent when it throws.
+    ///
+    /// - Parameters:
+    ///   - method: The request's HTTP method.
+    ///   - url: Where the request goes.
+    ///   - accessToken: The token that it carries; `nil` if it is sent to an authorization server.
+    ///   - nonce: The nonce that the server has just asked for; `nil`: the last one known of the server.
+    @concurrent func proof(method: String, url: URL, accessToken: String?, nonce: String?) async throws -> RequestProof
+
+    /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is none.
+    ///
+    /// - Parameters:
+    ///   - headers: The headers of any answer.
+    ///   - url: Where the request went.
+    /// - Throws: What is wrong with the nonce; it isn't remembered then.
+    func nonce(in headers: [String: String], from url: URL) throws -> String?
+}
+
+/// The proof of one request.
+///
+/// No description, dump or mirror shows it.
+public struct RequestProof: Sendable, Hashable {
+    /// What to add to the request, in place of a header of the same name.
+    public let headers: [String: String]
+
+    /// The nonce in it; `nil` if it has none.
+    public let nonce: String?
+
+    /// When it says that it was made, to be compared with the server's `Date` if that refuses it.
+    public let issued: Date
+
+    /// Creates a proof from its parts.
+    public init(headers: [String: String], nonce: String?, issued: Date) {
+        self.headers = headers
+        self.nonce = nonce
+        self.issued = issued
+    }
+
+    /// What no text may show: each header's value and, of a signed token, its parts; and the nonce.
+    package var secrets: [String] {
+        headers.values.flatMap { [$0] + $0.split(separator: ".").filter { $0.utf8.count >= 16 }.map(String.init) }
+            + (nonce.map { [$0] } ?? [])
+    }
+}
+
+extension RequestProof: Redacted {
+    /// Whether it has a nonce.
+    public var description: String { "RequestProof(\(nonce == nil ? "without a nonce" : "with a nonce"))" }
+}

@@ -1,0 +1,68 @@
+import AccessTokens
+import Foundation
+import AccessTokensHTTP
+
+/// The token that a message carries and, if the token is bound to a key, the proof of the key.
+struct CarriedToken: Sendable {
+    let token: AccessToken
+    var maker: (any TokenProof)?
+    var proof: RequestProof?
+
+    /// What no text may show.
+    var secrets: [String] { [token.value] + (proof?.secrets ?? []) }
+
+    /// Source: RFC 6750 §2.1; RFC 9449 §7.1.
+    var headers: [String: String] {
+        var headers = proof?.headers ?? [:]
+        headers["Authorization"] = "\(proof == nil ? "Bearer" : "DPoP") \(token.value)"
+        return headers
+    }
+}
+
+extension AccessToken {
+    /// Whether it is bound to a key.
+    var isOfDPoP: Bool { tokenType.lowercased() == "dpop" }
+}
+
+/// What a response says about the proof of its request.
+struct ProofAnswer {
+    private let response: Response
+    private let carried: CarriedToken
+    private let proof: RequestProof
+    private let nonce: Result<String?, any Error>
+
+    /// Remembers the response's nonce; `nil` if the request had no proof.
+    init?(_ response: Response, to carried: CarriedToken?, from url: URL) {
+        guard let carried, let maker = carried.maker, let proof = carried.proof else { return nil }
+        self.response = response
+        self.carried = carried
+        self.proof = proof
+        // What is wrong with a nonce matters only if the server demands it.
+        nonce = Result { try maker.nonce(in: response.headers, from: url) }
+    }
+
+    /// Whether the server has refused the request for nothing but its proof's nonce.
+    ///
+    /// Some servers do with status 400. Source: RFC 9449 §9.
+    var demandsNonce: Bool {
+        (response.status == 401 || response.status == 400) && response.challenge(for: carried.token)?["error"] == "use_dpop_nonce"
+    }
+
+    /// Returns the nonce with which to send the request once more.
+    ///
+    /// - Parameters:
+    ///   - isRepeated: Whether it was sent with such a nonce already.
+    ///   - canRepeat: Whether its body can be sent again.
+    /// - Throws: ``DataLoadingError``.
+    func nonce(isRepeated: Bool, canRepeat: Bool) throws(DataLoadingError) -> String {
+        func failure(_ problem: String) -> DataLoadingError {
+            response.failure(.unauthorized, detail: problem, hiding: carried)
+        }
+        let nonce: String?
+        do { nonce = try self.nonce.get() } catch { throw failure(String("\(error)".dropLast())) }
+        guard let nonce else { throw failure("it demands a nonce in the proof and sends none") }
+        guard !isRepeated, nonce != proof.nonce else { throw failure("it refuses the nonce that it has sent") }
+        guard canRepeat else { throw response.failure(.bodyNotReplayable, hiding: carried) }
+        return nonce
+    }
+}

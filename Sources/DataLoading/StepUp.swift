@@ -1,0 +1,76 @@
+public import AccessTokens
+public import TokenServiceConcurrency
+
+/// Gets a token that allows more when a resource asks for it.
+///
+/// ```swift
+/// let stepUp = StepUp(scope: "read") { scope, _ in try await signIn(scope: scope) }
+/// let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [apiURL], stepUp: stepUp))
+/// ```
+///
+/// When a server answers 403 with `insufficient_scope` and names a scope, the closure is asked for a token with that scope *and all
+/// that the current token has*; the token is installed in the service, and the request sent once more. One step-up runs at a time.
+/// Requests that wait for it use what it brings if that is enough, so two requests never take each other's scopes away. A token that
+/// lacks something of the current one is never installed, and none is once the user has signed out: it goes to the service's
+/// `onDiscard`.
+///
+/// The closure may show a browser and take minutes. It must not present the service's own refresh token, which the service may be
+/// presenting at that moment, and which can't gain scopes anyway (RFC 6749 §6).
+///
+/// Source: RFC 6750 §3.1.
+public final class StepUp: Sendable {
+    private let scopes: Lock<StepUpScopes>
+    private let line = TurnLine()
+    private let widen: @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
+
+    /// Creates a step-up.
+    ///
+    /// - Parameters:
+    ///   - scope: The scopes that the program asks for in any case, separated by spaces. They matter if the tokens don't say what they
+    ///     have.
+    ///   - widen: Gets a token of the same user with all of the scopes. It gets the token that is to be replaced, too.
+    public init(
+        scope: String? = nil,
+        widen: @escaping @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
+    ) {
+        scopes = Lock(StepUpScopes(base: scope))
+        self.widen = widen
+    }
+
+    /// The scopes that the program asks for in any case, with those that the last step-up has gained, for a loader that names them at
+    /// each load.
+    public var scope: String { scopes.withLock { $0.text } }
+
+    /// Returns a token that allows what a server wants, instead of one that it has answered with `insufficient_scope`.
+    ///
+    /// - Returns: `nil` if there is none: the step-up brought less than was asked for.
+    func token(insteadOf narrow: AccessToken, for wanted: String, in session: OriginTokens.Session) async throws -> AccessToken? {
+        try await line.turn {
+            // Another request's step-up may have brought it.
+            let current = try await session.token(), generation = session.service.currentGeneration
+            if current.value != narrow.value, has(wanted, current, generation) { return current }
+            let scope = scopes.withLock { $0.asking(for: wanted, beyond: current.scope, generation: generation) }
+            let token = try await widen(scope, current)
+            let isEnough = StepUpScopes.covers(token.scope, scope)
+            let isInstalled = await session.service.widen(to: token, seen: session.generation) { current in
+                isEnough && StepUpScopes.covers(token.scope ?? scope, current.scope ?? "")
+            }
+            guard isInstalled else {
+                // A sign-out has come, or the program has installed another token.
+                let current = try await session.token()
+                return current.value != narrow.value && has(wanted, current, session.service.currentGeneration) ? current : nil
+            }
+            scopes.withLock { $0.gain(scope, generation: session.service.currentGeneration) }
+            return try session.sendable(token)
+        }
+    }
+
+    private func has(_ wanted: String, _ token: AccessToken, _ generation: Int) -> Bool {
+        scopes.withLock { $0.have(wanted, scope: token.scope, generation: generation) }
+    }
+}
+
+extension StepUp: Redacted {
+    /// The type's name.
+    public var description: String { "StepUp" }
+}

@@ -1,0 +1,222 @@
+import AccessTokens
+import AccessTokensDPoP
+import AccessTokensTesting
+import DataLoading
+import Foundation
+import LoopbackServers
+import Testing
+import TokenServiceConcurrency
+
+/// An API that accepts bound tokens, each with a proof that has its nonce.
+final class BoundAPI: Sendable {
+    struct State: Sendable {
+        var arrivals: [String] = []
+        var proofs: Set<String> = []
+        var nonce = 1
+        var refusals: [String: Int] = [:]
+        var served: [String: Int] = [:]
+        var problems: [String] = []
+    }
+
+    final class Shared: Sendable { let state = Lock(State()) }
+
+    let shared = Shared()
+    private let server: LoopbackServer
+    var url: URL { server.url.deletingLastPathComponent() }
+    var facts: State { shared.state.withLock { $0 } }
+
+    /// - Parameters:
+    ///   - rotates: Whether the nonce changes after each request that is served.
+    ///   - script: Answers in place of the server's own, by the number of the request.
+    init(rotates: Bool = false, script: [Int: String] = [:]) throws {
+        server = try LoopbackServer { [shared] text in
+            shared.state.withLock { state in .bytes(Self.answer(text, rotates, script, &state)) }
+        }
+    }
+
+    static func header(_ name: String, in text: String) -> String? {
+        let head = text.components(separatedBy: "\r\n\r\n")[0].components(separatedBy: "\r\n").dropFirst()
+        return head.first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
+            .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
+    }
+
+    private static func answer(_ text: String, _ rotates: Bool, _ script: [Int: String], _ state: inout State) -> String {
+        state.arrivals.append(text)
+        if let answer = script[state.arrivals.count] { return answer }
+        let path = text.split(separator: " ")[1]
+        let name = String(path)
+        guard let proof = SentProof(header("DPoP", in: text)), let token = header("Authorization", in: text),
+            token.hasPrefix("DPoP "), proof["htm"].map({ text.hasPrefix("\($0) ") }) == true, proof["ath"] != nil,
+            proof["htu"]?.hasSuffix(path.prefix { $0 != "?" }) == true, proof["htu"]?.hasPrefix("http://127.0.0.1:") == true
+        else {
+            state.problems.append("no proof in \(text)")
+            return refusal("invalid_dpop_proof")
+        }
+        if !state.proofs.insert(proof["jti"] ?? "").inserted { state.problems.append("a proof came twice") }
+        guard proof["nonce"] == "nonce-\(state.nonce)" else {
+            state.refusals[name, default: 0] += 1
+            return refusal("use_dpop_nonce", "DPoP-Nonce: nonce-\(state.nonce)\r\n")
+        }
+        state.served[name, default: 0] += 1
+        if rotates { state.nonce += 1 }
+        return "HTTP/1.1 200 OK\r\nDPoP-Nonce: nonce-\(state.nonce)\r\nContent-Length: 2\r\n\r\nok"
+    }
+
+    static func refusal(_ error: String, _ headers: String = "", status: Int = 401) -> String {
+        "HTTP/1.1 \(status) No\r\nWWW-Authenticate: Bearer realm=\"x\"\r\nWWW-Authenticate: DPoP error=\"\(error)\", algs=\"ES256\"\r\n"
+            + "\(headers)Content-Length: 2\r\n\r\nno"
+    }
+}
+
+@Suite(.timeLimit(.minutes(10)))
+struct ResourceTests {
+    func tokens(_ key: DPoPKey) -> TokenService { service(key.keyThumbprint) }
+
+    func service(_ thumbprint: String?, type: String = "DPoP") -> TokenService {
+        let numbers = Numbers()
+        return TokenService(environment: .init(clock: ManualClock()), isRepeatable: true) { _ in
+            AccessToken("token-\(numbers.next())", tokenType: type, keyThumbprint: thumbprint)
+        }
+    }
+
+    final class Numbers: Sendable {
+        private let count = Lock(0)
+        func next() -> Int {
+            count.withLock { count in
+                count += 1
+                return count
+            }
+        }
+    }
+
+    func loader(_ api: BoundAPI, _ key: DPoPKey?, tokens: TokenService? = nil, thumbprint: String? = nil) throws -> DataLoader {
+        let tokens = tokens ?? service(thumbprint ?? key?.keyThumbprint)
+        return DataLoaderFactory(tokens: try OriginTokens(tokens, for: [api.url], proof: key)).makeLoader()
+    }
+
+    @Test func `a request whose nonce is refused is sent once more, and the next one has the nonce`() async throws {
+        let api = try BoundAPI(), loader = try loader(api, .test())
+        let request = Request(
+            url: api.url.appending(path: "a"), method: .put, query: [.init(name: "q", value: "1")], body: .data(Data("mine".utf8))
+        )
+        #expect(try await loader.perform(request).status == 200)
+        #expect(try await loader.perform(Request(url: api.url.appending(path: "b"))).status == 200)
+        #expect(api.facts.arrivals.count == 3 && api.facts.problems == [])
+        #expect(api.facts.arrivals.map { $0.hasSuffix("mine") } == [true, true, false])
+    }
+
+    // The issue's storm: at most one repetition for each request, and no proof twice.
+    @Test func `a storm of requests under a nonce that always changes costs each at most one repetition`() async throws {
+        let api = try BoundAPI(), loader = try loader(api, .test()), count = 200
+        let served = try await withThrowingTaskGroup { group in
+            for number in 1...count {
+                group.addTask { try await loader.perform(Request(url: api.url.appending(path: "r\(number)"))).status }
+                if number % 20 == 0 { api.shared.state.withLock { $0.nonce += 1 } }
+            }
+            var served = 0
+            for try await status in group where status == 200 { served += 1 }
+            return served
+        }
+        #expect(served == count && api.facts.problems == [])
+        #expect(api.facts.refusals.values.allSatisfy { $0 == 1 } && api.facts.served.count == count)
+        #expect(api.facts.served.values.allSatisfy { $0 == 1 })
+    }
+
+    @Test(arguments: [
+        BoundAPI.refusal("use_dpop_nonce"),
+        BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: \(String(repeating: "n", count: 8192))\r\n"),
+        BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: a\r\nDPoP-Nonce: b\r\n"),
+    ])
+    func `a demand without a usable nonce is a clear error after one request`(answer: String) async throws {
+        let api = try BoundAPI(script: [1: answer]), tokens = try tokens(.test())
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader(api, .test(), tokens: tokens).perform(Request(url: api.url))
+        }
+        #expect(error?.code == .unauthorized && error?.error == "use_dpop_nonce" && api.facts.arrivals.count == 1)
+        #expect(error?.description.contains("nonce") == true && !texts(error as Any).contains("nnnnnn"), "\(error as Any)")
+        #expect(tokens.cachedToken != nil)
+    }
+
+    @Test func `a server that demands a nonce again and again gets two requests`() async throws {
+        let script = Dictionary(
+            uniqueKeysWithValues: (1...4).map {
+                ($0, BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: n\($0)\r\n", status: $0 == 2 ? 400 : 401))
+            })
+        let api = try BoundAPI(script: script)
+        let error = await #expect(throws: DataLoadingError.self) { try await loader(api, .test()).perform(Request(url: api.url)) }
+        #expect(error?.description.hasSuffix("it refuses the nonce that it has sent.") == true, "\(error as Any)")
+        #expect(api.facts.arrivals.count == 2)
+    }
+
+    @Test func `a refused token is replaced, and its successor's proof may need a nonce, too`() async throws {
+        let api = try BoundAPI(script: [1: BoundAPI.refusal("invalid_token")]), key = try DPoPKey.test()
+        let tokens = tokens(key)
+        #expect(try await loader(api, key, tokens: tokens).perform(Request(url: api.url)).status == 200)
+        let sent = api.facts.arrivals.map { BoundAPI.header("Authorization", in: $0) }
+        #expect(sent == ["DPoP token-1", "DPoP token-2", "DPoP token-2"])
+        let hashes = api.facts.arrivals.map { SentProof(BoundAPI.header("DPoP", in: $0))?["ath"] }
+        #expect(hashes[0] != hashes[1] && hashes[1] == hashes[2])
+    }
+
+    // RFC 9449 §7.1: what is said to other schemes is said to other clients.
+    @Test func `an error of another scheme is not about the bound token`() async throws {
+        let answer =
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error=\"invalid_token\", DPoP error=\"invalid_dpop_proof\"\r\n"
+            + "Date: Sun, 06 Nov 1994 07:49:37 GMT\r\nContent-Length: 0\r\n\r\n"
+        let api = try BoundAPI(script: [1: answer])
+        let key = try DPoPKey.test(wallClock: { Date(timeIntervalSince1970: 784_111_777) }), tokens = tokens(key)
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader(api, key, tokens: tokens).perform(Request(url: api.url))
+        }
+        #expect(error?.error == "invalid_dpop_proof" && api.facts.arrivals.count == 1 && tokens.cachedToken != nil)
+        #expect(
+            error?.description.hasSuffix(
+                ": correct this machine's clock, or the server's: the proof was made at 1994-11-06T08:49:37Z, and the server's Date is "
+                    + "1994-11-06T07:49:37Z.") == true, "\(error as Any)")
+    }
+
+    @Test func `a bound token without its key, or with another, is not sent`() async throws {
+        let api = try BoundAPI()
+        for (key, thumbprint) in [(nil, "t"), (try DPoPKey.test(), "another")] as [(DPoPKey?, String)] {
+            let error = await #expect(throws: DataLoadingError.self) {
+                try await loader(api, key, thumbprint: thumbprint).perform(Request(url: api.url))
+            }
+            #expect(error?.code == .unusableToken && api.facts.arrivals.isEmpty)
+        }
+    }
+
+    @Test func `a Bearer token is sent as one, also by a loader with a key`() async throws {
+        let api = try BoundAPI(script: [1: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"])
+        let tokens = service(nil, type: "bearer")
+        #expect(try await loader(api, .test(), tokens: tokens).perform(Request(url: api.url)).status == 200)
+        let arrival = try #require(api.facts.arrivals.first)
+        #expect(BoundAPI.header("Authorization", in: arrival) == "Bearer token-1" && BoundAPI.header("DPoP", in: arrival) == nil)
+    }
+
+    @Test func `what signs may fail, and then nothing is sent or shown`() async throws {
+        struct Broken: Error { let secret = "the-pin" }
+        let api = try BoundAPI()
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader(api, .test(sign: { _ in throw Broken() })).perform(Request(url: api.url))
+        }
+        #expect(error?.code == .proofUnavailable && api.facts.arrivals.isEmpty)
+        #expect(
+            error?.description
+                == "There is no proof for the request, so nothing was sent: what signs failed with an error of type Broken.")
+        #expect(!texts(error as Any).contains("the-pin"))
+    }
+
+    @Test func `neither token nor proof nor nonce follows a redirect to another origin`() async throws {
+        let other = try BoundAPI(script: [1: "HTTP/1.1 200 OK\r\nDPoP-Nonce: stolen\r\nContent-Length: 0\r\n\r\n"])
+        let api = try BoundAPI(script: [
+            1: "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nDPoP-Nonce: nonce-1\r\nContent-Length: 0\r\n\r\n",
+            2: "HTTP/1.1 302 Found\r\nLocation: \(other.url)\r\nContent-Length: 0\r\n\r\n",
+        ])
+        #expect(try await loader(api, .test()).perform(Request(url: api.url)).status == 200)
+        let proofs = api.facts.arrivals.map { SentProof(BoundAPI.header("DPoP", in: $0)) }
+        #expect(proofs[0]?["htu"]?.hasSuffix("/") == true && proofs[1]?["htu"]?.hasSuffix("/elsewhere") == true)
+        #expect(proofs[1]?["nonce"] == "nonce-1" && proofs[0]?["jti"] != proofs[1]?["jti"])
+        let elsewhere = try #require(other.facts.arrivals.first)
+        #expect(BoundAPI.header("DPoP", in: elsewhere) == nil && BoundAPI.header("Authorization", in: elsewhere) == nil)
+    }
+}

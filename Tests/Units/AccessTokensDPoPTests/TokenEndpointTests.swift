@@ -1,0 +1,207 @@
+import AccessTokens
+import AccessTokensDPoP
+import AccessTokensHTTP
+import AccessTokensOAuth
+import AccessTokensTesting
+import Foundation
+import Testing
+import TokenServiceConcurrency
+
+/// Proofs and nonces at the token endpoint.
+struct TokenEndpointTests {
+    let old = AccessToken("old", tokenType: "DPoP", lifetime: .zero, refreshToken: "r0")
+
+    /// Loads with the refresh token `r0`, and returns the error that this must end with.
+    func failure(_ server: NonceServer, key: DPoPKey? = nil, authentication: ClientAuthentication = .publicClient) async throws
+        -> OAuthError
+    {
+        let client = try OAuthClient.test(key ?? .test(), server, authentication: authentication)
+        return try await #require(throws: OAuthError.self) {
+            try await RefreshTokenLoader(client).loadToken(replacing: old)
+        }
+    }
+
+    @Test func `47: a refresh whose nonce is refused is sent once more, spends its token once, and teaches the nonce`()
+        async throws
+    {
+        let server = NonceServer(), key = try DPoPKey.test()
+        let loader = try RefreshTokenLoader(OAuthClient.test(key, server))
+        let first = try await loader.loadToken(replacing: old)
+        #expect(server.facts.requests.count == 2 && server.facts.spent == ["r0"])
+        #expect(server.facts.requests[0].body == server.facts.requests[1].body)
+        #expect(first.tokenType == "DPoP" && first.keyThumbprint == key.keyThumbprint && first.refreshToken == "r1")
+        _ = try await loader.loadToken(replacing: first)
+        #expect(server.facts.requests.count == 3 && server.facts.spent == ["r0", "r1"] && server.facts.refusals == 1)
+    }
+
+    // bluesky-social/atproto#3852: the nonce of a success that follows a retry was forgotten, so each request cost two.
+    @Test func `a nonce that comes with a success is the next one, also after a retry`() async throws {
+        let server = NonceServer(uses: 1)
+        let loader = try RefreshTokenLoader(OAuthClient.test(DPoPKey.test(), server))
+        var token = old
+        for _ in 1...10 { token = try await loader.loadToken(replacing: token) }
+        #expect(server.facts.refusals == 1 && server.facts.requests.count == 11)
+        #expect(server.facts.spent == (0..<10).map { "r\($0)" })
+    }
+
+    // What leaves open whether the grant was spent, or says that it was.
+    @Test(arguments: [
+        TransportResponse.refusal("use_dpop_nonce", status: 500, nonce: "n"), .refusal("use_dpop_nonce", status: 502, nonce: "n"),
+        .refusal("use_dpop_nonce", status: 200, nonce: "n"), .refusal("use_dpop_nonce", status: 403, nonce: "n"),
+        .refusal("invalid_grant", nonce: "n"), .refusal("invalid_dpop_proof", nonce: "n"),
+        .refusal("invalid_client", status: 401, nonce: "n"),
+        .refusal("USE_DPOP_NONCE", nonce: "n"),
+        TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data("use_dpop_nonce".utf8)),
+        TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce","error":"x"}"#.utf8)),
+        TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce""#.utf8)),
+        TransportResponse(status: 400, headers: ["DPoP-Nonce": "n", "WWW-Authenticate": "DPoP error=\"use_dpop_nonce\""]),
+    ])
+    func `after anything but a definite use_dpop_nonce the grant is not sent again`(answer: TransportResponse) async throws {
+        let server = NonceServer(script: [answer])
+        _ = try await failure(server)
+        #expect(server.facts.requests.count == 1 && server.facts.spent == [])
+    }
+
+    @Test func `after a lost answer the grant is not sent again, also if the last one was for the nonce`() async throws {
+        struct Lost: Error {}
+        for lost in 1...2 {
+            let server = NonceServer { if $0 == lost { throw Lost() } }
+            let error = try await failure(server)
+            #expect(error.code == .connectionFailed && error.mayBeUnderWay && server.facts.requests.count == lost)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (nil, "It sends none."), ("", "it is empty"),
+            (String(repeating: "n", count: 8192), "it has 8192 bytes, more than the 1024"),
+            ("a, b", "or there are several"),
+        ] as [(String?, String)])
+    func `a demand without a usable nonce is a clear error, and nothing is spent`(nonce: String?, problem: String) async throws {
+        let server = NonceServer(script: [.refusal("use_dpop_nonce", nonce: nonce)])
+        let error = try await failure(server)
+        #expect(server.facts.requests.count == 1 && server.facts.spent == [])
+        #expect(error.code == .refused && error.error == "use_dpop_nonce" && error.remedy == .retry && !error.mayBeUnderWay)
+        #expect(error.description.contains(problem) && error.description.hasSuffix("Nothing was spent."), "\(error)")
+        #expect(!texts(error).contains("nnnnnnnn"))
+    }
+
+    @Test func `a server that refuses each nonce that it sends gets two requests`() async throws {
+        let server = NonceServer(script: [
+            .refusal("use_dpop_nonce", nonce: "a"), .refusal("use_dpop_nonce", status: 401, nonce: "b"),
+            .refusal("use_dpop_nonce", nonce: "b"),
+        ])
+        let key = try DPoPKey.test()
+        let error = try await failure(server, key: key)
+        #expect(server.facts.requests.count == 2 && error.description.contains("It refuses each nonce that it has just sent."))
+        // The next request begins with the last one, which it refuses, too.
+        #expect(try await failure(server, key: key).description.contains("It sends the nonce that it refuses."))
+        #expect(server.facts.requests.count == 3)
+    }
+
+    @Test func `a success with a nonce of 8 kB loses neither token nor refresh token`() async throws {
+        let nonce = String(repeating: "n", count: 8192)
+        let server = NonceServer(script: [.bound(#""refresh_token":"r1""#, nonce: nonce), .bound(#""expires_in":1"#)])
+        let loader = try RefreshTokenLoader(OAuthClient.test(DPoPKey.test(), server))
+        #expect(try await loader.loadToken(replacing: old).refreshToken == "r1")
+        _ = try await loader.loadToken(replacing: old)
+        #expect(SentProof(server.facts.requests[1].headers["DPoP"])?["nonce"] == nil)
+    }
+
+    // RFC 7523 §3: a server refuses an assertion's `jti` that comes twice.
+    @Test func `a repetition has another proof and another assertion`() async throws {
+        let server = NonceServer(), count = Lock(0)
+        let authentication = ClientAuthentication.assertion {
+            count.withLock { count in
+                count += 1
+                return "assertion-\(count)"
+            }
+        }
+        let client = try OAuthClient.test(DPoPKey.test(), server, authentication: authentication)
+        _ = try await RefreshTokenLoader(client).loadToken(replacing: old)
+        let bodies = server.facts.requests.map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(bodies.map { $0.contains("assertion-1") } == [true, false] && bodies[1].contains("assertion-2"))
+        #expect(Set(server.facts.proofs).count == 2)
+    }
+
+    @Test func `an authorization server's nonce goes to it alone`() async throws {
+        let one = NonceServer(), two = NonceServer(), key = try DPoPKey.test()
+        _ = try await OAuthClient.test(key, one).token(for: .jwtBearer("a"))
+        _ = try await OAuthClient.test(key, two, tokenURL: "https://other.example/token").token(for: .jwtBearer("a"))
+        #expect(SentProof(two.facts.requests[0].headers["DPoP"])?["nonce"] == nil)
+        // Another endpoint of the same server.
+        _ = try await OAuthClient.test(key, one, tokenURL: "https://as.example/other").token(for: .jwtBearer("a"))
+        #expect(one.facts.refusals == 1 && two.facts.refusals == 1)
+    }
+
+    // RFC 9449 §5: a token of another type isn't bound, so the key would protect nothing.
+    @Test func `a Bearer token for a client with a key is an error, unless the program accepts it`() async throws {
+        let answer = TransportResponse.bound(#""expires_in":9"#, type: "bearer")
+        let client = try OAuthClient.test(DPoPKey.test(), NonceServer(script: [answer]))
+        let error = await #expect(throws: OAuthError.self) { try await client.token(for: .jwtBearer("a")) }
+        #expect(error?.code == .unsupportedTokenType)
+        let lax = try OAuthClient.test(
+            DPoPKey.test(), NonceServer(script: [answer]), acceptedTokenTypes: ["DPoP", "Bearer"])
+        let token = try await lax.token(for: .jwtBearer("a")).token
+        #expect(token.tokenType == "Bearer" && token.keyThumbprint == nil)
+        // And a bound token is of no use to a client without a key.
+        let plain = try OAuthClient.test(nil, NonceServer(script: [.bound(#""expires_in":9"#)]))
+        await #expect(throws: OAuthError.self) { try await plain.token(for: .jwtBearer("a")) }
+    }
+
+    @Test func `a clock that is wrong by an hour is named, with the server's`() async throws {
+        let now = Date(timeIntervalSince1970: 784_111_777)
+        let script = [
+            TransportResponse.refusal("invalid_dpop_proof", headers: ["Date": "Sun, 06 Nov 1994 07:49:37 GMT"]),
+            .refusal("invalid_dpop_proof", headers: ["Date": "Sun, 06 Nov 1994 08:49:20 GMT"]), .refusal("invalid_dpop_proof"),
+        ]
+        let server = NonceServer(script: script), key = try DPoPKey.test(wallClock: { now })
+        let error = try await failure(server, key: key)
+        #expect(
+            error.description
+                == "The authorization server at https://as.example/token refused the request: invalid_dpop_proof, status 400: correct this "
+                + "machine's clock, or the server's: the proof was made at 1994-11-06T08:49:37Z, and the server's Date is "
+                + "1994-11-06T07:49:37Z.")
+        #expect(error.remedy == .programChange && server.facts.spent == [])
+        for _ in 1...2 { #expect(try await !failure(server, key: key).description.contains("clock")) }
+    }
+
+    @Test func `a closure that throws, or signs with another algorithm's signature, costs nothing and shows nothing`()
+        async throws
+    {
+        struct Broken: Error { let secret = "the-pin" }
+        let server = NonceServer()
+        let error = try await failure(server, key: .test(sign: { _ in throw Broken() }))
+        #expect(error.code == .credentialsUnavailable && !error.mayBeUnderWay)
+        #expect(error.description == "Nothing was sent: the proof failed with an error of type Broken.")
+        let client = try OAuthClient.test(DPoPKey.test(sign: { _ in Data(count: 70) }), server)
+        let other = await #expect(throws: DPoPError.self) { try await client.token(for: .jwtBearer("a")) }
+        #expect(other?.code == .invalidSignature && server.facts.requests.isEmpty)
+    }
+
+    // RFC 9700 §4.9: proofs, nonces and the key in a text are a leak, whoever wrote them there.
+    @Test(arguments: [200, 400, 401, 503])
+    func `a proof or a nonce that the server echoes is hidden`(status: Int) async throws {
+        let key = try DPoPKey.test()
+        _ = try key.nonce(in: ["DPoP-Nonce": "sent-nonce"], from: url("https://as.example"))
+        let echo = Lock("")
+        struct Echo: TokenTransport {
+            let status: Int
+            let echo: @Sendable (String) -> Void
+            @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
+                let proof = request.headers["DPoP"] ?? ""
+                echo(proof)
+                let parts = proof.split(separator: ".").joined(separator: " ")
+                return TransportResponse(
+                    status: status, headers: ["DPoP-Nonce": "next-nonce"],
+                    body: Data(#"{"error":"no","error_description":"\#(proof) \#(parts) sent-nonce next-nonce"}"#.utf8))
+            }
+        }
+        let client = try OAuthClient.test(key, Echo(status: status) { proof in echo.withLock { $0 = proof } })
+        let error = try await #require(throws: OAuthError.self) { try await client.token(for: .jwtBearer("an-assertion")) }
+        let shown = texts(error) + texts(error.serverDescription as Any)
+        let parts = echo.withLock { $0 }.split(separator: ".").map(String.init)
+        for secret in parts + ["sent-nonce", "next-nonce"] { #expect(!shown.contains(secret), "\(secret)") }
+        #expect(error.serverDescription?.contains("[hidden]") == true)
+    }
+}

@@ -1,0 +1,211 @@
+import AccessTokens
+import AccessTokensTesting
+import Foundation
+import LoopbackServers
+import Testing
+import TokenServiceConcurrency
+
+@testable import DataLoading
+
+/// A resource for each scope, such as `/a` for the scope `a`.
+///
+/// A token's value names its scopes, so that it doesn't matter what it says of itself.
+private final class ScopedServer: Sendable {
+    final class Log: Sendable {
+        private let lines = Lock<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+        func append(_ line: String) { lines.withLock { $0.append(line) } }
+    }
+
+    let log = Log()
+    private let server: LoopbackServer
+    var url: URL { server.url.deletingLastPathComponent() }
+
+    init(refusal: String = "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"SCOPE\"\r\n") throws {
+        server = try LoopbackServer { [log] text in
+            let arrival = ResourceServer.Arrival(text: text), path = String(arrival.path.dropFirst())
+            log.append("\(path) with \(arrival.token ?? "none")")
+            if arrival.token?.split(separator: ".").contains(path[...]) ?? false { return ResourceServer.ok("ok") }
+            return ResourceServer.status(403, refusal.replacing("SCOPE", with: path))
+        }
+    }
+
+    static func token(_ scope: String, says: Bool = true) -> AccessToken {
+        AccessToken(
+            "t.\(scope.replacing(" ", with: "."))", lifetime: .seconds(3600), scope: says ? scope : nil,
+            refreshToken: "r-\(scope)")
+    }
+}
+
+@Suite(.timeLimit(.minutes(10)))
+struct StepUpTests {
+    let clock = ManualClock()
+    let discarded = Discarded()
+
+    final class Discarded: Sendable {
+        private let tokens = Lock<[String]>([])
+        var all: [String] { tokens.withLock { $0 } }
+        func append(_ token: String) { tokens.withLock { $0.append(token) } }
+    }
+
+    func service(_ token: AccessToken = ScopedServer.token("read")) async -> TokenService {
+        let service = TokenService(
+            environment: .init(clock: clock), onDiscard: { [discarded] in discarded.append($0.token.value) }
+        ) { _ in throw ScriptedFailure() }
+        await service.replace(with: token)
+        return service
+    }
+
+    private func loader(_ server: ScopedServer, _ service: TokenService, _ stepUp: StepUp?) throws -> DataLoader {
+        DataLoaderFactory(tokens: try OriginTokens(service, for: [server.url], stepUp: stepUp)).makeLoader()
+    }
+
+    @Test func `a 403 asks once for what the token has and what is missing, and the request is sent again`() async throws {
+        let server = try ScopedServer(), service = await service(), asked = ScopedServer.Log()
+        let stepUp = StepUp(scope: "openid") { scope, token in
+            asked.append("\(scope) instead of \(token.value)")
+            return ScopedServer.token(scope)
+        }
+        let loader = try loader(server, service, stepUp)
+        #expect(try await loader.perform(Request(url: server.url.appending(path: "a"))).status == 200)
+        #expect(try await loader.perform(Request(url: server.url.appending(path: "b"))).status == 200)
+        #expect(asked.all == ["openid read a instead of t.read", "openid read a b instead of t.openid.read.a"])
+        #expect(
+            server.log.all == ["a with t.read", "a with t.openid.read.a", "b with t.openid.read.a", "b with t.openid.read.a.b"])
+        #expect(stepUp.scope == "openid read a b" && service.cachedToken?.value == "t.openid.read.a.b")
+    }
+
+    // MCP's SEP-2350: two requests that step up at once took each other's scopes away, for ever.
+    @Test(arguments: [true, false])
+    func `48: requests that step up at once gain all their scopes, each once`(says: Bool) async throws {
+        let server = try ScopedServer(), service = await service(ScopedServer.token("read", says: says)),
+            asked = ScopedServer.Log()
+        let stepUp = StepUp(scope: "read") { scope, _ in
+            asked.append(scope)
+            return ScopedServer.token(scope, says: says)
+        }
+        let loader = try loader(server, service, stepUp)
+        try await withThrowingTaskGroup { group in
+            for name in ["a", "b", "c", "d"] {
+                for _ in 1...5 {
+                    group.addTask { try await loader.perform(Request(url: server.url.appending(path: name))).status }
+                }
+            }
+            for try await status in group { #expect(status == 200) }
+        }
+        let scopes = Set(service.cachedToken?.value.split(separator: ".").dropFirst().map(String.init) ?? [])
+        #expect(scopes == ["read", "a", "b", "c", "d"])
+        if says { #expect(asked.all.count == 4) }
+        #expect(Set(asked.all.map { $0.split(separator: " ").count }).count == asked.all.count || !says)
+    }
+
+    @Test func `a step-up that brings less is given up, and the token that works stays`() async throws {
+        let server = try ScopedServer(), service = await service(ScopedServer.token("read write"))
+        for brought in ["a", "read a", "read write"] {
+            let error = await #expect(throws: DataLoadingError.self) {
+                try await loader(server, service, StepUp { _, _ in ScopedServer.token(brought) })
+                    .perform(Request(url: server.url.appending(path: "a")))
+            }
+            #expect(error?.code == .insufficientScope && error?.scope == "a")
+            #expect(error?.description.hasSuffix("ask for the scope a: the step-up brought less.") == true, "\(error as Any)")
+            #expect(service.cachedToken?.value == "t.read.write")
+        }
+        // The third is the service's own token.
+        await discardedCount(2)
+        #expect(discarded.all.sorted() == ["t.a", "t.read.a"])
+    }
+
+    @Test func `a token of a step-up is not installed after a sign-out, but given up`() async throws {
+        let server = try ScopedServer(), service = await service()
+        let stepUp = StepUp { scope, _ in
+            _ = await service.reset()
+            return ScopedServer.token(scope)
+        }
+        let error = await #expect(throws: TokenServiceError.self) {
+            try await loader(server, service, stepUp).perform(Request(url: server.url.appending(path: "a")))
+        }
+        #expect(error?.code == .reset && service.cachedToken == nil)
+        await discardedCount(2)
+        #expect(discarded.all.sorted() == ["t.read", "t.read.a"] && server.log.all == ["a with t.read"])
+    }
+
+    @Test func `a step-up does not replace what the program has installed meanwhile, if that allows something else`() async throws
+    {
+        let server = try ScopedServer(), service = await service()
+        let stepUp = StepUp { scope, _ in
+            await service.replace(with: ScopedServer.token("read a z"))
+            return ScopedServer.token(scope)
+        }
+        #expect(try await loader(server, service, stepUp).perform(Request(url: server.url.appending(path: "a"))).status == 200)
+        #expect(service.cachedToken?.value == "t.read.a.z" && server.log.all.last == "a with t.read.a.z")
+    }
+
+    @Test func `a step-up that fails, or isn't there, is the request's error`() async throws {
+        struct Declined: Error { let secret = "the-pin" }
+        let server = try ScopedServer(), service = await service()
+        let request = Request(url: server.url.appending(path: "a"))
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader(server, service, StepUp { _, _ in throw Declined() }).perform(request)
+        }
+        #expect(error?.code == .insufficientScope && error?.underlying is Declined)
+        #expect(error?.description.hasSuffix(": the step-up failed.") == true && error?.description.contains("the-pin") == false)
+        let plain = await #expect(throws: DataLoadingError.self) { try await loader(server, service, nil).perform(request) }
+        #expect(plain?.code == .insufficientScope && service.cachedToken?.value == "t.read")
+    }
+
+    @Test func `a server that is never content gets two requests`() async throws {
+        let server = try ScopedServer(refusal: "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"more\"\r\n")
+        let service = await service()
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader(server, service, StepUp { scope, _ in ScopedServer.token(scope) })
+                .perform(Request(url: server.url.appending(path: "a")))
+        }
+        #expect(error?.code == .insufficientScope && server.log.all.count == 2)
+    }
+
+    @Test(arguments: [
+        "", "WWW-Authenticate: Bearer error=\"insufficient_scope\"\r\n", "WWW-Authenticate: Bearer scope=\"a\"\r\n",
+        "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"a\u{1}b\"\r\n",
+        "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"\(String(repeating: "a", count: 5000))\"\r\n",
+        "WWW-Authenticate: DPoP error=\"insufficient_scope\", scope=\"a\"\r\n",
+    ])
+    func `without a scope to ask for there is no step-up`(refusal: String) async throws {
+        let server = try ScopedServer(refusal: refusal), service = await service()
+        let stepUp = StepUp { _, _ in
+            Issue.record("asked")
+            throw CancellationError()
+        }
+        await #expect(throws: DataLoadingError.self) {
+            try await loader(server, service, stepUp).perform(Request(url: server.url.appending(path: "a")))
+        }
+        #expect(server.log.all.count == 1)
+    }
+
+    // RFC 9728 §5.1; several headers arrive as one.
+    @Test(arguments: [
+        "WWW-Authenticate: Bearer resource_metadata=\"https://api.example/x?y=1\"\r\n",
+        "WWW-Authenticate: Basic realm=\"a, Bearer resource_metadata=b\"\r\n"
+            + "WWW-Authenticate: Bearer error=\"invalid_token\", resource_metadata=\"https://api.example/x?y=1\"\r\n",
+    ])
+    func `a 401 says where the resource describes itself`(headers: String) async throws {
+        let server = try LoopbackServer(answering: "HTTP/1.1 401 No\r\n\(headers)Content-Length: 0\r\n\r\n")
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await DataLoaderFactory().makeLoader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .unauthorized && error?.resourceMetadata?.absoluteString == "https://api.example/x?y=1")
+    }
+
+    @Test func `scopes accumulate in order, each once, and another sign-in begins anew`() {
+        var scopes = StepUpScopes(base: "a b")
+        #expect(scopes.text == "a b")
+        #expect(scopes.asking(for: "c a", beyond: "b d", generation: 1) == "a b d c")
+        scopes.gain("a b c", generation: 2)
+        #expect(scopes.asking(for: "e", beyond: nil, generation: 2) == "a b c e" && scopes.text == "a b c")
+        #expect(scopes.asking(for: "e", beyond: nil, generation: 3) == "a b e")
+    }
+
+    /// Waits until so many tokens were handed over to be revoked.
+    private func discardedCount(_ count: Int) async {
+        while discarded.all.count < count { await Task.yield() }
+    }
+}
