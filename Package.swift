@@ -29,10 +29,10 @@ let package = Package(
     products: [
         .library(name: "AccessTokens", targets: ["AccessTokens"]),
         .library(name: "AccessTokensDispatch", targets: ["AccessTokensDispatch"]),
-        .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd"]),
+        .library(name: "AccessTokensEtcd", targets: ["AccessTokensEtcd", "AccessTokensHTTP"]),
         .library(name: "AccessTokensFiles", targets: ["AccessTokensFiles"]),
         .library(name: "AccessTokensKeys", targets: ["AccessTokensKeys"]),
-        .library(name: "AccessTokensOAuth", targets: ["AccessTokensOAuth"]),
+        .library(name: "AccessTokensOAuth", targets: ["AccessTokensOAuth", "AccessTokensHTTP"]),
         .library(name: "AccessTokensSharedFiles", targets: ["AccessTokensSharedFiles"]),
         .library(name: "AccessTokensSharing", targets: ["AccessTokensSharing"]),
         .library(name: "DataLoading", targets: ["DataLoading"]),
@@ -50,7 +50,8 @@ let package = Package(
     targets: [
         // What several modules share and no user sees: everything in it is `package`.
         .target(name: "TokenServiceConcurrency"),
-        .target(name: "TokenServiceHTTP", dependencies: ["TokenServiceConcurrency"]),
+        // The seam to the network, which comes with the products that send something; the rest of it is `package`.
+        .target(name: "AccessTokensHTTP", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokens", dependencies: ["TokenServiceConcurrency"]),
         .target(name: "AccessTokensDispatch", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
         .target(name: "AccessTokensKeys", dependencies: ["AccessTokens", "TokenServiceConcurrency"]),
@@ -58,7 +59,7 @@ let package = Package(
             name: "AccessTokensSharing", dependencies: ["AccessTokens", "AccessTokensKeys", "TokenServiceConcurrency"]),
         .target(
             name: "AccessTokensEtcd",
-            dependencies: ["AccessTokens", "AccessTokensSharing", "TokenServiceConcurrency", "TokenServiceHTTP"]),
+            dependencies: ["AccessTokens", "AccessTokensSharing", "TokenServiceConcurrency", "AccessTokensHTTP"]),
         .target(
             name: "AccessTokensFiles", dependencies: ["AccessTokens", "TokenServiceConcurrency"], exclude: excluded,
             resources: resources),
@@ -67,8 +68,8 @@ let package = Package(
             dependencies: [
                 "AccessTokens", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharing", "TokenServiceConcurrency",
             ]),
-        .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
-        .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "TokenServiceHTTP"]),
+        .target(name: "AccessTokensOAuth", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
+        .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
         .target(
             name: "AccessTokensTesting",
             dependencies: [
@@ -126,11 +127,11 @@ let package = Package(
         .target(
             name: "ChildProcesses", dependencies: ["TokenServiceConcurrency"], path: "Tests/Support/ChildProcesses"),
         tests("Units/TokenServiceConcurrencyTests"),
-        tests("Units/TokenServiceHTTPTests", "LoopbackServers", "TokenServiceHTTP"),
+        tests("Units/AccessTokensHTTPTests", "LoopbackServers", "AccessTokensHTTP"),
         // The tests of the keys stand here, too: they use the same scene.
         tests("Units/AccessTokensTests", "AccessTokensKeys"),
         tests("Units/AccessTokensDispatchTests", "AccessTokensDispatch", "AccessTokensKeys", "RaceGallery"),
-        tests("Units/AccessTokensEtcdTests", "AccessTokensEtcd", "AccessTokensSharing", "LoopbackServers"),
+        tests("Units/AccessTokensEtcdTests", "AccessTokensEtcd", "AccessTokensHTTP", "AccessTokensSharing", "LoopbackServers"),
         tests("Units/AccessTokensSharingTests", "AccessTokensKeys", "AccessTokensSharing"),
         // The processes that AccessTokensFilesTests kill.
         .executableTarget(
@@ -142,10 +143,10 @@ let package = Package(
         tests(
             "Units/AccessTokensFilesTests", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensSharedFiles",
             "AccessTokensSharing", "ChildProcesses", "shared-grant-worker", "token-file-rotator"),
-        tests("Units/AccessTokensOAuthTests", "AccessTokensOAuth", "LoopbackServers"),
+        tests("Units/AccessTokensOAuthTests", "AccessTokensHTTP", "AccessTokensOAuth", "LoopbackServers"),
         tests(
             "Units/DataLoadingTests", "AccessTokensDispatch", "AccessTokensFiles", "AccessTokensKeys", "AccessTokensOAuth",
-            "DataLoading", "LoopbackServers", "TokenServiceHTTP"),
+            "DataLoading", "LoopbackServers", "AccessTokensHTTP"),
         tests("Units/MovieScreensTests", "AccessTokensOAuth", "movie-screens"),
         tests("Units/AccessTokensTestingTests", "AccessTokensSharing", "Interleavings"),
         explorerTests("Units/InterleavingsTests"),
@@ -168,12 +169,14 @@ let package = Package(
             name: "MigrationAfter", dependencies: ["AccessTokens", "AccessTokensDispatch"],
             path: "Tests/Documents/Migration/After"),
         tests(
-            "Documents/DocumentationTests", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensKeys",
+            "Documents/DocumentationTests", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensHTTP",
+            "AccessTokensKeys",
             "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "DataLoading", "Interleavings",
             "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore"),
         tests(
-            "System/RealServerTests", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensOAuth", "DataLoading"),
-        tests("System/EtcdTests", "AccessTokensEtcd", "AccessTokensSharing"),
+            "System/RealServerTests", "AccessTokensDispatch", "AccessTokensHTTP", "AccessTokensKeys", "AccessTokensOAuth",
+            "DataLoading"),
+        tests("System/EtcdTests", "AccessTokensEtcd", "AccessTokensHTTP", "AccessTokensSharing"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,4 +1,4 @@
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-extension EtcdResponse {
+extension EtcdAnswer {
     /// The gRPC codes that matter here.
     private enum GRPC {
         static let invalidArgument = 3, permissionDenied = 7, failedPrecondition = 9, unauthenticated = 16
@@ -27,11 +27,11 @@ extension EtcdResponse {
     ///
     /// - Parameter secrets: The secrets in the request, which no text may show.
     /// - Returns: The error, and whether a new authentication token may help.
-    func refusal(hiding secrets: [String]) -> (error: EtcdError, needsToken: Bool) {
-        let refusal = try? JSONDecoder().decode(EtcdAnswer.Refusal.self, from: body)
+    static func refusal(in response: TransportResponse, hiding secrets: [String]) -> (error: EtcdError, needsToken: Bool) {
+        let status = response.status, refusal = try? JSONDecoder().decode(Refusal.self, from: response.body)
         let words = refusal?.message ?? refusal?.error ?? ""
         let needsToken =
-            refusal?.code == GRPC.unauthenticated || status == 401 || Self.staleTokenWords.contains { words.contains($0) }
+            refusal?.code == GRPC.unauthenticated || status == 401 || staleTokenWords.contains { words.contains($0) }
         let code: EtcdError.Code =
             if needsToken {
                 .authenticationFailed

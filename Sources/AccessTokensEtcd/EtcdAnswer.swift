@@ -9,6 +9,9 @@ import Foundation
 
 /// The gateway's answers, read strictly: a response that can't answer the question is an error, never “there is no record”.
 enum EtcdAnswer {
+    /// The longest one that is read, in bytes: twice what etcd accepts as a record unless it is told to take more.
+    static let maximumSize = 4 << 20
+
     /// Part of every answer; an answer without it comes from something else.
     struct Header: Decodable {
         let revision: String
@@ -87,7 +90,7 @@ enum EtcdAnswer {
 
     /// Decodes an answer; no error quotes its contents.
     static func decode<Answer: Decodable>(_ type: Answer.Type, from body: Data) throws(EtcdError) -> Answer {
-        try require(body.count <= EtcdResponse.maximumBodySize, "it is longer than \(EtcdResponse.maximumBodySize) bytes")
+        try require(body.count <= maximumSize, "it is longer than \(maximumSize) bytes")
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         do {

@@ -1,5 +1,5 @@
 import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -18,10 +18,10 @@ final class EtcdClient: Sendable {
 
     private let endpoints: [URL]
     private let user: EtcdUser?
-    private let transport: any EtcdTransport
+    private let transport: any TokenTransport
     private let state = Lock(State())
 
-    init(endpoints: [URL], user: EtcdUser?, transport: any EtcdTransport) {
+    init(endpoints: [URL], user: EtcdUser?, transport: any TokenTransport) {
         self.endpoints = endpoints
         self.user = user
         self.transport = transport
@@ -97,13 +97,13 @@ final class EtcdClient: Sendable {
         _ call: EtcdCall<Value>, token: String?, at endpoint: URL, within limit: Duration
     ) async throws -> Outcome<Value> {
         let headers = ["Content-Type": "application/json", "Accept": "application/json"]
-        let request = EtcdRequest(
+        let request = TransportRequest(
             url: endpoint.appending(path: call.path), headers: headers.merging(token.map { ["Authorization": $0] } ?? [:]) { $1 },
-            body: call.body, timeLimit: limit)
+            body: call.body, timeLimit: limit, maximumBodySize: EtcdAnswer.maximumSize)
         do {
-            let response = try await send(request)
+            let response = try await send(request, hiding: secrets(token))
             if response.status == 200 { return .value(try call.read(response.body)) }
-            let (error, needsToken) = response.refusal(hiding: secrets(token))
+            let (error, needsToken) = EtcdAnswer.refusal(in: response, hiding: secrets(token))
             if needsToken { return .needsToken(error) }
             throw error
         } catch var error as EtcdError {
@@ -113,16 +113,11 @@ final class EtcdClient: Sendable {
         }
     }
 
-    private func send(_ request: EtcdRequest) async throws -> EtcdResponse {
+    private func send(_ request: TransportRequest, hiding secrets: [String]) async throws -> TransportResponse {
         do {
-            try Task.checkCancellation()
-            return try await transport.send(request)
-        } catch let error as EtcdError {
-            throw error
-        } catch {
-            if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            let words = ServerText.safe(String(describing: error), hiding: secrets(request.headers["Authorization"]))
-            throw EtcdError(.connectionLost, words, underlying: error)
+            return try await transport.answer(to: request, hiding: secrets)
+        } catch let error as TransportError {
+            throw EtcdError(error, of: request)
         }
     }
 

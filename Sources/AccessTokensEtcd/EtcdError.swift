@@ -1,4 +1,5 @@
 public import AccessTokens
+import AccessTokensHTTP
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
@@ -64,13 +65,15 @@ public struct EtcdError: Error, Sendable {
         self.underlying = underlying
     }
 
-    /// Creates an error for a transport that knows that no byte of the request has reached the server.
-    ///
-    /// - Parameters:
-    ///   - reason: The reason, in a few words without a secret.
-    ///   - underlying: The transport's own error.
-    public static func notSent(_ reason: String, underlying: (any Error)? = nil) -> EtcdError {
-        EtcdError(.unreachable, reason, underlying: underlying)
+    /// The error of a transport.
+    init(_ error: TransportError, of request: TransportRequest) {
+        switch error {
+        case .notSent(let reason, let underlying): self.init(.unreachable, reason, underlying: underlying)
+        case .connectionLost(let reason, let underlying): self.init(.connectionLost, reason, underlying: underlying)
+        case .timedOut(let underlying): self.init(.timedOut, "\(request.timeLimit)", underlying: underlying)
+        case .tooLong: self.init(.unreadableAnswer, "it is longer than \(request.maximumBodySize) bytes")
+        case .invalidConfiguration(let problem): self.init(.invalidConfiguration, problem)
+        }
     }
 
     /// Whether another endpoint may succeed.

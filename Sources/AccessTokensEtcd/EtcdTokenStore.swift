@@ -1,7 +1,7 @@
 public import AccessTokens
+public import AccessTokensHTTP
 public import AccessTokensSharing
 public import TokenServiceConcurrency
-import TokenServiceHTTP
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -60,7 +60,7 @@ public final class EtcdTokenStore: SharedTokenStore {
         user: EtcdUser? = nil,
         timeLimit: Duration = .seconds(3),
         allowsPlainHTTP: Bool = false,
-        transport: any EtcdTransport = SystemEtcdTransport(),
+        transport: any TokenTransport = SystemEtcdTransport(),
         environment: TokenService.Environment = TokenService.Environment()
     ) throws(EtcdError) {
         func require(_ condition: Bool, _ problem: String) throws(EtcdError) {

@@ -12,6 +12,9 @@ import Foundation
 ///
 /// Source: RFC 6749 §5.1; RFC 8259.
 public struct AnswerMembers: Sendable {
+    /// As much as a client receives.
+    static let maximumSize = 1 << 20
+
     private let body: Data
     private let members: [(name: String, value: JSONScanner.Value)]
     /// Why the body can't be used, without quoting it; `nil` if it can.
@@ -19,7 +22,7 @@ public struct AnswerMembers: Sendable {
 
     init(_ body: Data) {
         self.body = body
-        guard !body.isEmpty, body.count <= TokenResponse.maximumBodySize else {
+        guard !body.isEmpty, body.count <= Self.maximumSize else {
             (members, problem) = ([], body.isEmpty ? "it is empty" : "it is too long")
             return
         }

@@ -1,5 +1,5 @@
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// One challenge of a `WWW-Authenticate` header: how to authenticate a request, and why the server refused it.
 ///

@@ -80,7 +80,7 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
 
     /// By the certificate that the transport presents; the form has the client's id alone.
     ///
-    /// ``URLSessionTransport`` presents none: bring a transport that does. Source: RFC 8705 §2.
+    /// `URLSessionTransport` presents none: bring a transport that does. Source: RFC 8705 §2.
     public static let mutualTLS = ClientAuthentication("tls_client_auth", .idAlone)
 
     /// By an assertion that is made for each request, such as a ``JWTAssertion``; the client needs an `issuer`.

@@ -1,5 +1,5 @@
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// A random secret that binds a sign-in's code to the program that began the sign-in (PKCE).
 ///

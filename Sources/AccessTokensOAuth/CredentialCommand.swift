@@ -1,7 +1,7 @@
 #if os(macOS) || os(Linux)
 import Dispatch
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(Darwin)
 import Darwin

@@ -1,10 +1,10 @@
-#if URLSession
-public import Foundation
+public import AccessTokensHTTP
 public import TokenServiceConcurrency
-import TokenServiceHTTP
 
-#if canImport(FoundationNetworking)
-import FoundationNetworking
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
 #endif
 
 /// A secret, an assertion or a token that a server of the platform gives out at a URL.
@@ -17,10 +17,9 @@ import FoundationNetworking
 /// For example GitHub Actions' identity tokens, or a cloud's metadata server. Each load sends a request. Neither the source nor its
 /// errors show a header, the URL's path or query, or the answer.
 public struct CredentialURL: Sendable {
-    private let url: URL
-    private let headers: [String: String]
+    private let request: TransportRequest
     private let member: String?
-    private let timeLimit: Duration
+    private let transport: any TokenTransport
 
     /// Creates a source; nothing is sent yet.
     ///
@@ -30,9 +29,11 @@ public struct CredentialURL: Sendable {
     ///   - member: The member of a JSON object that holds the credential; `nil`: the answer's text is the credential.
     ///   - timeLimit: How long one read may take, 10 s unless said otherwise: below `RefreshPolicy.loadTimeout` together with the
     ///     request that follows. Kept between 0.1 s and one hour.
+    ///   - transport: What carries the requests.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
-        _ url: URL, headers: [String: String] = [:], member: String? = nil, timeLimit: Duration = .seconds(10)
+        _ url: URL, headers: [String: String] = [:], member: String? = nil, timeLimit: Duration = .seconds(10),
+        transport: any TokenTransport = URLSessionTransport()
     ) throws(OAuthError) {
         let origin = Origin(url)
         guard let origin, origin.isPrivate || origin.host == "169.254.169.254" else {
@@ -47,10 +48,10 @@ public struct CredentialURL: Sendable {
         guard isValid else {
             throw OAuthError(.invalidConfiguration("a header of the credential's URL has an invalid name or value"))
         }
-        self.url = url
-        self.headers = headers
+        request = TransportRequest(
+            url: url, method: "GET", headers: headers, timeLimit: timeLimit, maximumBodySize: CredentialSource.maximumSize)
         self.member = member
-        self.timeLimit = min(max(timeLimit, .milliseconds(100)), .seconds(3600))
+        self.transport = transport
     }
 
     /// Asks once with a `GET` and returns the credential, without the blanks and line breaks around it.
@@ -60,20 +61,16 @@ public struct CredentialURL: Sendable {
     /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if no credential came: no answer in time, a status other than
     ///   2xx, no such member, not UTF-8, empty, or longer than 64 KiB; or `CancellationError` promptly when its task is cancelled.
     @concurrent public func read() async throws -> String {
-        var request = URLRequest(url: url)
-        request.allHTTPHeaderFields = headers
-        request.httpShouldHandleCookies = false
-        let answer: Answer
+        let answer: TransportResponse
         do {
-            answer = try await URLSessionTransport.answer(
-                to: request, bodyLimit: CredentialSource.maximumSize, timeLimit: timeLimit)
-        } catch let failure as ExchangeFailure {
+            answer = try await transport.answer(to: request, hiding: Array(request.headers.values))
+        } catch let failure as TransportError {
             throw error(failure)
         }
         guard (200..<300).contains(answer.status) else {
             var failure = source.failure("answered with status \(answer.status)")
             failure.status = answer.status
-            failure.retryAfter = answer.headers.header("Retry-After").flatMap { RetryAfter.wait($0, now: Date()) }
+            failure.retryAfter = answer.header("Retry-After").flatMap { RetryAfter.wait($0, now: Date()) }
             throw failure
         }
         guard let member else { return try source.credential(in: answer.body) }
@@ -83,19 +80,19 @@ public struct CredentialURL: Sendable {
         return try source.credential(in: text.utf8)
     }
 
-    private func error(_ failure: ExchangeFailure) -> OAuthError {
+    private func error(_ failure: TransportError) -> OAuthError {
         switch failure {
-        case .timedOut: source.failure("did not answer completely within \(timeLimit)")
+        case .timedOut: source.failure("did not answer completely within \(request.timeLimit)")
         case .tooLong: source.tooLong
-        case .connection(let detail, _): source.failure("could not be reached: \(detail)")
+        case .notSent(let detail, _), .connectionLost(let detail, _): source.failure("could not be reached: \(detail)")
+        case .invalidConfiguration(let problem): OAuthError(.invalidConfiguration(problem))
         }
     }
 
-    private var source: CredentialSource { CredentialSource("the URL at", url.host ?? "nowhere") }
+    private var source: CredentialSource { CredentialSource("the URL at", request.url.host ?? "nowhere") }
 }
 
 extension CredentialURL: Redacted {
     /// The host; neither the path nor the headers.
-    public var description: String { "CredentialURL(\(url.host ?? "nowhere"))" }
+    public var description: String { "CredentialURL(\(request.url.host ?? "nowhere"))" }
 }
-#endif

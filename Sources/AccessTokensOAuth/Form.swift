@@ -1,5 +1,5 @@
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// The parameters of a request to an authorization server, in order; each may be secret.
 ///

@@ -1,4 +1,4 @@
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// Reads a JSON object's members from left to right, once, without recursion deeper than ``deepest``.
 ///

@@ -1,6 +1,6 @@
 public import AccessTokens
+public import AccessTokensHTTP
 public import TokenServiceConcurrency
-import TokenServiceHTTP
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -36,6 +36,7 @@ public struct OAuthClient: Sendable {
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
     let transport: any TokenTransport
+    let timeLimit: Duration
     let wallClock: @Sendable () -> Date
 
     /// Creates a client, after checking everything that can be checked without the server.
@@ -50,7 +51,9 @@ public struct OAuthClient: Sendable {
     ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none, a negative one or something that isn't a number;
     ///     `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without end is refused one
     ///     day, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
-    ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
+    ///   - transport: What carries the requests.
+    ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy.loadTimeout`, so that a
+    ///     load ends with the reason. Kept between 0.1 s and one hour.
     ///   - wallClock: The time, which the expiration of a refresh token and a `Retry-After` with a date are compared with.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
@@ -61,6 +64,7 @@ public struct OAuthClient: Sendable {
         acceptedTokenTypes: Set<String> = ["Bearer"],
         lifetimeWhenMissing: Duration? = .seconds(300),
         transport: any TokenTransport = URLSessionTransport(),
+        timeLimit: Duration = .seconds(20),
         wallClock: @escaping @Sendable () -> Date = { Date() }
     ) throws(OAuthError) {
         self.id = id
@@ -69,6 +73,7 @@ public struct OAuthClient: Sendable {
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
         self.transport = transport
+        self.timeLimit = timeLimit
         self.wallClock = wallClock
         endpoint = try TokenEndpoint("token URL", tokenURL)
         let problem = id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer)
@@ -126,21 +131,17 @@ public struct OAuthClient: Sendable {
         var parameters = grant.map { ["grant_type": $0.type] as Form } ?? Form()
         parameters.add(form)
         parameters.add(credentials.form)
-        let request = TokenRequest(
+        let request = TransportRequest(
             url: endpoint.url, headers: headers.merging(credentials.headers) { $1 },
-            body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8))
+            body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8), timeLimit: timeLimit,
+            maximumBodySize: AnswerMembers.maximumSize)
         let asked = OAuthError.Asked(client: id, method: authentication.description, place: endpoint.place)
-        let response: TokenResponse
         try LoadTime.check()
+        let response: TransportResponse
         do {
-            response = try await transport.send(request)
-        } catch var error as OAuthError {
-            error.asked = asked
-            throw error
-        } catch {
-            if error is NotSent { throw error }
-            if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            var failure = OAuthError(connection: ServerText.safe(String(describing: error), hiding: secrets), error)
+            response = try await transport.answer(to: request, hiding: secrets)
+        } catch let error as TransportError {
+            var failure = OAuthError(error, of: request)
             failure.asked = asked
             throw failure
         }

@@ -1,13 +1,11 @@
 public import AccessTokens
+import AccessTokensHTTP
 public import TokenServiceConcurrency
 
-#if canImport(FoundationEssentials) && !URLSession
+#if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
-#endif
-#if canImport(FoundationNetworking) && URLSession
-import FoundationNetworking
 #endif
 
 /// Why an authorization server gave no token, or did not revoke one.
@@ -30,7 +28,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let signInExpired = Code(description: "signInExpired")
         /// The server could not be reached, or the connection ended before its answer did.
         public static let connectionFailed = Code(description: "connectionFailed")
-        /// The answer was not complete within the transport's time limit.
+        /// The answer was not complete within the client's time limit.
         public static let timedOut = Code(description: "timedOut")
         /// The server answered with an error: an OAuth one, or a status other than success.
         public static let refused = Code(description: "refused")
@@ -202,32 +200,20 @@ extension OAuthError {
         }
     }
 
-    /// Creates the error of a ``TokenTransport`` that knows that nothing of the request has left, such as after a failed handshake.
-    ///
-    /// Services that share a grant may then present its refresh token again at once.
-    ///
-    /// - Parameters:
-    ///   - reason: The reason, in a few words without a secret.
-    ///   - underlying: The transport's own error.
-    public static func notSent(_ reason: String, underlying: (any Error)? = nil) -> OAuthError {
-        var error = OAuthError(.notSent(reason))
-        error.underlying = underlying
-        return error
-    }
-
-    /// The error of a transport that says nothing of whether the request has left, unless it is one of `URLSession`.
-    ///
-    /// `secureConnectionFailed` and `clientCertificateRejected` leave it open: with TLS 1.3 either may come after the request.
-    init(connection detail: String, _ underlying: (any Error)?) {
-        var problem = Problem.connectionFailed(detail)
-        #if URLSession
-        let unsent: [URLError.Code] = [
-            .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet, .serverCertificateUntrusted,
-            .serverCertificateHasBadDate, .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot,
-        ]
-        if let error = underlying as? URLError, unsent.contains(error.code) { problem = .notSent(detail) }
-        #endif
-        self.init(problem)
-        self.underlying = underlying
+    /// The error of a transport.
+    init(_ error: TransportError, of request: TransportRequest) {
+        switch error {
+        case .notSent(let reason, let underlying):
+            self.init(.notSent(reason))
+            self.underlying = underlying
+        case .connectionLost(let reason, let underlying):
+            self.init(.connectionFailed(reason))
+            self.underlying = underlying
+        case .timedOut(let underlying):
+            self.init(.timedOut(request.timeLimit))
+            self.underlying = underlying
+        case .tooLong: self.init(.unreadableResponse("it is longer than \(request.maximumBodySize) bytes"))
+        case .invalidConfiguration(let problem): self.init(.invalidConfiguration(problem))
+        }
     }
 }

@@ -1,5 +1,5 @@
 import AccessTokens
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -11,7 +11,7 @@ import Foundation
 ///
 /// Source: RFC 6749 §5.
 struct ResponseReader {
-    let response: TokenResponse
+    let response: TransportResponse
     let asked: OAuthError.Asked?
     let secrets: [String]
     let acceptedTokenTypes: Set<String>
@@ -20,7 +20,7 @@ struct ResponseReader {
     let members: AnswerMembers
 
     init(
-        response: TokenResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
+        response: TransportResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
         lifetimeWhenMissing: Duration?, now: Date
     ) {
         self.response = response

@@ -1,4 +1,4 @@
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,6 +1,6 @@
 import AccessTokens
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

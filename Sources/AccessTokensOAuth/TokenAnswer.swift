@@ -1,6 +1,6 @@
 public import AccessTokens
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// What an authorization server answered to a grant: the token, and everything else by name.
 ///

@@ -1,4 +1,5 @@
 public import AccessTokens
+public import AccessTokensHTTP
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)

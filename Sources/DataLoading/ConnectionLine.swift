@@ -1,5 +1,5 @@
 import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// Limits the number of messages to one origin that have connections of their own at a time; the others wait in line.
 ///

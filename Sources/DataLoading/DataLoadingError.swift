@@ -1,6 +1,6 @@
 public import AccessTokens
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,6 +1,6 @@
 import AccessTokens
 import Foundation
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -36,7 +36,7 @@ final class LoadingSession: Sendable {
         let exchange = Exchange(bodyLimit: limit, limits: limits) { report(StatefulRequest.Progress($0)) }
         report(StatefulRequest.Progress())
 
-        let answer: Answer
+        let answer: TransportResponse
         do {
             if message.needsOwnConnection {
                 let number = line.enter(for: message.origin) { [configuration] place in
@@ -49,7 +49,7 @@ final class LoadingSession: Sendable {
                 session.send(request, as: exchange)
                 answer = try await exchange.answer()
             }
-        } catch let failure as ExchangeFailure {
+        } catch let failure as TransportError {
             throw DataLoadingError(failure, isElsewhere: message.hasLeftOrigin)
         }
         return Response(url: message.url, status: answer.status, headers: answer.headers, body: answer.body)
@@ -68,15 +68,18 @@ extension DataLoadingError {
     /// Wraps a session's error, whose own text names hosts and causes but no secret.
     ///
     /// - Parameter isElsewhere: Whether a redirect has chosen the host; then its name may be a secret, and only the code is kept.
-    fileprivate init(_ failure: ExchangeFailure, isElsewhere: Bool) {
+    fileprivate init(_ failure: TransportError, isElsewhere: Bool) {
         switch failure {
-        case .connection(_, let underlying) where isElsewhere:
+        case .notSent(_, let underlying) where isElsewhere, .connectionLost(_, let underlying) where isElsewhere:
             self.init(
                 .connectionFailed, detail: "a redirect led to another one",
                 underlying: (underlying as? URLError).map { URLError($0.code) })
         case .timedOut(let underlying): self.init(.timedOut, underlying: underlying)
         case .tooLong: self.init(.responseTooLong)
-        case .connection(let detail, let underlying): self.init(.connectionFailed, detail: detail, underlying: underlying)
+        case .notSent(let detail, let underlying), .connectionLost(let detail, let underlying):
+            self.init(.connectionFailed, detail: detail, underlying: underlying)
+        // No session says that.
+        case .invalidConfiguration(let detail): self.init(.connectionFailed, detail: detail)
         }
     }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 extension Message {
     /// The limit on redirects, as in browsers and in `URLSession`.

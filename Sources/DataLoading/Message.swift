@@ -1,6 +1,6 @@
 import AccessTokens
 import Foundation
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

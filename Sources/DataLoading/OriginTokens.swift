@@ -1,6 +1,6 @@
 public import AccessTokens
 public import Foundation
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// Tokens bound to the servers that they are for.
 ///

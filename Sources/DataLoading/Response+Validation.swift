@@ -1,5 +1,5 @@
 import AccessTokens
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 extension Response {
     private var challenges: [Challenge] { header("WWW-Authenticate").map(Challenge.challenges) ?? [] }

@@ -1,6 +1,6 @@
 public import Foundation
 public import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// A server's complete response.
 public struct Response: Sendable {

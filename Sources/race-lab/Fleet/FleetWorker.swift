@@ -42,8 +42,7 @@ struct FleetWorker {
         }
         store = SharedFileTokenStore(path: arguments[2])
         let url = server.appending(path: "\(ProcessInfo.processInfo.processIdentifier)")
-        let loader = try RefreshTokenLoader(
-            tokenURL: url, clientID: "race-lab", transport: URLSessionTransport(timeLimit: .milliseconds(1_500)))
+        let loader = try RefreshTokenLoader(OAuthClient(id: "race-lab", tokenURL: url, timeLimit: .milliseconds(1_500)))
         tokens = TokenService(
             policy: FleetGrant.policy, sharedStore: store, sharing: FleetGrant.sharing, loader: Watched(loader: loader))
     }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 
@@ -8,10 +9,10 @@ struct AnsweringTransport: TokenTransport {
         (200, #"{"access_token": "a", "token_type": "Bearer", "expires_in": 3600}"#)
     }
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         let form = String(decoding: request.body, as: UTF8.self)
         forms.add(form)
         let (status, body) = answer(form)
-        return TokenResponse(status: status, headers: ["Content-Type": "application/json"], body: Data(body.utf8))
+        return TransportResponse(status: status, headers: ["Content-Type": "application/json"], body: Data(body.utf8))
     }
 }

@@ -10,7 +10,7 @@ struct DesignTests {
     /// The modules that other packages or only our own import, without executables and the gallery.
     private func modules() throws -> [String] {
         let products = try text("Package.swift").matches(of: /\.library\(name: "(\w+)"/).map { String($0.1) }
-        return products + ["TokenServiceConcurrency", "TokenServiceHTTP"]
+        return products + ["TokenServiceConcurrency", "AccessTokensHTTP"]
     }
 
     /// The arrows between modules that the manifest allows.
@@ -54,7 +54,7 @@ struct DesignTests {
     @Test func `shared modules know nothing of tokens, and requests know nothing of OAuth`() throws {
         let arrows = try manifestArrows()
         #expect(!arrows.contains { $0.hasPrefix("TokenServiceConcurrency -->") })
-        #expect(arrows.filter { $0.hasPrefix("TokenServiceHTTP -->") } == ["TokenServiceHTTP --> TokenServiceConcurrency"])
+        #expect(arrows.filter { $0.hasPrefix("AccessTokensHTTP -->") } == ["AccessTokensHTTP --> TokenServiceConcurrency"])
         #expect(arrows.filter { $0.hasPrefix("Interleavings -->") } == ["Interleavings --> TokenServiceConcurrency"])
         #expect(!arrows.contains("DataLoading --> AccessTokensOAuth"))
     }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -94,8 +95,8 @@ private struct App {
 
         init(_ bodies: String...) { self.bodies = Mutex(bodies) }
 
-        @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
-            TokenResponse(status: 200, body: Data(bodies.withLock { $0.isEmpty ? "" : $0.removeFirst() }.utf8))
+        @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
+            TransportResponse(status: 200, body: Data(bodies.withLock { $0.isEmpty ? "" : $0.removeFirst() }.utf8))
         }
     }
 

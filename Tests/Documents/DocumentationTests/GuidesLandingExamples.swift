@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensFiles
@@ -43,11 +44,11 @@ private struct SigningKey: Sendable {
 }
 
 private struct Recorder: TokenTransport {
-    let answer: TokenResponse
+    let answer: TransportResponse
 
     @concurrent func send(
-        _ request: TokenRequest
-    ) async throws -> TokenResponse { answer }
+        _ request: TransportRequest
+    ) async throws -> TransportResponse { answer }
 }
 
 @Suite struct `The landing pages` {
@@ -130,7 +131,7 @@ private struct Recorder: TokenTransport {
     @Test func `bring a transport`() async throws {
         let url = try #require(URL(string: "https://id.example/token"))
         let json = #"{"access_token":"over my wire","token_type":"Bearer","expires_in":60}"#
-        let transport = Recorder(answer: TokenResponse(status: 200, body: Data(json.utf8)))
+        let transport = Recorder(answer: TransportResponse(status: 200, body: Data(json.utf8)))
         let tokens = TokenService(
             loader: try ClientCredentialsLoader(tokenURL: url, clientID: "a", clientSecret: "b", transport: transport))
         #expect(try await tokens.retrieveToken().value == "over my wire")

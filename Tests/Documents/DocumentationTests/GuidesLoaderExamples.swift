@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -24,7 +25,7 @@ private struct DeviceLoader: TokenLoader {
         replacing previous: AccessToken?
     ) async throws -> AccessToken {
         let key = previous?.refreshToken ?? deviceKey
-        let request = TokenRequest(
+        let request = TransportRequest(
             url: url, headers: ["Content-Type": "application/json"],
             body: try JSONEncoder().encode(["key": key]))
         let response = try await transport.send(request)

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -65,9 +66,9 @@ extension Session {
 private struct TellingTransport: TokenTransport {
     let forms = AsyncStream.makeStream(of: String.self)
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         forms.continuation.yield(String(decoding: request.body, as: UTF8.self))
-        return TokenResponse(status: 200)
+        return TransportResponse(status: 200)
     }
 }
 

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import Foundation
@@ -40,7 +41,7 @@ struct Cluster: Sendable {
 
     /// Sends a request past the store, and returns the members of the answer.
     func ask(_ path: String, _ body: String, at node: Int = 0, token: String? = nil) async throws -> [String: Any] {
-        let request = EtcdRequest(
+        let request = TransportRequest(
             url: endpoints[node].appending(path: path), headers: token.map { ["Authorization": $0] } ?? [:],
             body: Data(body.utf8),
             timeLimit: .seconds(3))

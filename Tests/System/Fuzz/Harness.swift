@@ -1,7 +1,7 @@
 // Compiled by `run` together with the sources of AccessTokensOAuth, as one module, so that it reaches the parsers.
 import AccessTokens
 import Foundation
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// What libFuzzer calls with each input, which goes to the parser that the environment's `PARSER` names.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -36,7 +36,7 @@ enum Fuzz {
     /// A token that can be used, or an error that can be printed; no new refresh token is lost.
     static func response(_ body: Data, status: Int) {
         let text = String(decoding: body, as: UTF8.self)
-        let response = TokenResponse(status: status, headers: ["Content-Type": text, "Retry-After": text], body: body)
+        let response = TransportResponse(status: status, headers: ["Content-Type": text, "Retry-After": text], body: body)
         let reader = ResponseReader(
             response: response, secrets: [secret, "old", "r1"], acceptedTokenTypes: ["Bearer"],
             lifetimeWhenMissing: .seconds(300),
@@ -68,7 +68,7 @@ enum Fuzz {
     static func newRefreshToken(in body: Data) -> String? {
         struct Members: Decodable { let refresh_token: String? }
         let text = (try? JSONDecoder().decode(Members.self, from: body))?.refresh_token ?? ""
-        return text.isEmpty || text.utf8.elementsEqual("r1".utf8) || body.count > TokenResponse.maximumBodySize ? nil : text
+        return text.isEmpty || text.utf8.elementsEqual("r1".utf8) || body.count > 1 << 20 ? nil : text
     }
 
     /// What a decoder takes, the scanner takes too, and reads the same strings.
@@ -86,7 +86,7 @@ enum Fuzz {
             }
         }
         require(!"\(members)".contains(secret), "a member is shown")
-        guard body.count <= TokenResponse.maximumBodySize, String(validating: body, as: UTF8.self) != nil, !body.contains(0),
+        guard body.count <= 1 << 20, String(validating: body, as: UTF8.self) != nil, !body.contains(0),
             let decoded = try? JSONDecoder().decode([String: Anything].self, from: body),
             // The decoder doesn't look at a value whose name comes again.
             (try? JSONSerialization.jsonObject(with: body)) != nil

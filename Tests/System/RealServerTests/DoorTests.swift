@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -122,9 +123,9 @@ extension RealServerTests {
 private struct ConfirmingUser: TokenTransport {
     let server: RealServer
     let page = SingleResult<URL>()
-    let answers = Log<TokenResponse>()
+    let answers = Log<TransportResponse>()
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         let answer = try await URLSessionTransport().send(request)
         answers.append(answer)
         if answer.body.contains(Data("authorization_pending".utf8)) { _ = try await server.browse(page.value()) }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 import Testing
@@ -13,7 +14,7 @@ struct GatedTransport: TokenTransport {
     /// An element when it has come to that, and the end when it has been told to go on.
     let arrivals: AsyncStream<Void>
     /// The answer, for the test to know what the service must not.
-    let answer = SingleResult<TokenResponse>()
+    let answer = SingleResult<TransportResponse>()
     private let arrival: AsyncStream<Void>.Continuation
     private let gate = SingleResult<Void>()
 
@@ -22,7 +23,7 @@ struct GatedTransport: TokenTransport {
         (arrivals, arrival) = AsyncStream.makeStream()
     }
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         if kept == .request { await wait() }
         let response = try await URLSessionTransport().send(request)
         answer.complete(with: .success(response))

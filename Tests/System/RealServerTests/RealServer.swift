@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -127,7 +128,7 @@ struct RealServer: Sendable {
         let credentials = Data("\(client.id):\(client.secret)".utf8).base64EncodedString()
         let headers = ["Authorization": "Basic \(credentials)", "Content-Type": "application/x-www-form-urlencoded"]
         let body = Data(form.map { "\($0.name)=\($0.value ?? "")" }.joined(separator: "&").utf8)
-        let answer = try await URLSessionTransport().send(TokenRequest(url: url, headers: headers, body: body))
+        let answer = try await URLSessionTransport().send(TransportRequest(url: url, headers: headers, body: body))
         try #require(answer.status == 200)
         return answer.body
     }

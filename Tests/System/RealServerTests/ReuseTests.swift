@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -16,7 +17,7 @@ private final class CountingTransport: TokenTransport {
 
     var count: Int { requests.withLock { $0 } }
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         requests.withLock { $0 += 1 }
         var response = try await URLSessionTransport().send(request)
         if namesErrors, response.status == 400, response.body.isEmpty {

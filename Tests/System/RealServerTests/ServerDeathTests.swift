@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -17,7 +18,7 @@ private struct AnnouncingTransport: TokenTransport {
         (sends, announce) = AsyncStream.makeStream()
     }
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         announce.yield()
         return try await URLSessionTransport().send(request)
     }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import AccessTokensSharing
@@ -48,7 +49,7 @@ struct AuthenticationTests {
     }
 
     @Test func `a 401 without a word of etcd renews the token too`() async throws {
-        let etcd = ScriptedEtcd({ .token("abc.1") }, { EtcdResponse(401, "") }, { .token("abc.2") }, { .done })
+        let etcd = ScriptedEtcd({ .token("abc.1") }, { TransportResponse(401, "") }, { .token("abc.2") }, { .done })
         let store = try EtcdTokenStore(etcd, user: .app)
         #expect(try await store.swap(Data(), ifAt: nil) == .done(.init("10")))
         #expect(etcd.requests.map { $0.headers["Authorization"] } == [nil, "abc.1", nil, "abc.2"])

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import Foundation
@@ -59,7 +60,7 @@ struct SecretsTests {
         let store = try EtcdTokenStore(etcd, user: user)
         _ = try await store.swap(Data("xyzzy-record".utf8), ifAt: nil)
         #expect(etcd.requests.count == 2)
-        let answer = EtcdResponse(200, "xyzzy-answer")
+        let answer = TransportResponse(200, "xyzzy-answer")
         let everything = texts(store) + texts(user) + texts(etcd.requests) + texts(answer) + texts(SystemEtcdTransport())
         #expect(!everything.contains("xyzzy") && !everything.contains(Data("xyzzy-record".utf8).base64EncodedString()))
     }

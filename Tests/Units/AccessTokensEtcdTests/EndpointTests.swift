@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import AccessTokensSharing
@@ -10,30 +11,30 @@ struct Trouble: Sendable, CustomTestStringConvertible {
     let code: EtcdError.Code
     /// Whether a swap may have been done.
     let isUnknown: Bool
-    let answer: @Sendable () throws -> EtcdResponse
+    let answer: @Sendable () throws -> TransportResponse
 
-    init(_ name: String, _ code: EtcdError.Code, isUnknown: Bool, _ answer: @escaping @Sendable () throws -> EtcdResponse) {
+    init(_ name: String, _ code: EtcdError.Code, isUnknown: Bool, _ answer: @escaping @Sendable () throws -> TransportResponse) {
         (testDescription, self.code, self.isUnknown, self.answer) = (name, code, isUnknown, answer)
     }
 
     struct Lost: Error {}
 
     static let ofOneEndpoint = [
-        Trouble("not sent", .unreachable, isUnknown: false) { throw EtcdError.notSent("connection refused") },
+        Trouble("not sent", .unreachable, isUnknown: false) { throw TransportError.notSent("connection refused") },
         Trouble("lost", .connectionLost, isUnknown: true) { throw Lost() },
         Trouble("500", .unavailable, isUnknown: true) { .refused(500, 2, "request timed out") },
         Trouble("503", .unavailable, isUnknown: true) { .refused(503, 14, "no leader") },
         Trouble("504", .unavailable, isUnknown: true) { .refused(504, 4, "request timed out, possibly due to connection lost") },
-        Trouble("502 of a proxy", .unavailable, isUnknown: true) { EtcdResponse(502, "<html>Bad Gateway") },
-        Trouble("nonsense", .unreadableAnswer, isUnknown: true) { EtcdResponse("{}") },
+        Trouble("502 of a proxy", .unavailable, isUnknown: true) { TransportResponse(502, "<html>Bad Gateway") },
+        Trouble("nonsense", .unreadableAnswer, isUnknown: true) { TransportResponse("{}") },
     ]
 
     static let ofTheRequest = [
         Trouble("denied", .permissionDenied, isUnknown: false) { .refused(403, 7, "permission denied") },
         Trouble("too large", .refused, isUnknown: false) { .refused(400, 3, "request is too large") },
         Trouble("no space", .refused, isUnknown: true) { .refused(429, 8, "mvcc: database space exceeded") },
-        Trouble("404", .refused, isUnknown: false) { EtcdResponse(404, "Not Found") },
-        Trouble("redirect", .refused, isUnknown: true) { EtcdResponse(307, "") },
+        Trouble("404", .refused, isUnknown: false) { TransportResponse(404, "Not Found") },
+        Trouble("redirect", .refused, isUnknown: true) { TransportResponse(307, "") },
         Trouble("no user", .authenticationFailed, isUnknown: false) { .refused(400, 3, "user name is empty") },
         Trouble("no token", .authenticationFailed, isUnknown: false) { .refused(401, 16, "invalid auth token") },
     ]
@@ -41,7 +42,7 @@ struct Trouble: Sendable, CustomTestStringConvertible {
 
 struct EndpointTests {
     /// An etcd whose first endpoint has trouble.
-    func etcd(_ trouble: Trouble, else answer: EtcdResponse) -> ScriptedEtcd {
+    func etcd(_ trouble: Trouble, else answer: TransportResponse) -> ScriptedEtcd {
         ScriptedEtcd(by: { $0.url.host == "etcd-0.example" ? try trouble.answer() : answer })
     }
 
@@ -84,7 +85,7 @@ struct EndpointTests {
     }
 
     @Test func `when no endpoint answers, the last one's error says so`() async throws {
-        let etcd = ScriptedEtcd { throw EtcdError.notSent("connection refused") }
+        let etcd = ScriptedEtcd { throw TransportError.notSent("connection refused") }
         let store = try EtcdTokenStore(etcd, endpoints: 3)
         let error = try await failure { _ = try await store.swap(Data(), ifAt: nil) }
         #expect(error.code == .unreachable && error.endpoint == "https://etcd-2.example:2379" && etcd.requests.count == 3)
@@ -92,7 +93,7 @@ struct EndpointTests {
 
     @Test func `an endpoint that comes back is asked again in its turn`() async throws {
         let etcd = ScriptedEtcd(
-            { throw EtcdError.notSent("1") }, { throw EtcdError.notSent("2") }, { .record }, { .record })
+            { throw TransportError.notSent("1") }, { throw TransportError.notSent("2") }, { .record }, { .record })
         let store = try EtcdTokenStore(etcd, endpoints: 2)
         _ = try? await store.load()
         #expect(try await store.load() != nil)

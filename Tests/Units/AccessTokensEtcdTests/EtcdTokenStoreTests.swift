@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import AccessTokensSharing
@@ -20,19 +21,20 @@ struct EtcdTokenStoreTests {
 
     @Test func `there is no record only if etcd says so`() async throws {
         #expect(try await EtcdTokenStore(ScriptedEtcd { .none }).load() == nil)
-        let explicit = EtcdResponse(#"{"header":{"revision":"1"},"kvs":[],"count":"0","more":false}"#)
+        let explicit = TransportResponse(#"{"header":{"revision":"1"},"kvs":[],"count":"0","more":false}"#)
         #expect(try await EtcdTokenStore(ScriptedEtcd { explicit }).load() == nil)
     }
 
     @Test func `an empty record is a record`() async throws {
-        let answer = EtcdResponse(#"{"header":{"revision":"9"},"kvs":[{"key":"aw==","mod_revision":"7"}],"count":"1"}"#)
+        let answer = TransportResponse(#"{"header":{"revision":"9"},"kvs":[{"key":"aw==","mod_revision":"7"}],"count":"1"}"#)
         #expect(try await EtcdTokenStore(ScriptedEtcd { answer }).load() == SharedRecord(Data(), revision: .init("7")))
     }
 
     @Test(arguments: [(nil, "0"), ("7", "7"), ("9223372036854775806", "9223372036854775806")] as [(String?, String)])
     func `a swap is one transaction that compares the revision`(revision: String?, compared: String) async throws {
         let etcd = ScriptedEtcd {
-            EtcdResponse(#"{"header":{"revision":"9223372036854775807"},"succeeded":true,"responses":[{"response_put":{}}]}"#)
+            TransportResponse(
+                #"{"header":{"revision":"9223372036854775807"},"succeeded":true,"responses":[{"response_put":{}}]}"#)
         }
         let swap = try await EtcdTokenStore(etcd).swap(Data("v2".utf8), ifAt: revision.map { .init($0) })
         #expect(swap == .done(.init("9223372036854775807")))
@@ -47,7 +49,7 @@ struct EtcdTokenStoreTests {
         let store = try EtcdTokenStore(ScriptedEtcd { .conflict })
         #expect(try await store.swap(Data(), ifAt: .init("6")) == .conflict(record))
         #expect(try await store.swap(Data(), ifAt: nil) == .conflict(record))
-        let gone = EtcdResponse(#"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"}}}]}"#)
+        let gone = TransportResponse(#"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"}}}]}"#)
         #expect(try await EtcdTokenStore(ScriptedEtcd { gone }).swap(Data(), ifAt: .init("6")) == .conflict(nil))
     }
 

@@ -1,9 +1,10 @@
+import AccessTokensHTTP
 import AccessTokensEtcd
 import Foundation
 import TokenServiceConcurrency
 
 /// The gateway of an etcd in memory, as far as the store uses it, with authentication and lost answers.
-final class FakeEtcd: EtcdTransport {
+final class FakeEtcd: TokenTransport {
     struct State {
         var revision = 1
         var values: [String: (value: String, revision: Int)] = [:]
@@ -17,7 +18,7 @@ final class FakeEtcd: EtcdTransport {
 
     let state = Lock(State())
 
-    @concurrent func send(_ request: EtcdRequest) async throws -> EtcdResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         let body = try JSONSerialization.jsonObject(with: request.body) as? [String: Any] ?? [:]
         let (answer, isLost) = state.withLock { state in
             state.requests += 1
@@ -31,7 +32,7 @@ final class FakeEtcd: EtcdTransport {
 }
 
 extension FakeEtcd.State {
-    fileprivate mutating func answer(_ operation: String, _ body: [String: Any], token: String?) -> EtcdResponse {
+    fileprivate mutating func answer(_ operation: String, _ body: [String: Any], token: String?) -> TransportResponse {
         if operation == "authenticate" {
             guard body["password"] as? String == EtcdTokenStore.password else {
                 return .refused(400, 3, "authentication failed, invalid user ID or password")
@@ -44,7 +45,7 @@ extension FakeEtcd.State {
             guard let token else { return .refused(400, 3, "user name is empty") }
             guard tokens.contains(token) else { return .refused(401, 16, "invalid auth token") }
         }
-        return operation == "txn" ? transact(body) : EtcdResponse(range(body["key"] as? String ?? ""))
+        return operation == "txn" ? transact(body) : TransportResponse(range(body["key"] as? String ?? ""))
     }
 
     private func range(_ key: String) -> String {
@@ -55,17 +56,17 @@ extension FakeEtcd.State {
             #"{"header":{"revision":"\#(self.revision)"},"kvs":[{"key":"\#(key)","mod_revision":"\#(revision)"\#(member)}],"count":"1"}"#
     }
 
-    private mutating func transact(_ body: [String: Any]) -> EtcdResponse {
+    private mutating func transact(_ body: [String: Any]) -> TransportResponse {
         func first(_ name: String) -> [String: Any] { (body[name] as? [[String: Any]])?.first ?? [:] }
         let compare = first("compare"), put = first("success")["request_put"] as? [String: Any] ?? [:]
         guard let key = compare["key"] as? String, compare["target"] as? String == "MOD", compare["result"] as? String == "EQUAL",
             key == put["key"] as? String, key == (first("failure")["request_range"] as? [String: Any])?["key"] as? String
         else { return .refused(400, 3, "not such a transaction") }
         guard compare["mod_revision"] as? String == "\(values[key]?.revision ?? 0)" else {
-            return EtcdResponse(#"{"header":{"revision":"\#(revision)"},"responses":[{"response_range":\#(range(key))}]}"#)
+            return TransportResponse(#"{"header":{"revision":"\#(revision)"},"responses":[{"response_range":\#(range(key))}]}"#)
         }
         revision += 1
         values[key] = (put["value"] as? String ?? "", revision)
-        return EtcdResponse(#"{"header":{"revision":"\#(revision)"},"succeeded":true,"responses":[{"response_put":{}}]}"#)
+        return TransportResponse(#"{"header":{"revision":"\#(revision)"},"succeeded":true,"responses":[{"response_put":{}}]}"#)
     }
 }

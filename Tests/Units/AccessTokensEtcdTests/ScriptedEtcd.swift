@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import Foundation
@@ -5,16 +6,16 @@ import Testing
 import TokenServiceConcurrency
 
 /// A transport without a network: it keeps what was sent and answers what it was told.
-final class ScriptedEtcd: EtcdTransport {
-    private let sent = Lock<[EtcdRequest]>([])
-    private let answer: @Sendable (EtcdRequest) throws -> EtcdResponse
+final class ScriptedEtcd: TokenTransport {
+    private let sent = Lock<[TransportRequest]>([])
+    private let answer: @Sendable (TransportRequest) throws -> TransportResponse
 
-    init(by answer: @escaping @Sendable (EtcdRequest) throws -> EtcdResponse) {
+    init(by answer: @escaping @Sendable (TransportRequest) throws -> TransportResponse) {
         self.answer = answer
     }
 
     /// Answers one request after the other; the last answer is repeated.
-    convenience init(_ answers: @Sendable () throws -> EtcdResponse...) {
+    convenience init(_ answers: @Sendable () throws -> TransportResponse...) {
         let next = Lock(0)
         self.init(by: { _ in
             let index = next.withLock { next in
@@ -26,18 +27,18 @@ final class ScriptedEtcd: EtcdTransport {
     }
 
     /// Everything that was sent, in order.
-    var requests: [EtcdRequest] { sent.withLock { $0 } }
+    var requests: [TransportRequest] { sent.withLock { $0 } }
 
     /// The paths of what was sent, each with its host.
     var log: [String] { requests.map { "\($0.url.host ?? "")\($0.url.path)" } }
 
-    @concurrent func send(_ request: EtcdRequest) async throws -> EtcdResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         sent.withLock { $0.append(request) }
         return try answer(request)
     }
 }
 
-extension EtcdResponse {
+extension TransportResponse {
     init(_ status: Int, _ body: String) {
         self.init(status: status, body: Data(body.utf8))
     }
@@ -47,22 +48,24 @@ extension EtcdResponse {
     }
 
     /// An answer as etcd 3.4.23 wrote it to a read of the key `k`: the value `v1` at revision 2.
-    static let record = EtcdResponse(
+    static let record = TransportResponse(
         #"{"header":{"cluster_id":"3249","member_id":"331","revision":"9","raft_term":"2"},"kvs":[{"key":"aw==","#
             + #""create_revision":"2","mod_revision":"7","version":"1","value":"djE="}],"count":"1"}"#)
-    static let none = EtcdResponse(#"{"header":{"cluster_id":"3249","member_id":"331","revision":"9","raft_term":"2"}}"#)
-    static let done = EtcdResponse(
+    static let none = TransportResponse(#"{"header":{"cluster_id":"3249","member_id":"331","revision":"9","raft_term":"2"}}"#)
+    static let done = TransportResponse(
         #"{"header":{"cluster_id":"3249","revision":"10"},"succeeded":true,"responses":[{"response_put":{"header":{"revision":"10"}}}]}"#
     )
-    static let conflict = EtcdResponse(
+    static let conflict = TransportResponse(
         #"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"},"kvs":[{"key":"aw==","#
             + #""create_revision":"2","mod_revision":"7","version":"1","value":"djE="}],"count":"1"}}]}"#)
 
-    static func refused(_ status: Int, _ code: Int, _ words: String) -> EtcdResponse {
-        EtcdResponse(status, #"{"error":"etcdserver: \#(words)","message":"etcdserver: \#(words)","code":\#(code)}"#)
+    static func refused(_ status: Int, _ code: Int, _ words: String) -> TransportResponse {
+        TransportResponse(status, #"{"error":"etcdserver: \#(words)","message":"etcdserver: \#(words)","code":\#(code)}"#)
     }
 
-    static func token(_ token: String) -> EtcdResponse { EtcdResponse(#"{"header":{"revision":"5"},"token":"\#(token)"}"#) }
+    static func token(_ token: String) -> TransportResponse {
+        TransportResponse(#"{"header":{"revision":"5"},"token":"\#(token)"}"#)
+    }
 }
 
 extension EtcdTokenStore {
@@ -70,7 +73,7 @@ extension EtcdTokenStore {
 
     /// A store of the key `k` at so many endpoints.
     convenience init(
-        _ transport: any EtcdTransport, endpoints: Int = 1, user: EtcdUser? = nil,
+        _ transport: any TokenTransport, endpoints: Int = 1, user: EtcdUser? = nil,
         environment: TokenService.Environment = .init()
     ) throws {
         let urls = try (0..<endpoints).map { try #require(URL(string: "https://etcd-\($0).example:2379")) }

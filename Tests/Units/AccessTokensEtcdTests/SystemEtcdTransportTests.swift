@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import AccessTokensSharing
@@ -36,7 +37,7 @@ struct SystemEtcdTransportTests {
     }
 
     @Test func `an answer that is too long is not received`() async throws {
-        let long = String(repeating: " ", count: EtcdResponse.maximumBodySize + 1)
+        let long = String(repeating: " ", count: (4 << 20) + 1)
         let server = try LoopbackServer(answering: answer(long))
         let error = try await failure { _ = try await store(server).load() }
         #expect(error.code == .unreadableAnswer && "\(error)".contains("longer"))

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import AccessTokensSharing
@@ -34,7 +35,7 @@ struct UnreadableAnswerTests {
 
     @Test(arguments: range)
     func `an answer to a load that makes no sense is an error, not an absent record`(body: String, problem: String) async throws {
-        let error = try await failure { _ = try await EtcdTokenStore(ScriptedEtcd { EtcdResponse(body) }).load() }
+        let error = try await failure { _ = try await EtcdTokenStore(ScriptedEtcd { TransportResponse(body) }).load() }
         #expect(error.code == .unreadableAnswer && "\(error)".contains(problem), "\(error)")
         #expect(!error.isOutcomeUnknown && error.endpoint == "https://etcd-0.example:2379")
     }
@@ -60,7 +61,7 @@ struct UnreadableAnswerTests {
 
     @Test(arguments: transaction)
     func `an answer to a swap that makes no sense leaves its outcome unknown`(body: String, problem: String) async throws {
-        let etcd = ScriptedEtcd { EtcdResponse(body) }
+        let etcd = ScriptedEtcd { TransportResponse(body) }
         let store = try EtcdTokenStore(etcd, endpoints: 2)
         let error = try await failure { _ = try await store.swap(Data(), ifAt: .init("6")) }
         #expect(error.code == .unreadableAnswer && "\(error)".contains(problem), "\(error)")
@@ -68,21 +69,22 @@ struct UnreadableAnswerTests {
     }
 
     @Test func `a swap where no record was expected does not fail without one`() async throws {
-        let answer = EtcdResponse(#"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"}}}]}"#)
+        let answer = TransportResponse(
+            #"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"}}}]}"#)
         let error = try await failure { _ = try await EtcdTokenStore(ScriptedEtcd { answer }).swap(Data(), ifAt: nil) }
         #expect(error.code == .unreadableAnswer)
     }
 
     @Test func `an answer has a size that is read`() async throws {
-        let padding = String(repeating: " ", count: EtcdResponse.maximumBodySize)
-        let answer = EtcdResponse(#"{"header":{"revision":"9"}}"# + padding)
+        let padding = String(repeating: " ", count: 4 << 20)
+        let answer = TransportResponse(#"{"header":{"revision":"9"}}"# + padding)
         let error = try await failure { _ = try await EtcdTokenStore(ScriptedEtcd { answer }).load() }
         #expect(error.code == .unreadableAnswer && "\(error)".contains("longer"))
     }
 
     @Test(arguments: [#"{"header":{}}"#, #"{"token":""}"#, #"{"token":7}"#, #"{"token":"a\r\nb"}"#, #"{"token":"a b"}"#])
     func `a token that can't be a header is none`(body: String) async throws {
-        let etcd = ScriptedEtcd { EtcdResponse(body) }
+        let etcd = ScriptedEtcd { TransportResponse(body) }
         let error = try await failure { _ = try await EtcdTokenStore(etcd, user: .app).load() }
         #expect(error.code == .unreadableAnswer && etcd.log == ["etcd-0.example/v3/auth/authenticate"])
     }

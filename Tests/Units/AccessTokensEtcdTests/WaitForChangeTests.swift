@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensEtcd
 import AccessTokensSharing
@@ -9,7 +10,7 @@ struct WaitForChangeTests {
     let clock = ManualClock()
     let stage = Stage()
 
-    func store(_ etcd: any EtcdTransport, endpoints: Int = 1) throws -> EtcdTokenStore {
+    func store(_ etcd: any TokenTransport, endpoints: Int = 1) throws -> EtcdTokenStore {
         try EtcdTokenStore(etcd, endpoints: endpoints, environment: .init(clock: clock, seed: 1))
     }
 

@@ -1,4 +1,5 @@
 #if canImport(FoundationNetworking)
+import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 import LoopbackServers
@@ -12,19 +13,18 @@ struct BusyFoundationTests {
         await #expect(processExitsWith: .success) {
             let silent = try LoopbackServer { _ in .unfinished("") }
             let patient = Task {
-                try await URLSessionTransport().send(TokenRequest(url: silent.url, headers: [:], body: Data()))
+                try await URLSessionTransport().send(TransportRequest(url: silent.url, headers: [:], body: Data()))
             }
             _ = await silent.requests.first { _ in true }
             let hostile = try LoopbackServer { _ in LongHeader.reply }
             let impatient = Task {
-                try await URLSessionTransport(timeLimit: .seconds(1)).send(
-                    TokenRequest(url: hostile.url, headers: [:], body: Data()))
+                try await URLSessionTransport().send(TransportRequest(url: hostile.url, timeLimit: .seconds(1)))
             }
             await LongHeader.untilFoundationIsBusy()
             patient.cancel()
             await #expect(throws: CancellationError.self) { try await patient.value }
-            let error = await #expect(throws: OAuthError.self) { try await impatient.value }
-            #expect(error?.code == .timedOut)
+            let error = await #expect(throws: TransportError.self) { try await impatient.value }
+            #expect(error?.kind == "timedOut")
             #expect(await LongHeader.remainingTime() > .milliseconds(100), "both ended before Foundation had read it")
             #expect(await silent.departures.first { true } != nil)
         }

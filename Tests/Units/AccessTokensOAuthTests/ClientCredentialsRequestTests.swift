@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -10,7 +11,7 @@ struct ClientCredentialsRequestTests {
     func request(
         id: String = "me", secret: String = "secret", scope: String? = nil,
         authentication: (String) -> ClientAuthentication = { .clientSecretBasic($0) }, adding parameters: Form = [:]
-    ) async throws -> TokenRequest {
+    ) async throws -> TransportRequest {
         let client = try OAuthClient(
             id: id, authentication: authentication(secret), tokenURL: #require(url), transport: transport)
         let loader = try ClientCredentialsLoader(client, scope: scope, additionalParameters: parameters)
@@ -64,7 +65,7 @@ struct ClientCredentialsRequestTests {
     // RFC 9700 §4.14.2: nothing is sent again blindly; pauses and repetitions are the service's.
     @Test(arguments: [200, 401, 500, 503])
     func `a load is one request, however it ends`(status: Int) async throws {
-        let transport = ScriptedTransport { TokenResponse(status: status) }
+        let transport = ScriptedTransport { TransportResponse(status: status) }
         let loader = try ClientCredentialsLoader(
             tokenURL: #require(url), clientID: "me", clientSecret: "secret", transport: transport)
         await #expect(throws: OAuthError.self) { try await loader.loadToken(replacing: nil) }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import Foundation
 import Testing

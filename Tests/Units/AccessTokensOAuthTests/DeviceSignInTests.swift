@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -11,7 +12,7 @@ struct DeviceSignInTests {
     let clock = ManualClock()
 
     // RFC 8628 §3.2: its example.
-    static let codes = TokenResponse(
+    static let codes = TransportResponse(
         #"""
         {
           "device_code": "GmRhmhcxhwAzkoEqiMEg_DnyEysNkuNhszIySk9eS",
@@ -24,14 +25,14 @@ struct DeviceSignInTests {
         }
         """#)
 
-    static func error(_ code: String, _ status: Int = 400, retryAfter: String? = nil) -> TokenResponse {
-        var answer = TokenResponse(status, #"{"error":"\#(code)"}"#)
+    static func error(_ code: String, _ status: Int = 400, retryAfter: String? = nil) -> TransportResponse {
+        var answer = TransportResponse(status, #"{"error":"\#(code)"}"#)
         answer.headers["Retry-After"] = retryAfter
         return answer
     }
 
     /// A server that gives its answers in order, and a client of it.
-    func client(_ answers: [TokenResponse]) throws -> (OAuthClient, ScriptedTransport) {
+    func client(_ answers: [TransportResponse]) throws -> (OAuthClient, ScriptedTransport) {
         let rest = Lock(answers)
         let transport = ScriptedTransport {
             let next = rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -84,11 +85,11 @@ struct DeviceSignInTests {
         arguments: [
             ([error("authorization_pending"), error("authorization_pending")], [5, 5, 5]),
             ([error("slow_down"), error("authorization_pending"), error("slow_down", 429)], [5, 10, 10, 15]),
-            ([TokenResponse(status: 0), TokenResponse(status: 0), error("authorization_pending")], [5, 10, 20, 5]),
+            ([TransportResponse(status: 0), TransportResponse(status: 0), error("authorization_pending")], [5, 10, 20, 5]),
             ([error("", 429, retryAfter: "40"), error("authorization_pending")], [5, 40, 5]),
             ([error("", 503), error("slow_down")], [5, 10, 10]), ([error("", 429, retryAfter: "1")], [5, 10]),
-        ] as [([TokenResponse], [Int])])
-    func `it asks at the server's pace`(answers: [TokenResponse], pauses: [Int]) async throws {
+        ] as [([TransportResponse], [Int])])
+    func `it asks at the server's pace`(answers: [TransportResponse], pauses: [Int]) async throws {
         let (client, transport) = try client([Self.codes] + answers + [.token(#""refresh_token":"r""#)])
         let signIn = try await signIn(client)
         let token = Task { try await signIn.token() }
@@ -100,9 +101,9 @@ struct DeviceSignInTests {
     @Test(arguments: [
         (error("access_denied"), TokenServiceError.Remedy.signIn), (error("access_denied", 403), .signIn),
         (error("expired_token"), .signIn), (error("invalid_grant"), .signIn), (error("invalid_client", 401), .clientRegistration),
-        (error("odd"), .retry), (TokenResponse("<html>"), .retry), (TokenResponse(302, ""), .retry),
+        (error("odd"), .retry), (TransportResponse("<html>"), .retry), (TransportResponse(302, ""), .retry),
     ])
-    func `any other answer ends it`(answer: TokenResponse, remedy: TokenServiceError.Remedy) async throws {
+    func `any other answer ends it`(answer: TransportResponse, remedy: TokenServiceError.Remedy) async throws {
         let (client, transport) = try client([Self.codes, answer])
         let signIn = try await signIn(client)
         let token = Task { try await signIn.token() }
@@ -115,7 +116,7 @@ struct DeviceSignInTests {
     @Test func `when the time is over nothing more is asked`() async throws {
         let codes = #"{"device_code":"d","user_code":"u","verification_url":"https://v","expires_in":"12"}"#
         let (client, transport) = try client(
-            [TokenResponse(codes)] + .init(repeating: Self.error("authorization_pending"), count: 9))
+            [TransportResponse(codes)] + .init(repeating: Self.error("authorization_pending"), count: 9))
         let signIn = try await signIn(client)
         #expect(signIn.verificationURI == "https://v" && signIn.verificationURIComplete == nil)
         let token = Task { try await signIn.token() }
@@ -137,7 +138,7 @@ struct DeviceSignInTests {
             #"{"device_code":"d","user_code":"u","verification_uri":"v","expires_in":\#(lifetime),"interval":\#(interval)}"#
         for isSignedIn in [true, false] {
             let (client, transport) = try client(
-                [TokenResponse(codes), isSignedIn ? .token() : Self.error("authorization_pending")])
+                [TransportResponse(codes), isSignedIn ? .token() : Self.error("authorization_pending")])
             let signIn = try await signIn(client)
             clock.advance(by: .seconds(late))
             let token = Task { try await signIn.token() }
@@ -158,7 +159,7 @@ struct DeviceSignInTests {
 
     @Test func `a code that ends at once is never asked about`() async throws {
         let (client, transport) = try client(
-            [TokenResponse(#"{"device_code":"d","user_code":"u","verification_uri":"v","expires_in":0}"#)])
+            [TransportResponse(#"{"device_code":"d","user_code":"u","verification_uri":"v","expires_in":0}"#)])
         let signIn = try await signIn(client)
         #expect(try await #require(throws: OAuthError.self) { try await signIn.token() }.code == .signInExpired)
         #expect(transport.requests.count == 1)
@@ -184,7 +185,7 @@ struct DeviceSignInTests {
         ("<html>", "not JSON"),
     ])
     func `an answer without the codes is an error`(body: String, reason: String) async throws {
-        let (client, _) = try client([TokenResponse(body)])
+        let (client, _) = try client([TransportResponse(body)])
         let failure = try await #require(throws: OAuthError.self) { try await signIn(client) }
         #expect(failure.code == .unreadableResponse && "\(failure)".contains(reason), "\(failure)")
     }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -30,7 +31,7 @@ struct DoorSecretsTests {
         ]
     }
 
-    func client(_ authentication: ClientAuthentication, _ answer: TokenResponse) throws -> OAuthClient {
+    func client(_ authentication: ClientAuthentication, _ answer: TransportResponse) throws -> OAuthClient {
         try OAuthClient(
             id: "me", authentication: authentication, tokenURL: #require(URL(string: "https://as.example/token")),
             issuer: "https://as.example", transport: ScriptedTransport { answer })
@@ -43,7 +44,7 @@ struct DoorSecretsTests {
             !echo.hasPrefix("bWU6")
         else { return }
         for status in [200, 400, 503] {
-            let answer = TokenResponse(status, #"{"error":"e \#(echo)","error_description":"wrong: '\#(echo)', id me"}"#)
+            let answer = TransportResponse(status, #"{"error":"e \#(echo)","error_description":"wrong: '\#(echo)', id me"}"#)
             for (name, grant, authentication) in Self.exchanges {
                 let failure = try await #require(throws: OAuthError.self) {
                     try await client(authentication, answer).token(for: grant)
@@ -61,7 +62,7 @@ struct DoorSecretsTests {
         let verifier = try CodeVerifier(Self.verifier)
         let jwt = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbm5hIn0longer.lowercasesignaturewithoutdigits"
         for echo in [Self.verifier, "eyJzdWIiOiJhbm5hIn0longer", "lowercasesignaturewithoutdigits", jwt] {
-            let answer = TokenResponse(400, #"{"error":"e","error_description":"got \#(echo)"}"#)
+            let answer = TransportResponse(400, #"{"error":"e","error_description":"got \#(echo)"}"#)
             var grant = Grant.authorizationCode("c", verifier: verifier)
             grant.form.add("x", secret: jwt)
             let failure = try await #require(throws: OAuthError.self) {
@@ -73,7 +74,7 @@ struct DoorSecretsTests {
 
     @Test func `18: no text of the door shows what it carries, nor an event`() async throws {
         for (name, grant, authentication) in Self.exchanges {
-            let answer = TokenResponse(
+            let answer = TransportResponse(
                 #"{"access_token":"a-xyzzy","token_type":"Bearer","id_token":"i-xyzzy","refresh_token":"r-xyzzy"}"#)
             let client = try client(authentication, answer)
             let got = try await client.token(for: grant)
@@ -83,7 +84,7 @@ struct DoorSecretsTests {
                 texts(client) + texts(grant) + texts(grant.form) + texts(got) + texts(got.members) + texts(loader)
                 + texts(authentication)
             #expect(!everything.contains("3cr3t") && !everything.contains("xyzzy"), "\(name): \(everything)")
-            let refusing = try self.client(authentication, TokenResponse(400, #"{"error":"\#(Self.secret)"}"#))
+            let refusing = try self.client(authentication, TransportResponse(400, #"{"error":"\#(Self.secret)"}"#))
             let service = TokenService(
                 environment: .init(clock: ManualClock()), loader: GrantLoader(refusing, isRepeatable: false) { _ in grant })
             var events = service.events().makeAsyncIterator()
@@ -98,7 +99,7 @@ struct DoorSecretsTests {
 
     @Test func `a member is found by its name, and the whole answer can be decoded`() async throws {
         struct Answer: Decodable { let id_token: String, custom: [Int] }
-        let answer = TokenResponse.token(#""id_token":"i","custom":[1,2],"empty":"","null":null,"twice":"a","twice":"b""#)
+        let answer = TransportResponse.token(#""id_token":"i","custom":[1,2],"empty":"","null":null,"twice":"a","twice":"b""#)
         let members = try await client(.publicClient, answer).token(for: .refreshToken("r")).members
         #expect(members["id_token"] == "i" && members["custom"] == nil && members["nothing"] == nil)
         #expect(members["empty"] == nil && members["null"] == nil && members["twice"] == nil)

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -35,16 +36,18 @@ struct FaultTests {
 
         var isSilenceExpected: Bool { if case .error(.timedOut, _) = fault.outcome { !arrival.hasCome } else { false } }
 
-        @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
-            var limit = Duration.milliseconds(400)
+        @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
+            var request = request
+            request.timeLimit = .milliseconds(400)
             while isSilenceExpected {
                 do {
-                    return try await URLSessionTransport(timeLimit: limit).send(request)
-                } catch let error as OAuthError where error.code == .timedOut && !arrival.hasCome {
-                    limit *= 2
+                    return try await URLSessionTransport().send(request)
+                } catch TransportError.timedOut where !arrival.hasCome {
+                    request.timeLimit *= 2
                 }
             }
-            return try await URLSessionTransport(timeLimit: .seconds(40)).send(request)
+            request.timeLimit = .seconds(40)
+            return try await URLSessionTransport().send(request)
         }
     }
 

@@ -1,4 +1,5 @@
 #if canImport(FoundationNetworking)
+import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 import LoopbackServers
@@ -40,8 +41,7 @@ struct FoundationCrashTests {
             // Without a backtrace, which takes long and says nothing new.
             for number in [SIGILL, SIGTRAP] { signal(number, SIG_DFL) }
             let server = try LoopbackServer(answering: Self.answers[index])
-            _ = try? await URLSessionTransport(timeLimit: .seconds(60)).send(
-                TokenRequest(url: server.url, headers: [:], body: Data()))
+            _ = try? await URLSessionTransport().send(TransportRequest(url: server.url, timeLimit: .seconds(60)))
         }
     }
 }

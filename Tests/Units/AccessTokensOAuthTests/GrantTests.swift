@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -45,7 +46,7 @@ struct GrantTests {
     // RFC 8693 §2.3: its example, request and answer.
     @Test func `a token is exchanged as in the specification's example`() async throws {
         let transport = ScriptedTransport {
-            TokenResponse(
+            TransportResponse(
                 #"""
                 {
                  "access_token":"eyJhbGciOiJFUzI1NiIsImtpZCI6IjllciJ9.eyJhdWQiOiJodHRwczovL2JhY2tlbmQuZXhhbXBsZS5jb20ifQ.sig",
@@ -134,7 +135,7 @@ struct GrantTests {
     // RFC 6749 §7.1.
     @Test func `a token of another type that the client accepts is one`() async throws {
         let url = try #require(URL(string: "https://as.example/token"))
-        let answer = TokenResponse(#"{"access_token":"a","token_type":"dpop","expires_in":7}"#)
+        let answer = TransportResponse(#"{"access_token":"a","token_type":"dpop","expires_in":7}"#)
         let client = try OAuthClient(
             id: "me", tokenURL: url, acceptedTokenTypes: ["DPoP"], transport: ScriptedTransport { answer })
         #expect(try await client.token(for: .refreshToken("r")).token.tokenType == "DPoP")
@@ -149,11 +150,11 @@ struct GrantTests {
     ])
     func `a refused grant says what ends that`(grant: Grant, remedy: TokenServiceError.Remedy) async throws {
         for error in ["invalid_grant", "interaction_required", "login_required", "consent_required"] {
-            let client = try client(.publicClient, ScriptedTransport { TokenResponse(400, #"{"error":"\#(error)"}"#) })
+            let client = try client(.publicClient, ScriptedTransport { TransportResponse(400, #"{"error":"\#(error)"}"#) })
             let failure = try await #require(throws: OAuthError.self) { try await client.token(for: grant) }
             #expect(failure.remedy == remedy, "\(error)")
         }
-        let client = try client(.publicClient, ScriptedTransport { TokenResponse(401, #"{"error":"invalid_client"}"#) })
+        let client = try client(.publicClient, ScriptedTransport { TransportResponse(401, #"{"error":"invalid_client"}"#) })
         let failure = try await #require(throws: OAuthError.self) { try await client.token(for: grant) }
         #expect(failure.remedy == .clientRegistration, "a refused client assertion")
     }
@@ -165,7 +166,7 @@ struct GrantTests {
     func `a code that was used or has expired asks for a sign-in, in Glewlwyd's words too`(
         grant: Grant, remedy: TokenServiceError.Remedy
     ) async throws {
-        let client = try client(.publicClient, ScriptedTransport { TokenResponse(403, #"{"error":"invalid_code"}"#) })
+        let client = try client(.publicClient, ScriptedTransport { TransportResponse(403, #"{"error":"invalid_code"}"#) })
         let failure = try await #require(throws: OAuthError.self) { try await client.token(for: grant) }
         #expect(failure.error == "invalid_code" && failure.remedy == remedy)
     }
@@ -175,7 +176,7 @@ struct GrantTests {
     func `the refresh token of a code's useless answer is kept`(
         body: String, code: OAuthError.Code, reason: String
     ) async throws {
-        let client = try client(.publicClient, ScriptedTransport { TokenResponse(body) })
+        let client = try client(.publicClient, ScriptedTransport { TransportResponse(body) })
         let salvaged = try await #require(throws: SalvagedGrant.self) {
             try await client.token(for: .authorizationCode("c", verifier: CodeVerifier()))
         }

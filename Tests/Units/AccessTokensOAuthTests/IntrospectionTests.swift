@@ -1,10 +1,11 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
 import Testing
 
 struct IntrospectionTests {
-    func introspect(_ answer: TokenResponse, hint: String? = nil) async throws -> (AnswerMembers?, TokenRequest?) {
+    func introspect(_ answer: TransportResponse, hint: String? = nil) async throws -> (AnswerMembers?, TransportRequest?) {
         let transport = ScriptedTransport { answer }
         let client = try OAuthClient(
             id: "s6BhdRkqt3", authentication: .clientSecretBasic("gX1fBat3bV"),
@@ -17,7 +18,7 @@ struct IntrospectionTests {
     // RFC 7662 §2.1 and §2.2: its examples.
     @Test func `an active token has members`() async throws {
         struct Answer: Decodable { let exp: Int, sub: String }
-        let answer = TokenResponse(
+        let answer = TransportResponse(
             #"""
             {
               "active": true,
@@ -41,17 +42,17 @@ struct IntrospectionTests {
     }
 
     @Test func `an inactive token has none`() async throws {
-        #expect(try await introspect(TokenResponse(#"{"active":false}"#)).0 == nil)
+        #expect(try await introspect(TransportResponse(#"{"active":false}"#)).0 == nil)
     }
 
     @Test(arguments: ["{}", #"{"active":"true"}"#, #"{"active":1}"#, #"{"active":null}"#, "", "[true]"])
     func `an answer that doesn't say is an error`(body: String) async throws {
-        let failure = try await #require(throws: OAuthError.self) { try await introspect(TokenResponse(body)) }
+        let failure = try await #require(throws: OAuthError.self) { try await introspect(TransportResponse(body)) }
         #expect(failure.code == .unreadableResponse)
     }
 
     @Test func `18: a refusal doesn't show the token, nor the secret`() async throws {
-        let answer = TokenResponse(401, #"{"error":"invalid_client","error_description":"mF_9.B5f-4.1JqM gX1fBat3bV"}"#)
+        let answer = TransportResponse(401, #"{"error":"invalid_client","error_description":"mF_9.B5f-4.1JqM gX1fBat3bV"}"#)
         let failure = try await #require(throws: OAuthError.self) { try await introspect(answer) }
         #expect(failure.remedy == .clientRegistration && failure.serverDescription == "[hidden] [hidden]")
     }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -16,7 +17,7 @@ struct OAuthErrorTests {
         (429, "invalid_client", .retry), (408, "invalid_request", .retry),
     ])
     func `an OAuth error says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
-        let answer = TokenResponse(status, #"{"error":"\#(error)","error_description":"Because.","error_uri":"https://x"}"#)
+        let answer = TransportResponse(status, #"{"error":"\#(error)","error_description":"Because.","error_uri":"https://x"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.code == .refused)
         #expect(failure.error == error)
@@ -37,7 +38,7 @@ struct OAuthErrorTests {
     func `a status without a readable error says what ends it`(expected: (Int, TokenServiceError.Remedy), body: String)
         async throws
     {
-        let failure = try await ClientCredentialsLoader(answer: TokenResponse(expected.0, body)).failure()
+        let failure = try await ClientCredentialsLoader(answer: TransportResponse(expected.0, body)).failure()
         #expect(failure.code == .refused)
         #expect(failure.error == nil)
         #expect(failure.status == expected.0)
@@ -48,7 +49,8 @@ struct OAuthErrorTests {
     // RFC 9700 §4.12.
     @Test(arguments: [300, 301, 302, 303, 307, 308])
     func `a redirect is an error that asks for the final URL`(status: Int) async throws {
-        let failure = try await ClientCredentialsLoader(answer: TokenResponse(status, "", headers: ["Location": "/"])).failure()
+        let failure = try await ClientCredentialsLoader(answer: TransportResponse(status, "", headers: ["Location": "/"]))
+            .failure()
         #expect(failure.code == .redirected)
         #expect(failure.remedy == .retry)
         #expect("\(failure)".contains("final URL"))
@@ -59,7 +61,7 @@ struct OAuthErrorTests {
         let client = try OAuthClient(
             id: "reports", authentication: .clientSecretBasic("xyzzy"),
             tokenURL: #require(URL(string: "https://as.example/t1/token?p=plugh")),
-            transport: ScriptedTransport { TokenResponse(status, body) })
+            transport: ScriptedTransport { TransportResponse(status, body) })
         let text = try await "\(ClientCredentialsLoader(client).failure())"
         #expect(text.contains("at https://as.example/t1/token") && !text.contains("plugh"), "\(text)")
         if status == 401 { #expect(text.contains("id (reports)") && text.contains("method (client_secret_basic)"), "\(text)") }
@@ -88,14 +90,14 @@ struct OAuthErrorTests {
         ("٣", nil), (", , , , , , , ", nil),
     ])
     func `Retry-After is a number of seconds or a date`(value: String, wait: Duration?) async throws {
-        let answer = TokenResponse(503, "", headers: ["retry-AFTER": value])
+        let answer = TransportResponse(503, "", headers: ["retry-AFTER": value])
         let now = Date(timeIntervalSince1970: 784_111_747)
         #expect(try await ClientCredentialsLoader(answer: answer, now: now).failure().retryAfter == wait)
     }
 
     @Test func `what the server writes is made one short line`() async throws {
         let description = #"A\r\nB\u0000\u001b[31m\u202eC \#(String(repeating: "long ", count: 10_000))"#
-        let answer = TokenResponse(400, #"{"error":"odd\nerror","error_description":"\#(description)"}"#)
+        let answer = TransportResponse(400, #"{"error":"odd\nerror","error_description":"\#(description)"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.error == "odd error")
         let text = try #require(failure.serverDescription)

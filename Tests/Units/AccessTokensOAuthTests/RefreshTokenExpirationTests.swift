@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -77,7 +78,7 @@ final class RefreshTokenExpirationTests: Sendable {
     @Test func `one from a useless answer has the answer's time, from a damaged one none`() async throws {
         for (end, seconds) in [("}", 1800.0), ("", nil)] {
             let body = #"{"refresh_token":"r2","refresh_expires_in":1800"# + end
-            let loader = try RefreshTokenLoader(client(ScriptedTransport { TokenResponse(body) }))
+            let loader = try RefreshTokenLoader(client(ScriptedTransport { TransportResponse(body) }))
             let salvaged = try await #require(throws: SalvagedGrant.self) {
                 try await loader.loadToken(
                     replacing: AccessToken("old", refreshToken: "r1", refreshTokenExpiration: Self.known))

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -96,12 +97,12 @@ struct RefreshTokenLoaderTests {
     // RFC 9700 §4.14.2 (museum 19): whatever happened, nothing is sent again.
     @Test(arguments: [200, 400, 401, 403, 500, 503])
     func `a load is one request, however it ends`(status: Int) async throws {
-        let transport = ScriptedTransport { TokenResponse(status: status) }
+        let transport = ScriptedTransport { TransportResponse(status: status) }
         let loader = try RefreshTokenLoader(answer: .token(), transport: transport)
         #expect(try await loader.failure().remedy != .signIn)
         #expect(transport.requests.count == 1)
         #expect(!loader.isRepeatable)
-        #expect(URLSessionTransport().timeLimit < RefreshPolicy().loadTimeout)
+        #expect(try #require(transport.requests.first).timeLimit < RefreshPolicy().loadTimeout)
     }
 
     @Test func `after a connection that failed nothing is sent again, and the user stays signed in`() async throws {

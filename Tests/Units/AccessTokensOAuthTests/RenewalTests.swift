@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -121,7 +122,7 @@ struct RenewalTests {
     func `an answer of no use keeps its refresh token, and says what is wrong`(
         body: String, code: OAuthError.Code, reason: String
     ) async throws {
-        let loader = try RefreshTokenLoader(answer: TokenResponse(body))
+        let loader = try RefreshTokenLoader(answer: TransportResponse(body))
         let salvaged = try await #require(throws: SalvagedGrant.self) { try await loader.loadToken(replacing: previous) }
         #expect(salvaged.grant == AccessToken("", lifetime: .zero, scope: "a b", refreshToken: "r2"))
         let failure = try #require(salvaged.reason as? OAuthError)
@@ -133,7 +134,7 @@ struct RenewalTests {
     @Test func `a refresh token in bytes that are not UTF-8 is kept`() async throws {
         var body = Data(#"{"refresh_token":"r2","scope":""#.utf8)
         body += [0xE4, 0, UInt8(ascii: "\""), UInt8(ascii: "}")]
-        let loader = try RefreshTokenLoader(answer: TokenResponse(status: 200, body: body))
+        let loader = try RefreshTokenLoader(answer: TransportResponse(status: 200, body: body))
         let salvaged = try await #require(throws: SalvagedGrant.self) { try await loader.loadToken(replacing: previous) }
         #expect(salvaged.grant.refreshToken == "r2")
         #expect("\(salvaged)".contains("UTF-8"))
@@ -156,7 +157,7 @@ struct RenewalTests {
     func `an answer that grants nothing is an error that keeps the old one`(
         status: Int, body: String, code: OAuthError.Code
     ) async throws {
-        let failure = try await RefreshTokenLoader(answer: TokenResponse(status, body)).failure(replacing: previous)
+        let failure = try await RefreshTokenLoader(answer: TransportResponse(status, body)).failure(replacing: previous)
         #expect(failure.code == code)
         #expect(failure.remedy != .signIn)
     }
@@ -164,7 +165,7 @@ struct RenewalTests {
     // Glewlwyd 2.7.5 answers a used refresh token with an empty 400: no storm, and no sign-out by a guess.
     @Test(arguments: [400, 401, 403], ["", "<html>", "{}", #"{"error":7}"#])
     func `a refusal without a reason is asked about again after the longest pause`(status: Int, body: String) async throws {
-        let failure = try await RefreshTokenLoader(answer: TokenResponse(status, body)).failure(replacing: previous)
+        let failure = try await RefreshTokenLoader(answer: TransportResponse(status, body)).failure(replacing: previous)
         #expect(failure.code == .refused)
         #expect(failure.remedy == .signInOrRegistration)
         #expect("\(failure)".contains("sign in again") && "\(failure)".contains("secret"))
@@ -182,7 +183,7 @@ struct RenewalTests {
         (500, "invalid_request", .retry), (404, "", .retry), (302, "invalid_grant", .retry),
     ])
     func `only a refused grant asks for a sign-in`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
-        let answer = TokenResponse(status, #"{"error":"\#(error)"}"#)
+        let answer = TransportResponse(status, #"{"error":"\#(error)"}"#)
         #expect(try await RefreshTokenLoader(answer: answer).failure(replacing: previous).remedy == remedy)
     }
 }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -55,7 +56,7 @@ struct RotationTests {
 
     // RFC 6749 §5.2: callers are told, and the server is asked no more.
     @Test func `a refused grant costs one request, however many ask`() async throws {
-        let transport = ScriptedTransport { TokenResponse(400, #"{"error":"invalid_grant"}"#) }
+        let transport = ScriptedTransport { TransportResponse(400, #"{"error":"invalid_grant"}"#) }
         let service = try await service(transport)
         for _ in 1...20 {
             let error = await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() }
@@ -73,7 +74,7 @@ struct RotationTests {
     func `a refresh token that came with an unusable token is used next, after the longest pause`(body: String) async throws {
         let answers = Lock([body])
         let transport = ScriptedTransport {
-            answers.withLock { $0.popLast() }.map { TokenResponse($0) } ?? .token(#""refresh_token":"2""#)
+            answers.withLock { $0.popLast() }.map { TransportResponse($0) } ?? .token(#""refresh_token":"2""#)
         }
         let store = TellingStore()
         let service = TokenService(store: store, environment: .init(clock: clock), loader: try loader(transport))
@@ -123,15 +124,15 @@ final class RotatingServer: TokenTransport {
     /// The refresh tokens that came, in order.
     var received: [String] { tokens.withLock { $0 } }
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         let form = String(decoding: request.body, as: UTF8.self)
         let token = String(form.split(separator: "refresh_token=").last?.prefix { $0 != "&" } ?? "")
         let count = tokens.withLock { tokens in
             tokens.append(token)
             return tokens.count
         }
-        guard token == String(count - 1) else { return TokenResponse(400, #"{"error":"invalid_grant"}"#) }
+        guard token == String(count - 1) else { return TransportResponse(400, #"{"error":"invalid_grant"}"#) }
         let members = #""token_type":"Bearer","expires_in":60,"refresh_token":"\#(count)""#
-        return TokenResponse(#"{"access_token":"token \#(count)",\#(members)}"#)
+        return TransportResponse(#"{"access_token":"token \#(count)",\#(members)}"#)
     }
 }

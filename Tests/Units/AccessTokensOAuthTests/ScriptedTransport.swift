@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -6,23 +7,36 @@ import TokenServiceConcurrency
 
 /// A transport without a network: it keeps what was sent and answers what it was told.
 final class ScriptedTransport: TokenTransport {
-    private let sent = Lock<[TokenRequest]>([])
-    private let answer: @Sendable () throws -> TokenResponse
+    private let sent = Lock<[TransportRequest]>([])
+    private let answer: @Sendable () throws -> TransportResponse
 
-    init(_ answer: @escaping @Sendable () throws -> TokenResponse) {
+    init(_ answer: @escaping @Sendable () throws -> TransportResponse) {
         self.answer = answer
     }
 
     /// Everything that was sent, in order.
-    var requests: [TokenRequest] { sent.withLock { $0 } }
+    var requests: [TransportRequest] { sent.withLock { $0 } }
 
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         sent.withLock { $0.append(request) }
         return try answer()
     }
 }
 
-extension TokenResponse {
+extension TransportError {
+    /// The name of the case.
+    var kind: String {
+        switch self {
+        case .notSent: "notSent"
+        case .connectionLost: "connectionLost"
+        case .timedOut: "timedOut"
+        case .tooLong: "tooLong"
+        case .invalidConfiguration: "invalidConfiguration"
+        }
+    }
+}
+
+extension TransportResponse {
     init(_ body: String) {
         self.init(200, body)
     }
@@ -32,8 +46,8 @@ extension TokenResponse {
     }
 
     /// An answer with a token and further members.
-    static func token(_ members: String = "") -> TokenResponse {
-        TokenResponse(#"{"access_token":"abc","token_type":"Bearer"\#(members.isEmpty ? "" : ",")\#(members)}"#)
+    static func token(_ members: String = "") -> TransportResponse {
+        TransportResponse(#"{"access_token":"abc","token_type":"Bearer"\#(members.isEmpty ? "" : ",")\#(members)}"#)
     }
 }
 
@@ -42,7 +56,7 @@ extension ClientCredentialsLoader {
 
     /// A loader that gets one answer.
     init(
-        answer: TokenResponse, lifetimeWhenMissing: Duration? = .seconds(300), now: Date = Date(timeIntervalSince1970: 0)
+        answer: TransportResponse, lifetimeWhenMissing: Duration? = .seconds(300), now: Date = Date(timeIntervalSince1970: 0)
     ) throws {
         try self.init(
             OAuthClient(
@@ -56,7 +70,7 @@ extension RefreshTokenLoader {
     static let secret = "s3cr3t+/: ü"
 
     /// A loader that gets one answer.
-    init(answer: TokenResponse, scope: String? = nil, transport: ScriptedTransport? = nil) throws {
+    init(answer: TransportResponse, scope: String? = nil, transport: ScriptedTransport? = nil) throws {
         try self.init(
             tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", clientSecret: Self.secret,
             scope: scope, transport: transport ?? ScriptedTransport { answer })

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -16,7 +17,7 @@ struct SecretsTests {
     @Test(arguments: [200, 400, 401, 503])
     func `a secret that the server echoes is hidden`(status: Int) async throws {
         for echo in echoes {
-            let answer = TokenResponse(
+            let answer = TransportResponse(
                 status,
                 #"{"error":"no \#(echo)","error_description":"Bad '\#(echo)\u0301'!\#(echo)","access_token":"new-access-token","#
                     + #""refresh_token":"new-refresh-token"}"#)
@@ -41,7 +42,7 @@ struct SecretsTests {
 
     @Test(arguments: spellings)
     func `18: a secret is hidden in every spelling`(echo: String) async throws {
-        let answer = TokenResponse(400, #"{"error":"e","error_description":"wrong: '\#(echo)', id me"}"#)
+        let answer = TransportResponse(400, #"{"error":"e","error_description":"wrong: '\#(echo)', id me"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         let shown = try #require(failure.serverDescription)
         #expect(shown.contains("[hidden]") && shown.hasPrefix("wrong: '") && shown.hasSuffix("', id me"), "\(shown)")
@@ -50,21 +51,21 @@ struct SecretsTests {
 
     @Test func `what is no secret is shown as the server wrote it`() async throws {
         let text = #"50%25 of 100% &amp; a+b %zz &#0; &nosuch; \u12"#
-        let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(text.replacing(#"\"#, with: #"\\"#))"}"#)
+        let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(text.replacing(#"\"#, with: #"\\"#))"}"#)
         #expect(try await ClientCredentialsLoader(answer: answer).failure().serverDescription == text)
     }
 
     @Test func `a secret at the end of a long text is not cut in two`() async throws {
         for length in 280...310 {
             let padding = String(repeating: "x", count: length)
-            let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(padding)old-refresh-token"}"#)
+            let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(padding)old-refresh-token"}"#)
             let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
             #expect(failure.serverDescription?.contains("old") == false)
         }
     }
 
     @Test func `a secret that begins with another one is hidden whole`() async throws {
-        let answer = TokenResponse(400, #"{"error":"e","error_description":"old-refresh-token and old"}"#)
+        let answer = TransportResponse(400, #"{"error":"e","error_description":"old-refresh-token and old"}"#)
         let previous = AccessToken("old", refreshToken: "old-refresh-token")
         let failure = try await ClientCredentialsLoader(answer: answer).failure(replacing: previous)
         #expect(failure.serverDescription == "[hidden] and [hidden]")
@@ -75,7 +76,7 @@ struct SecretsTests {
         ("abcabd", "abcabcabd", "abc[hidden]"), ("x", "", nil), ("longer", "long", "long"),
     ])
     func `a secret is found wherever it begins`(secret: String, text: String, shown: String?) async throws {
-        let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
+        let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken(secret, refreshToken: "r!"))
         #expect(failure.serverDescription == shown)
     }
@@ -83,7 +84,7 @@ struct SecretsTests {
     /// If each character were compared with the whole secret, this would take minutes.
     @Test func `many beginnings of a secret take no longer than any other`() async throws {
         let length = Int.everyday(40_000, thorough: 1_000_000)
-        let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(String(repeating: "a", count: length))"}"#)
+        let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(String(repeating: "a", count: length))"}"#)
         let token = AccessToken(String(repeating: "a", count: 10_000) + "b", refreshToken: "r!")
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: token)
         #expect(failure.serverDescription?.utf8.count == 303)
@@ -91,16 +92,16 @@ struct SecretsTests {
 
     @Test func `a secret with characters that don't show is hidden`() async throws {
         let url = try #require(URL(string: "https://as.example/token"))
-        let answer = TokenResponse(401, #"{"error":"e","error_description":"no a\tb\u200dc"}"#)
+        let answer = TransportResponse(401, #"{"error":"e","error_description":"no a\tb\u200dc"}"#)
         let loader = try ClientCredentialsLoader(
             tokenURL: url, clientID: "me", clientSecret: "a\tb\u{200d}c", transport: ScriptedTransport { answer })
         #expect(try await loader.failure().serverDescription == "no [hidden]")
     }
 
     @Test func `a secret in a type, a kind of content or a transport's error is hidden`() async throws {
-        let type = TokenResponse(#"{"access_token":"new-access-token","token_type":"new-access-token"}"#)
+        let type = TransportResponse(#"{"access_token":"new-access-token","token_type":"new-access-token"}"#)
         #expect(try await !texts(ClientCredentialsLoader(answer: type).failure()).contains("new-access"))
-        let content = TokenResponse(200, "", headers: ["Content-Type": ClientCredentialsLoader.secret])
+        let content = TransportResponse(200, "", headers: ["Content-Type": ClientCredentialsLoader.secret])
         #expect(try await !texts(ClientCredentialsLoader(answer: content).failure()).contains("s3cr3t"))
 
         struct Leaky: Error { let header = "secret-in-error" }
@@ -112,7 +113,7 @@ struct SecretsTests {
 
     @Test func `a form that the server quotes is without secrets`() async throws {
         let form = "refresh_token=r%2B%2F%3D&client_secret=s3cr3t%2B%2F%3A+%C3%BC"
-        let answer = TokenResponse(400, #"{"error":"e","error_description":"\#(form)"}"#)
+        let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(form)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken("a+", refreshToken: "r+/="))
         #expect(failure.serverDescription == "refresh_token=[hidden]&client_secret=[hidden]")
     }
@@ -138,7 +139,7 @@ struct SecretsTests {
             let token = try await loader.loadToken(replacing: nil)
             let everything =
                 texts(loader) + texts(client) + texts(authentication) + texts(token) + texts(transport.requests)
-                + texts(TokenResponse("xyzzy"))
+                + texts(TransportResponse("xyzzy"))
             #expect(!everything.contains("xyzzy"))
             #expect(!everything.contains(Data("me:xyzzy".utf8).base64EncodedString()))
         }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -49,7 +50,7 @@ struct ThreeProgramsTests {
     }
 
     @Test func `a code's refresh token beside an unusable access token isn't lost, and nothing is shown`() async throws {
-        let transport = ScriptedTransport { TokenResponse(#"{"error":"c0d3-xyzzy","refresh_token":"r","id_token":"i"}"#) }
+        let transport = ScriptedTransport { TransportResponse(#"{"error":"c0d3-xyzzy","refresh_token":"r","id_token":"i"}"#) }
         let salvaged = try await #require(throws: SalvagedGrant.self) {
             try await exchangeCode("c0d3-xyzzy", CodeVerifier(), #require(url), transport)
         }

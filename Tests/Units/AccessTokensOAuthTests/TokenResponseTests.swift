@@ -1,10 +1,11 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
 import Testing
 
 struct TokenResponseTests {
-    func load(_ answer: TokenResponse, lifetimeWhenMissing: Duration? = .seconds(300)) async throws -> AccessToken {
+    func load(_ answer: TransportResponse, lifetimeWhenMissing: Duration? = .seconds(300)) async throws -> AccessToken {
         try await ClientCredentialsLoader(answer: answer, lifetimeWhenMissing: lifetimeWhenMissing).loadToken(replacing: nil)
     }
 
@@ -29,13 +30,13 @@ struct TokenResponseTests {
     // RFC 6749 §5.1 and §7.1: compared without case; kept as RFC 6750 §2.1 writes it.
     @Test(arguments: ["Bearer", "bearer", "BEARER"])
     func `a Bearer token is one in whatever case`(type: String) async throws {
-        let token = try await load(TokenResponse(#"{"access_token":"abc","token_type":"\#(type)"}"#))
+        let token = try await load(TransportResponse(#"{"access_token":"abc","token_type":"\#(type)"}"#))
         #expect(token.tokenType == "Bearer")
     }
 
     @Test(arguments: ["DPoP", "mac", "N_A"])
     func `a token of another type must not be used`(type: String) async throws {
-        let answer = TokenResponse(#"{"access_token":"abc","token_type":"\#(type)"}"#)
+        let answer = TransportResponse(#"{"access_token":"abc","token_type":"\#(type)"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.code == .unsupportedTokenType)
         #expect(failure.remedy == .clientRegistration)
@@ -103,10 +104,10 @@ struct TokenResponseTests {
         (#"{"x":"\"","access_token":"a","access_token":"b","token_type":"Bearer"}"#, "access_token is repeated"),
         (#"{"access_token":"a","token_type":"Bearer"} {}"#, "not JSON"),
         (String(repeating: "[", count: 100_000), "not JSON"),
-        (#"{"a":"\#(String(repeating: "x", count: TokenResponse.maximumBodySize))"}"#, "too long"),
+        (#"{"a":"\#(String(repeating: "x", count: 1 << 20))"}"#, "too long"),
     ])
     func `an answer that is not a token response is an error that says why`(body: String, reason: String) async throws {
-        let failure = try await ClientCredentialsLoader(answer: TokenResponse(body)).failure()
+        let failure = try await ClientCredentialsLoader(answer: TransportResponse(body)).failure()
         #expect(failure.code == .unreadableResponse)
         #expect(failure.remedy == .retry)
         #expect("\(failure)".contains(reason), "\(failure)")
@@ -114,7 +115,7 @@ struct TokenResponseTests {
 
     @Test(arguments: [Data([0x7B, 0xFF, 0x7D]), Data("{\"a\":1}".utf16.flatMap { [UInt8($0), 0] }), Data([0xC3])])
     func `a body that is not UTF-8 is an error`(body: Data) async throws {
-        let failure = try await ClientCredentialsLoader(answer: TokenResponse(status: 200, body: body)).failure()
+        let failure = try await ClientCredentialsLoader(answer: TransportResponse(status: 200, body: body)).failure()
         #expect("\(failure)".contains("not UTF-8"))
     }
 
@@ -124,7 +125,7 @@ struct TokenResponseTests {
     }
 
     @Test func `an HTML page is named as what it is`() async throws {
-        let answer = TokenResponse(200, "<html>", headers: ["content-type": "text/html"])
+        let answer = TransportResponse(200, "<html>", headers: ["content-type": "text/html"])
         #expect(try await "\(ClientCredentialsLoader(answer: answer).failure())".contains("text/html"))
     }
 }

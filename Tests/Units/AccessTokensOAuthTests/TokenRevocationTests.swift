@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -5,7 +6,7 @@ import Foundation
 import Testing
 
 struct TokenRevocationTests {
-    func revocation(_ answer: TokenResponse = TokenResponse(status: 200)) throws -> (TokenRevocation, ScriptedTransport) {
+    func revocation(_ answer: TransportResponse = TransportResponse(status: 200)) throws -> (TokenRevocation, ScriptedTransport) {
         let transport = ScriptedTransport { answer }
         let revocation = try TokenRevocation(
             OAuthClient(
@@ -34,7 +35,7 @@ struct TokenRevocationTests {
 
     // RFC 7009 §5: a public client names itself.
     @Test func `a public client sends its id and no secret`() async throws {
-        let transport = ScriptedTransport { TokenResponse(status: 200) }
+        let transport = ScriptedTransport { TransportResponse(status: 200) }
         let url = try #require(URL(string: "https://as.example/revoke"))
         try await TokenRevocation(revocationURL: url, clientID: "app", transport: transport).revoke(AccessToken("a"))
         let request = try #require(transport.requests.last)
@@ -52,7 +53,7 @@ struct TokenRevocationTests {
     // RFC 7009 §2.2: 200 also for tokens that the server does not know; the body means nothing.
     @Test(arguments: [200, 204], ["", "{}", "<html>", #"{"error":"invalid_token"}"#])
     func `a success is one whatever its body says`(status: Int, body: String) async throws {
-        try await revocation(TokenResponse(status, body)).0.revoke(AccessToken("a"))
+        try await revocation(TransportResponse(status, body)).0.revoke(AccessToken("a"))
     }
 
     // RFC 7009 §2.2.1.
@@ -62,7 +63,7 @@ struct TokenRevocationTests {
         (400, "invalid_request", .clientRegistration), (500, "", .retry), (404, "", .retry), (403, "", .clientRegistration),
     ])
     func `a refusal says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
-        let answer = TokenResponse(status, #"{"error":"\#(error)","error_description":"no r-secret, s3cr3t"}"#)
+        let answer = TransportResponse(status, #"{"error":"\#(error)","error_description":"no r-secret, s3cr3t"}"#)
         let (revocation, transport) = try revocation(answer)
         let failure = try await #require(throws: OAuthError.self) {
             try await revocation.revoke(AccessToken("a", refreshToken: "r-secret"))
@@ -76,14 +77,14 @@ struct TokenRevocationTests {
     // RFC 7009 §2.2.1: after a 503 the token still exists, and the server may say when to try again.
     @Test(arguments: [("30", Duration.seconds(30)), ("Sun, 06 Nov 1994 08:49:37 GMT", .seconds(30)), ("", nil)])
     func `a busy server says when to try again`(value: String, wait: Duration?) async throws {
-        let (revocation, _) = try revocation(TokenResponse(503, "", headers: ["Retry-After": value]))
+        let (revocation, _) = try revocation(TransportResponse(503, "", headers: ["Retry-After": value]))
         let failure = try await #require(throws: OAuthError.self) { try await revocation.revoke(AccessToken("a")) }
         #expect(failure.remedy == .retry && failure.retryAfter == wait)
     }
 
     // RFC 9700 §4.12.
     @Test func `a redirect is an error`() async throws {
-        let (revocation, _) = try revocation(TokenResponse(307, "", headers: ["Location": "https://other.example"]))
+        let (revocation, _) = try revocation(TransportResponse(307, "", headers: ["Location": "https://other.example"]))
         #expect(try await #require(throws: OAuthError.self) { try await revocation.revoke(AccessToken("a")) }.code == .redirected)
     }
 

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
@@ -24,7 +25,7 @@ import FoundationNetworking
         (400, false), (401, false), (429, false), (500, false), (502, true), (503, false), (504, true), (200, false),
     ])
     func `the server's own answer ends a request, a gateway's doesn't`(status: Int, mayBeUnderWay: Bool) async throws {
-        let error = try await failure(ScriptedTransport { TokenResponse(status, "{}") })
+        let error = try await failure(ScriptedTransport { TransportResponse(status, "{}") })
         #expect(error.mayBeUnderWay == mayBeUnderWay, "\(error)")
     }
 
@@ -43,7 +44,7 @@ import FoundationNetworking
 
     @Test func `a transport says that nothing was sent`() async throws {
         let error = try await failure(
-            ScriptedTransport { throw OAuthError.notSent("the handshake failed", underlying: URLError(.unknown)) })
+            ScriptedTransport { throw TransportError.notSent("the handshake failed", underlying: URLError(.unknown)) })
         #expect(error.code == .connectionFailed && !error.mayBeUnderWay && error.underlying is URLError)
         #expect(
             "\(error)"
@@ -58,14 +59,14 @@ import FoundationNetworking
     func `a handshake that fails has sent nothing`(reply: LoopbackServer.Reply) async throws {
         let server = try LoopbackServer { _ in reply }
         let url = try #require(URL(string: server.url.absoluteString.replacing("http:", with: "https:")))
-        let error = try await failure(URLSessionTransport(timeLimit: .seconds(60)), at: url)
+        let error = try await failure(URLSessionTransport(), at: url)
         #expect(error.code == .connectionFailed && !error.mayBeUnderWay, "\(error)")
     }
 
     @Test(arguments: [LoopbackServer.Reply.bytes(""), .reset(""), .bytes("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")])
     func `a server that hangs up on the form may have read it`(reply: LoopbackServer.Reply) async throws {
         let server = try LoopbackServer { _ in reply }
-        let error = try await failure(URLSessionTransport(timeLimit: .seconds(60)), at: server.url)
+        let error = try await failure(URLSessionTransport(), at: server.url)
         #expect(error.code == .connectionFailed && error.mayBeUnderWay, "\(error)")
     }
 

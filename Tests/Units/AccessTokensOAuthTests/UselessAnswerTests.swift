@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
@@ -31,7 +32,7 @@ struct UselessAnswerTests {
         status: Int, body: String
     ) async throws {
         let body = body.replacing("NEW", with: Self.new).replacing("JWT", with: Self.jwt)
-        let failure = try await ClientCredentialsLoader(answer: TokenResponse(status, body)).failure()
+        let failure = try await ClientCredentialsLoader(answer: TransportResponse(status, body)).failure()
         let everything = texts(failure) + texts(failure.error as Any) + texts(failure.serverDescription as Any)
         #expect(!everything.contains("4Vx9") && !everything.contains("nEw") && !everything.contains("x7Kq2pLw9RtY"))
         if body.contains("error") { #expect(everything.contains("[hidden]")) }
@@ -41,7 +42,7 @@ struct UselessAnswerTests {
         "text/html; access_token=nEw-t0ken_4Vx9", "text/nEw-t0ken_4Vx9", "nEw-t0ken_4Vx9", "text/html;charset=\"nEw-t0ken_4Vx9\"",
     ])
     func `18: of the kind of an answer nothing is quoted but a known name`(type: String) async throws {
-        let form = TokenResponse(200, "access_token=\(Self.new)&token_type=bearer", headers: ["Content-Type": type])
+        let form = TransportResponse(200, "access_token=\(Self.new)&token_type=bearer", headers: ["Content-Type": type])
         let text = try await texts(ClientCredentialsLoader(answer: form).failure())
         #expect(!text.contains("4Vx9") && !text.contains("nEw"))
         #expect(text.contains(type.hasPrefix("text/html") ? "its type is text/html" : "its type is not JSON"))
@@ -53,7 +54,7 @@ struct UselessAnswerTests {
         "See https://login.example.com/docs/errors/InvalidGrantException", "token_type=bearer, expires_in=3600", "token: expired",
     ])
     func `what only speaks of tokens is shown`(description: String) async throws {
-        let answer = TokenResponse(400, #"{"error":"invalid_grant","error_description":"\#(description)"}"#)
+        let answer = TransportResponse(400, #"{"error":"invalid_grant","error_description":"\#(description)"}"#)
         #expect(try await ClientCredentialsLoader(answer: answer).failure().serverDescription == description)
     }
 }

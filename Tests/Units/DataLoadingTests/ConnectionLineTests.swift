@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 @testable import DataLoading
 

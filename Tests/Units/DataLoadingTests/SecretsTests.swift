@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensFiles
@@ -95,8 +96,8 @@ struct SecretsTests {
         let file = FileTokenStore(path: "token")
         let values: [Any] = [
             transport, refresh, credentials, revocation, store, stored, service, AccessTokenService(service: service), file,
-            TokenRequest(url: server.url, headers: ["Authorization": "SECRET"], body: Data("SECRET".utf8)),
-            TokenResponse(status: 200, headers: ["X": "SECRET"], body: Data("SECRET".utf8)),
+            TransportRequest(url: server.url, headers: ["Authorization": "SECRET"], body: Data("SECRET".utf8)),
+            TransportResponse(status: 200, headers: ["X": "SECRET"], body: Data("SECRET".utf8)),
             AuthenticationChallenge(scheme: "Negotiate", token68: "SECRET"),
         ]
         for value in values + [values] { #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))") }

@@ -1,4 +1,4 @@
-import AccessTokensOAuth
+import AccessTokensHTTP
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -8,27 +8,26 @@ import NIOSSL
 
 struct AsyncHTTPClientTransport: TokenTransport {
     let client: HTTPClient  // made with the configuration `forTokens`
-    var timeLimit: Duration = .seconds(20)
 
     @concurrent func send(
-        _ request: TokenRequest
-    ) async throws -> TokenResponse {
+        _ request: TransportRequest
+    ) async throws -> TransportResponse {
         var message = HTTPClientRequest(url: request.url.absoluteString)
-        message.method = .POST
+        message.method = HTTPMethod(rawValue: request.method)
         for (name, value) in request.headers {
             message.headers.add(name: name, value: value)
         }
         message.body = .bytes(ByteBuffer(bytes: request.body))
         do {
             let (answer, body) = try await message.send(
-                over: client, within: timeLimit,
-                size: TokenResponse.maximumBodySize)
+                over: client, within: request.timeLimit,
+                size: request.maximumBodySize)
             let headers = answer.headers.map { ($0.name, $0.value) }
-            return TokenResponse(
+            return TransportResponse(
                 status: Int(answer.status.code),
                 headers: Dictionary(headers) { "\($0), \($1)" }, body: body)
         } catch  where HTTPClient.isFromConnecting(error) {
-            throw OAuthError.notSent("no connection", underlying: error)
+            throw TransportError.notSent("no connection", underlying: error)
         }
     }
 }

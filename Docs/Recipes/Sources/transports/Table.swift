@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokensOAuth
 import AsyncHTTPClient
 import Foundation
@@ -73,20 +74,19 @@ enum Table {
     static func measure(_ name: String, _ hostile: URL?, _ good: URL?) async throws {
         guard let hostile, let good else { return }
         let client = HTTPClient(configuration: .forTokens)
-        let limit = Duration.seconds(3)
         let transport: any TokenTransport =
             name == "URLSession"
-            ? URLSessionTransport(timeLimit: limit) : AsyncHTTPClientTransport(client: client, timeLimit: limit)
+            ? URLSessionTransport() : AsyncHTTPClientTransport(client: client)
         async let other = {
             try await Task.sleep(for: .seconds(0.3))
             return try await ContinuousClock().measure {
-                _ = try await transport.send(TokenRequest(url: good, headers: [:], body: Data()))
+                _ = try await transport.send(TransportRequest(url: good, timeLimit: .seconds(3)))
             }
         }()
         var end = "answer"
         let time = await ContinuousClock().measure {
             do {
-                end += " \(try await transport.send(TokenRequest(url: hostile, headers: [:], body: Data())).status)"
+                end += " \(try await transport.send(TransportRequest(url: hostile, timeLimit: .seconds(3))).status)"
             } catch {
                 end = "error"
             }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokensEtcd
 import AccessTokensSharing
 import Foundation
@@ -12,7 +13,7 @@ struct `etcd over AsyncHTTPClient` {
         at endpoints: [URL], timeLimit: Duration = .seconds(20), _ body: (EtcdTokenStore) async throws -> Void
     ) async throws {
         try await withClient { client in
-            let transport = AsyncHTTPClientEtcdTransport(client: client)
+            let transport = AsyncHTTPClientTransport(client: client)
             try await body(EtcdTokenStore(key: "k", endpoints: endpoints, timeLimit: timeLimit, transport: transport))
         }
     }

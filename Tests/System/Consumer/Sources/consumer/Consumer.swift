@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensEtcd
@@ -81,9 +82,9 @@ import Interleavings
     }
 
     static func askEtcd() async throws -> String {
-        struct EmptyEtcd: EtcdTransport {
-            @concurrent func send(_ request: EtcdRequest) async throws -> EtcdResponse {
-                EtcdResponse(status: 200, body: Data(#"{"header":{"revision":"1"}}"#.utf8))
+        struct EmptyEtcd: TokenTransport {
+            @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
+                TransportResponse(status: 200, body: Data(#"{"header":{"revision":"1"}}"#.utf8))
             }
         }
         guard let url = URL(string: "https://etcd.example:2379") else { return "" }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import DataLoading
@@ -5,8 +6,8 @@ import Foundation
 
 /// An authorization server that grants everything, in the place of a network.
 struct GenerousTransport: TokenTransport {
-    func send(_ request: TokenRequest) async throws -> TokenResponse {
-        TokenResponse(
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        TransportResponse(
             status: 200, headers: ["Content-Type": "application/json"],
             body: Data(#"{"access_token": "granted", "token_type": "Bearer", "expires_in": 3600}"#.utf8))
     }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensOAuth
@@ -37,8 +38,8 @@ actor Memory: TokenStore {
 }
 
 struct Server: TokenTransport {
-    func send(_ request: TokenRequest) async throws -> TokenResponse {
-        TokenResponse(
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        TransportResponse(
             status: 200, headers: ["Content-Type": "application/json"],
             body: Data(#"{"access_token": "granted", "token_type": "Bearer", "expires_in": 3600}"#.utf8))
     }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 
@@ -9,8 +10,8 @@ import Foundation
 
 /// In the place of a client such as AsyncHTTPClient, which would be most of the program.
 struct Transport: TokenTransport {
-    @concurrent func send(_ request: TokenRequest) async throws -> TokenResponse {
-        TokenResponse(status: 200, body: Data(#"{"access_token":"a","token_type":"Bearer","expires_in":3600}"#.utf8))
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
+        TransportResponse(status: 200, body: Data(#"{"access_token":"a","token_type":"Bearer","expires_in":3600}"#.utf8))
     }
 }
 

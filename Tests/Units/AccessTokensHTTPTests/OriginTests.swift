@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 @Suite struct `The origin of a URL` {
     @Test(arguments: [

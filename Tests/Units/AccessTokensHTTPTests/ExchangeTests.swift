@@ -5,7 +5,7 @@ import LoopbackServers
 import TestBudgets
 import Testing
 import TokenServiceConcurrency
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// Something that tells when it is released.
 final class Belonging: Sendable {
@@ -23,7 +23,7 @@ struct `An exchange` {
     /// A `POST` in a session of its own, that keeps the belonging.
     @concurrent private static func post(
         to server: LoopbackServer, keeping belonging: Belonging, within limit: Duration = .seconds(300)
-    ) async throws -> Answer {
+    ) async throws -> TransportResponse {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         var request = URLRequest(url: server.url)
@@ -74,7 +74,7 @@ struct `An exchange` {
             let busy = Task { try await Self.post(to: hostile, keeping: Belonging(AsyncStream.makeStream(of: Void.self).1)) }
             await LongHeader.untilFoundationIsBusy()
             for limit in [Duration.milliseconds(100), .milliseconds(200)] {
-                await #expect(throws: ExchangeFailure.self) {
+                await #expect(throws: TransportError.self) {
                     try await Self.post(to: server, keeping: Belonging(continuation), within: limit)
                 }
             }

@@ -16,7 +16,7 @@ package final class Exchange: Sendable {
     }
 
     let transfer = Transfer()
-    private let result = SingleResult<Answer>()
+    private let result = SingleResult<TransportResponse>()
     private let bodyLimit: Int
     private let report: @Sendable (TransferProgress) -> Void
     private let received = Lock(Received())
@@ -33,13 +33,13 @@ package final class Exchange: Sendable {
     ) {
         self.bodyLimit = bodyLimit
         self.report = report
-        watch = limits.watch { [result] in result.complete(with: .failure(ExchangeFailure.timedOut())) }
+        watch = limits.watch { [result] in result.complete(with: .failure(TransportError.timedOut())) }
     }
 
     /// Waits for the answer; to be called once.
     ///
-    /// - Throws: ``ExchangeFailure``, or `CancellationError` promptly when the calling task is cancelled.
-    package func answer() async throws -> Answer {
+    /// - Throws: ``TransportError``, or `CancellationError` promptly when the calling task is cancelled.
+    package func answer() async throws -> TransportResponse {
         defer { watch.end() }
         do {
             return try await withTaskCancellationHandler {
@@ -66,7 +66,7 @@ extension Exchange {
             return received.progress
         }
         guard let progress else {
-            result.complete(with: .failure(ExchangeFailure.tooLong))
+            result.complete(with: .failure(TransportError.tooLong))
             return transfer.endInCallback()
         }
         report(progress)
@@ -83,8 +83,8 @@ extension Exchange {
     }
 
     func finish(with response: URLResponse?) {
-        guard let answer = Answer(response, body: received.withLock { $0.body }) else {
-            return fail(.connection(detail: "the answer is not HTTP"))
+        guard let answer = TransportResponse(response, body: received.withLock { $0.body }) else {
+            return fail(.connectionLost("the answer is not HTTP"))
         }
         result.complete(with: .success(answer))
     }
@@ -96,7 +96,7 @@ extension Exchange {
             (error as? URLError).map { URLError(code(of: $0, hasBody: hasBody), userInfo: [NSLocalizedDescriptionKey: detail]) }
             ?? error
         let isTimeOut = (error as? URLError)?.code == .timedOut
-        fail(isTimeOut ? .timedOut(underlying: error) : .connection(detail: detail, underlying: error))
+        fail(isTimeOut ? .timedOut(underlying: error) : TransportError(error, saying: detail))
     }
 
     private func code(of error: URLError, hasBody: Bool) -> URLError.Code {
@@ -108,9 +108,19 @@ extension Exchange {
         return error.code
     }
 
-    private func fail(_ failure: ExchangeFailure) { result.complete(with: .failure(failure)) }
+    private func fail(_ failure: TransportError) { result.complete(with: .failure(failure)) }
 
     /// The session says -1, or on Linux 0, for "unknown".
     private static func known(_ count: Int64?) -> Int64? { count.flatMap { $0 > 0 ? $0 : nil } }
+}
+
+extension TransportResponse {
+    /// `nil` if the answer is not HTTP.
+    fileprivate init?(_ response: URLResponse?, body: Data) {
+        guard let response = response as? HTTPURLResponse else { return nil }
+        var headers: [String: String] = [:]
+        for case let (name as String, value as String) in response.allHeaderFields { headers[name] = value }
+        self.init(status: response.statusCode, headers: headers, body: body)
+    }
 }
 #endif

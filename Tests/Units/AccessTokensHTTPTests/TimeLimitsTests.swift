@@ -2,7 +2,7 @@
 import Foundation
 import FoundationNetworking
 import Testing
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 @Suite struct `The time limits of an exchange` {
     // Foundation on Linux knows only whole seconds, and takes nine tenths of one for none.

@@ -1,6 +1,5 @@
 #if URLSession && canImport(FoundationNetworking)
 import Foundation
-package import FoundationNetworking
 import TokenServiceConcurrency
 
 /// One request without TLS over a socket of its own, for servers whose answers Foundation does not survive on Linux.
@@ -17,7 +16,7 @@ package final class PlainExchange: Sendable {
     private static let headLimit = 1 << 16
 
     private let state = Lock(State())
-    private let result = SingleResult<Answer>()
+    private let result = SingleResult<TransportResponse>()
     private let bodyLimit: Int
 
     private init(bodyLimit: Int) {
@@ -26,15 +25,11 @@ package final class PlainExchange: Sendable {
 
     /// Sends a request, once, and returns the answer.
     ///
-    /// - Parameters:
-    ///   - request: Its URL begins with `http`; what it must carry beside `Host` and `Content-Length` stands in its headers.
-    ///   - bodyLimit: The longest body that is received, in bytes.
-    ///   - limits: How long it may take, from looking up the host's name on.
-    /// - Throws: ``ExchangeFailure``, or `CancellationError` promptly when the calling task is cancelled. The underlying error
-    ///   is a `URLError` that says `cannotFindHost` or `cannotConnectToHost` if nothing was sent.
-    package static func answer(to request: URLRequest, bodyLimit: Int, limits: TimeLimits) async throws -> Answer {
-        let exchange = PlainExchange(bodyLimit: bodyLimit)
-        let watch = limits.watch { exchange.end(with: ExchangeFailure.timedOut()) }
+    /// - Parameter request: Its URL begins with `http`; what it must carry beside `Host` and `Content-Length` stands in its headers.
+    /// - Throws: ``TransportError``, or `CancellationError` promptly when the calling task is cancelled.
+    package static func answer(to request: TransportRequest) async throws -> TransportResponse {
+        let exchange = PlainExchange(bodyLimit: request.maximumBodySize)
+        let watch = TimeLimits(whole: request.timeLimit).watch { exchange.end(with: TransportError.timedOut()) }
         defer { watch.end() }
         Thread.detachNewThread { exchange.run(request) }
         return try await withTaskCancellationHandler {
@@ -53,7 +48,7 @@ package final class PlainExchange: Sendable {
         }
     }
 
-    private func run(_ request: URLRequest) {
+    private func run(_ request: TransportRequest) {
         defer {
             let socket = state.withLock { state in
                 defer { state.socket = nil }
@@ -64,33 +59,33 @@ package final class PlainExchange: Sendable {
         result.complete(with: Result { try exchange(request) })
     }
 
-    private func exchange(_ request: URLRequest) throws -> Answer {
-        guard let url = request.url, let origin = Origin(url), origin.scheme == "http",
+    private func exchange(_ request: TransportRequest) throws -> TransportResponse {
+        guard let origin = Origin(request.url), origin.scheme == "http",
             let message = Self.message(request, origin)
-        else { throw ExchangeFailure.connection(detail: "the request can't be written") }
+        else { throw TransportError.invalidConfiguration("the request can't be written") }
         let socket = try connect(to: origin)
         try Socket.send(message, to: socket)
         var received = Data()
         while let part = try Socket.receive(from: socket) {
             received += part
-            guard received.count <= bodyLimit + Self.headLimit else { throw ExchangeFailure.tooLong }
+            guard received.count <= bodyLimit + Self.headLimit else { throw TransportError.tooLong }
         }
         let answer = try Self.answer(in: received)
-        guard answer.body.count <= bodyLimit else { throw ExchangeFailure.tooLong }
+        guard answer.body.count <= bodyLimit else { throw TransportError.tooLong }
         return answer
     }
 
     private func connect(to origin: Origin) throws -> Int32 {
-        var failure = ExchangeFailure.connection(detail: "the host has no address", underlying: URLError(.cannotFindHost))
+        var failure = TransportError.notSent("the host has no address")
         for address in try Socket.addresses(of: origin.host, port: origin.port) {
             let socket = try Socket.open(address)
             let isOver = state.withLock { state in
                 state.socket = socket
                 return state.isOver
             }
-            if isOver { throw ExchangeFailure.connection(detail: "it was ended") }
+            if isOver { throw TransportError.notSent("it was ended") }
             guard let problem = Socket.connect(socket, to: address) else { return socket }
-            failure = .connection(detail: problem, underlying: URLError(.cannotConnectToHost))
+            failure = .notSent(problem)
             state.withLock { $0.socket = nil }
             Socket.end(socket)
         }
@@ -98,32 +93,31 @@ package final class PlainExchange: Sendable {
     }
 
     /// Returns the request's bytes; `nil` if a part of it could be taken for another one.
-    private static func message(_ request: URLRequest, _ origin: Origin) -> Data? {
-        guard let url = request.url, let parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return nil }
+    private static func message(_ request: TransportRequest, _ origin: Origin) -> Data? {
+        guard let parts = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else { return nil }
         let target =
             (parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath)
             + (parts.percentEncodedQuery.map { "?\($0)" } ?? "")
         let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
-        let body = request.httpBody ?? Data()
-        var lines = ["\(request.httpMethod ?? "POST") \(target) HTTP/1.0", "Host: \(host):\(origin.port)"]
-        lines += ["Content-Length: \(body.count)", "Connection: close"]
-        lines += (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+        var lines = ["\(request.method) \(target) HTTP/1.0", "Host: \(host):\(origin.port)"]
+        lines += ["Content-Length: \(request.body.count)", "Connection: close"]
+        lines += request.headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
         guard !lines.contains(where: { $0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } }) else { return nil }
-        return Data((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body
+        return Data((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + request.body
     }
 
     /// Reads an answer that ended with its connection.
-    static func answer(in received: Data) throws(ExchangeFailure) -> Answer {
-        func require(_ condition: Bool, _ detail: String) throws(ExchangeFailure) {
-            guard condition else { throw .connection(detail: detail) }
+    static func answer(in received: Data) throws(TransportError) -> TransportResponse {
+        func require(_ condition: Bool, _ detail: String) throws(TransportError) {
+            guard condition else { throw .connectionLost(detail) }
         }
         guard let end = received.firstRange(of: Data("\r\n\r\n".utf8)) else {
-            throw .connection(detail: received.isEmpty ? "there is no answer" : "the answer's header is cut off")
+            throw .connectionLost(received.isEmpty ? "there is no answer" : "the answer's header is cut off")
         }
         let lines = String(decoding: received[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
         let first = (lines.first ?? "").split(separator: " ", omittingEmptySubsequences: false)
         guard first.count >= 2, first[0].hasPrefix("HTTP/1."), first[1].utf8.count == 3, let status = Int(first[1]), status >= 200
-        else { throw .connection(detail: "the answer is not HTTP") }
+        else { throw .connectionLost("the answer is not HTTP") }
         var headers: [String: String] = [:]
         for line in lines.dropFirst() {
             let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
@@ -132,7 +126,7 @@ package final class PlainExchange: Sendable {
         let body = Data(received[end.upperBound...])
         try require(headers.header("Transfer-Encoding") == nil, "the answer is chunked, which HTTP/1.0 doesn't know")
         if let length = headers.header("Content-Length") { try require(Int(length) == body.count, "the answer is cut off") }
-        return Answer(status: status, headers: headers, body: body)
+        return TransportResponse(status: status, headers: headers, body: body)
     }
 }
 #endif

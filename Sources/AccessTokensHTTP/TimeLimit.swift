@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 ///
 /// A timer of Dispatch, not `Task.sleep`: a cancelled sleep stays in memory until its time has come.
 final class TimeLimit: Sendable {
-    private static let queue = DispatchQueue(label: "TokenServiceHTTP.TimeLimit")
+    private static let queue = DispatchQueue(label: "AccessTokensHTTP.TimeLimit")
 
     private let seconds: Double
     private let timer: Lock<any DispatchSourceTimer>

@@ -1,6 +1,6 @@
 #if canImport(FoundationNetworking)
 import Testing
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// What the environment says about proxies, read as libcurl reads it, or more strictly.
 @Suite struct `The environment's proxy` {

@@ -17,7 +17,7 @@ final class Transfer: Sendable {
     }
 
     /// Where all transfers are halted, one after another: however many wait for Foundation, they keep one thread waiting.
-    private static let halts = DispatchQueue(label: "TokenServiceHTTP.Transfer")
+    private static let halts = DispatchQueue(label: "AccessTokensHTTP.Transfer")
 
     private let state = Lock(State())
     private let halt = DispatchGroup()

@@ -3,7 +3,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-@testable import TokenServiceHTTP
+@testable import AccessTokensHTTP
 
 /// Secrets as servers, frameworks and proxies quote them: spellings made at random, one inside the other.
 ///

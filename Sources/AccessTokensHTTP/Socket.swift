@@ -1,6 +1,5 @@
 #if URLSession && canImport(FoundationNetworking)
 import Foundation
-import FoundationNetworking
 
 #if canImport(Musl)
 import Musl
@@ -23,7 +22,7 @@ enum Socket {
     #endif
 
     /// Looks up the addresses of a host, which no limit ends.
-    static func addresses(of host: String, port: Int) throws(ExchangeFailure) -> [Address] {
+    static func addresses(of host: String, port: Int) throws(TransportError) -> [Address] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = stream
         var list: UnsafeMutablePointer<addrinfo>?
@@ -31,7 +30,7 @@ enum Socket {
         defer { if let list = unsafe list { unsafe freeaddrinfo(list) } }
         guard status == 0 else {
             let text = unsafe String(cString: gai_strerror(status))
-            throw .connection(detail: text, underlying: URLError(.cannotFindHost))
+            throw .notSent(text)
         }
         var addresses: [Address] = []
         var next = unsafe list
@@ -45,9 +44,9 @@ enum Socket {
         return addresses
     }
 
-    static func open(_ address: Address) throws(ExchangeFailure) -> Int32 {
+    static func open(_ address: Address) throws(TransportError) -> Int32 {
         let descriptor = socket(address.family, stream | Int32(O_CLOEXEC), 0)
-        guard descriptor >= 0 else { throw .connection(detail: text(of: errno), underlying: URLError(.cannotConnectToHost)) }
+        guard descriptor >= 0 else { throw .notSent(text(of: errno)) }
         return descriptor
     }
 
@@ -66,7 +65,7 @@ enum Socket {
         return status == 0 ? nil : text(of: errno)
     }
 
-    static func send(_ message: Data, to descriptor: Int32) throws(ExchangeFailure) {
+    static func send(_ message: Data, to descriptor: Int32) throws(TransportError) {
         var rest = [UInt8](message)[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in
@@ -84,12 +83,12 @@ enum Socket {
     }
 
     /// Receives what has arrived; `nil`: the server has ended the connection.
-    static func receive(from descriptor: Int32) throws(ExchangeFailure) -> Data? {
+    static func receive(from descriptor: Int32) throws(TransportError) -> Data? {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
             let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw .connection(detail: text(of: errno), underlying: URLError(.networkConnectionLost)) }
+            guard count >= 0 else { throw .connectionLost(text(of: errno)) }
             return count == 0 ? nil : Data(buffer[..<count])
         }
     }

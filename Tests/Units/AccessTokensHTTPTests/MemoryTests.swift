@@ -4,7 +4,7 @@ import FoundationNetworking
 import LoopbackServers
 import TestBudgets
 import Testing
-import TokenServiceHTTP
+import AccessTokensHTTP
 
 /// What a body takes at its peak that is longer than its exchange's limit, each in a process of its own.
 @Suite(.timeLimit(.minutes(10)))
@@ -54,7 +54,7 @@ struct MemoryTests {
             let configuration = URLSessionConfiguration.forgetful(.seconds(60))
             NetworkSession(configuration: configuration, challenges: .returnToCaller, keeping: Belonging(continuation))
                 .send(request, as: exchange)
-            let failure = await #expect(throws: ExchangeFailure.self) { try await exchange.answer() }
+            let failure = await #expect(throws: TransportError.self) { try await exchange.answer() }
             // A libcurl without zstd ends with an error of its own.
             if case .tooLong = failure {} else { #expect(name == "zstd", "\(failure as Any)") }
             // What the session does until it has ended counts, too.
@@ -76,7 +76,7 @@ struct MemoryTests {
             let exchange = Exchange(bodyLimit: 1 << 20, limits: TimeLimits(whole: .seconds(1)))
             NetworkSession(configuration: .forgetful(.seconds(60)), challenges: .returnToCaller)
                 .send(URLRequest(url: server.url), as: exchange)
-            let failure = await #expect(throws: ExchangeFailure.self) { try await exchange.answer() }
+            let failure = await #expect(throws: TransportError.self) { try await exchange.answer() }
             if case .timedOut = failure {} else { Issue.record("\(failure as Any)") }
         }
     }
@@ -90,7 +90,7 @@ struct MemoryTests {
             let exchange = Exchange(bodyLimit: 1 << 20, limits: TimeLimits(whole: .seconds(60)))
             NetworkSession(configuration: .forgetful(.seconds(60)), challenges: .returnToCaller)
                 .send(URLRequest(url: server.url), as: exchange)
-            let failure = await #expect(throws: ExchangeFailure.self) { try await exchange.answer() }
+            let failure = await #expect(throws: TransportError.self) { try await exchange.answer() }
             if case .tooLong = failure {} else { Issue.record("\(failure as Any)") }
         }
     }

@@ -1,0 +1,116 @@
+public import TokenServiceConcurrency
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Anything that can carry one request with secrets to a server and bring back the answer.
+///
+/// The one seam between the package and the network, for authorization servers and for etcd, so that a server program can bring its
+/// own HTTP client:
+///
+/// ```swift
+/// struct MyTransport: TokenTransport {
+///     @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse { ... }
+/// }
+/// ```
+///
+/// A transport follows no redirect, since the request carries credentials (RFC 9700 §4.12); sends a request once, however it fails
+/// (§4.14.2); ends by itself after ``TransportRequest/timeLimit``; stops receiving at ``TransportRequest/maximumBodySize``; and puts
+/// no secret into the errors that it throws.
+public protocol TokenTransport: Sendable {
+    /// Sends a request and returns the answer, whatever its status.
+    ///
+    /// Concurrent calls are independent of each other. When its task is cancelled, it ends promptly with `CancellationError`.
+    ///
+    /// - Throws: ``TransportError/notSent(_:underlying:)`` if no byte of the request can have reached the server: then a refresh token
+    ///   may be presented again at once, and the next member of a cluster asked even for a change. After any other error the request
+    ///   counts as one that may have been executed.
+    @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse
+}
+
+/// A request with secrets, to be sent once.
+///
+/// Its headers and body carry credentials: no description, dump or mirror shows them.
+public struct TransportRequest: Sendable, Hashable {
+    /// Where to send it, with the query, and no credentials.
+    public var url: URL
+
+    /// The method: `POST` for nearly all, `GET` for what is only read.
+    public var method: String
+
+    /// The headers by name, those that describe the body among them.
+    public var headers: [String: String]
+
+    /// The body; empty for a `GET`.
+    public var body: Data
+
+    /// How long the exchange may take altogether, from the connection to the last byte: between 0.1 s and one hour.
+    public var timeLimit: Duration { didSet { timeLimit = Self.kept(timeLimit) } }
+
+    /// The longest body of an answer that is received, in bytes after decompression.
+    public var maximumBodySize: Int
+
+    /// Creates a request from its parts.
+    ///
+    /// - Parameters:
+    ///   - url: Where to send it, with the query, and no credentials.
+    ///   - method: `POST` unless said otherwise.
+    ///   - headers: The headers by name.
+    ///   - body: The body; it isn't sent with a `GET`.
+    ///   - timeLimit: How long the exchange may take altogether, 20 s unless said otherwise. Kept between 0.1 s and one hour.
+    ///   - maximumBodySize: The longest body that is received, 1 MiB unless said otherwise: a token response has a few kilobytes.
+    public init(
+        url: URL, method: String = "POST", headers: [String: String] = [:], body: Data = Data(),
+        timeLimit: Duration = .seconds(20), maximumBodySize: Int = 1 << 20
+    ) {
+        self.url = url
+        self.method = method
+        self.headers = headers
+        self.body = body
+        self.timeLimit = Self.kept(timeLimit)
+        self.maximumBodySize = maximumBodySize
+    }
+
+    private static func kept(_ limit: Duration) -> Duration { min(max(limit, .milliseconds(100)), .seconds(3600)) }
+}
+
+extension TransportRequest: Redacted {
+    /// The method, the host and the size of the body; neither its contents nor the values of headers.
+    public var description: String { "TransportRequest(\(method) to \(url.host ?? "nowhere"), \(body.count) bytes)" }
+}
+
+/// A server's complete answer, not yet read.
+///
+/// Its body carries tokens: no description, dump or mirror shows it.
+public struct TransportResponse: Sendable, Hashable {
+    /// The HTTP status code.
+    public var status: Int
+
+    /// The headers by name; ``header(_:)`` finds one in whatever case the server wrote it.
+    ///
+    /// Several of one name are joined with a comma and a blank (RFC 9110 §5.3).
+    public var headers: [String: String]
+
+    /// The body, at most as long as the request's ``TransportRequest/maximumBodySize``.
+    public var body: Data
+
+    /// Creates an answer from its parts.
+    public init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// Returns the value of the header of that name, compared without case (RFC 9110 §5.1).
+    public func header(_ name: String) -> String? {
+        headers.header(name)
+    }
+}
+
+extension TransportResponse: Redacted {
+    /// The status and the size of the body, not its contents.
+    public var description: String { "TransportResponse(status \(status), \(body.count) bytes)" }
+}

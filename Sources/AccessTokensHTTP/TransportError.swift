@@ -1,0 +1,88 @@
+public import TokenServiceConcurrency
+
+#if URLSession
+public import Foundation
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+#else
+public import FoundationEssentials
+#endif
+
+/// Why a ``TokenTransport`` brought no answer.
+///
+/// Its texts name hosts and causes, never a secret. Clients and stores turn it into their own errors.
+public enum TransportError: Error, Sendable {
+    /// Nothing of the request has left: the name can't be resolved, no connection could be made, or its handshake failed.
+    case notSent(_ reason: String, underlying: (any Error)? = nil)
+    /// The connection ended before the answer did; the request may have been executed.
+    case connectionLost(_ reason: String, underlying: (any Error)? = nil)
+    /// The answer was not complete within the time limit; the request may have been executed.
+    case timedOut(underlying: (any Error)? = nil)
+    /// The answer's body is longer than the request's ``TransportRequest/maximumBodySize``.
+    case tooLong
+    /// The transport can't send such a request, whenever it is tried; nothing was sent.
+    case invalidConfiguration(_ problem: String)
+}
+
+extension TransportError: Redacted, LocalizedError {
+    /// Same as `description`.
+    public var errorDescription: String? { description }
+
+    /// What went wrong, and what has become of the request.
+    public var description: String {
+        switch self {
+        case .notSent(let reason, _): "The server could not be reached, so nothing was sent: \(reason)."
+        case .connectionLost(let reason, _):
+            "The connection ended before the answer did: \(reason). The request may have been executed."
+        case .timedOut: "The answer was not complete within the time limit. The request may have been executed."
+        case .tooLong: "The answer is longer than the request's maximumBodySize."
+        case .invalidConfiguration(let problem): "The transport can't send this: \(problem). Nothing was sent."
+        }
+    }
+}
+
+extension TransportError {
+    /// The error of a connection, ours or one of another HTTP client, which says only in `URLSession`'s case whether the request
+    /// has left.
+    ///
+    /// `secureConnectionFailed` and `clientCertificateRejected` leave it open: with TLS 1.3 either may come after the request.
+    ///
+    /// - Parameter reason: What it says, made safe.
+    package init(_ error: any Error, saying reason: String) {
+        #if URLSession
+        let unsent: [URLError.Code] = [
+            .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet, .serverCertificateUntrusted,
+            .serverCertificateHasBadDate, .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot,
+        ]
+        if let code = (error as? URLError)?.code, unsent.contains(code) {
+            self = .notSent(reason, underlying: error)
+            return
+        }
+        #endif
+        self = .connectionLost(reason, underlying: error)
+    }
+}
+
+extension TokenTransport {
+    /// Sends a request unless its task is cancelled, and makes of everything but a cancellation a ``TransportError`` without secrets.
+    ///
+    /// - Parameter secrets: What no text may show.
+    package func answer(to request: TransportRequest, hiding secrets: [String]) async throws -> TransportResponse {
+        func safe(_ words: String) -> String { ServerText.safe(words, hiding: secrets) }
+        do {
+            try Task.checkCancellation()
+            return try await send(request)
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            switch error as? TransportError {
+            case .notSent(let reason, let underlying): throw TransportError.notSent(safe(reason), underlying: underlying)
+            case .connectionLost(let reason, let underlying):
+                throw TransportError.connectionLost(safe(reason), underlying: underlying)
+            case .invalidConfiguration(let problem): throw TransportError.invalidConfiguration(safe(problem))
+            case let known?: throw known
+            case nil: throw TransportError(error, saying: safe(String(describing: error)))
+            }
+        }
+    }
+}

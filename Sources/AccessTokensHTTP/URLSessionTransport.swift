@@ -1,0 +1,82 @@
+#if URLSession
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A transport over `URLSession` that remembers nothing: no cookies, no cache, no stored credentials, no redirects.
+///
+/// A value without state: any number of sends run independently. Each has a session of its own that ends with it, so
+/// that nothing outlives an exchange; tokens are too rare for connections to be worth keeping. A connection that is never
+/// used twice is also what keeps libcurl from sending a request again. Its price on Linux: Foundation keeps a processor busy while
+/// it waits on a fresh connection, 2.7 s of its time for a token that takes 3 s.
+///
+/// A request without TLS, which only this machine itself gets, is refused where the environment of a Linux process names a proxy
+/// for it (`http_proxy`, `all_proxy`) and `no_proxy` does not name the host: the proxy would read the secrets.
+///
+/// On Linux some answers end the process inside Foundation (Swift 6.3), before any code of ours hears of them:
+/// - a connection that is closed between two lines of the header (swift-corelibs-foundation#5285, until Swift 6.4);
+/// - a chunked answer with a trailer;
+/// - a redirect without a scheme to a host that is an IPv6 address (`//[::1]/`) or has percent-encoded characters
+///   (`//a%2fb/`, `//a%40b/`, `//a%00b/`);
+/// - a `Content-Length` between 9223372036854775296 and 9223372036854775807.
+///
+/// Three things make all sessions of the process wait:
+/// - an answer with tens of thousands of header lines, which Foundation reads for seconds;
+/// - an exchange that is given up while the host's name is looked up, until the lookup has ended;
+/// - a redirect with a long body, which Foundation keeps in memory and copies again and again while the server sends without a pause.
+///
+/// Time limits and cancellations hold all the same.
+///
+/// A program that must bear such a server brings a ``TokenTransport`` over an HTTP client of its own.
+public struct URLSessionTransport: TokenTransport {
+    /// Creates a transport.
+    public init() {}
+
+    /// Sends a request, once, and returns the answer, also when that is a redirect.
+    ///
+    /// - Throws: ``TransportError``, `invalidConfiguration` if a proxy would read it, or `CancellationError` promptly when its task is
+    ///   cancelled.
+    @concurrent public func send(_ request: TransportRequest) async throws -> TransportResponse {
+        try Task.checkCancellation()
+        let message = try URLRequest(request)
+        let exchange = Exchange(bodyLimit: request.maximumBodySize, limits: TimeLimits(whole: request.timeLimit))
+        NetworkSession(configuration: .forgetful(request.timeLimit), challenges: .returnToCaller).send(message, as: exchange)
+        return try await exchange.answer()
+    }
+}
+
+extension URLRequest {
+    /// Throws if a proxy would read the request.
+    fileprivate init(_ request: TransportRequest) throws(TransportError) {
+        if request.url.scheme?.lowercased() != "https",
+            let objection = EnvironmentProxy.objection(toPlainRequestTo: request.url.host ?? "")
+        {
+            throw .invalidConfiguration(objection)
+        }
+        self.init(url: request.url)
+        httpMethod = request.method
+        httpBody = request.method == "GET" ? nil : request.body
+        allHTTPHeaderFields = request.headers
+        httpShouldHandleCookies = false
+    }
+}
+
+#else
+/// Stands in for the transport over `URLSession` in a program that is built without the trait `URLSession`.
+///
+/// Give each client, loader, revocation and store a ``TokenTransport`` of your own.
+public struct URLSessionTransport: TokenTransport {
+    /// Creates what can send nothing.
+    public init() {}
+
+    /// Sends nothing.
+    ///
+    /// - Throws: ``TransportError/invalidConfiguration(_:)``.
+    @concurrent public func send(_ request: TransportRequest) async throws -> TransportResponse {
+        throw TransportError.invalidConfiguration(
+            "this program is built without the package's trait URLSession, so it must bring a transport")
+    }
+}
+#endif
