@@ -53,6 +53,8 @@ struct Broker {
         try result.get()
     }
 
+    private typealias Answer = EditedResponse<ByteBuffer>
+
     private func router(
         _ session: String, _ idle: IdleLimit
     ) -> Router<BasicRequestContext> {
@@ -60,7 +62,12 @@ struct Broker {
         // The number changes with what is sent.
         router.post("1/token") { request, _ in
             try await idle.whileAnswering {
-                try await answer(to: request, in: session)
+                guard request.headers[.ifMatch] ?? session == session else {
+                    throw HTTPError(.preconditionFailed)
+                }
+                let old = try await request.body.collect(upTo: 1 << 20)
+                return try await answer(
+                    replacing: String(buffer: old), in: session)
             }
         }
         router.post("1/sign-out") { _, _ in
@@ -71,14 +78,8 @@ struct Broker {
     }
 
     private func answer(
-        to request: Request, in session: String
-    ) async throws -> Response {
-        let known = request.headers[.ifMatch]
-        guard known == nil || known == session else {
-            throw HTTPError(.preconditionFailed)
-        }
-        let body = try await request.body.collect(upTo: 1 << 20)
-        let old = String(buffer: body)
+        replacing old: String, in session: String
+    ) async throws -> Answer {
         if let stored = try? await store.load(), stored.token.value == old,
             stored.isRefusedIfReplaced
         {
@@ -96,26 +97,25 @@ struct Broker {
                 token.value, tokenType: token.tokenType, lifetime: lifetime,
                 scope: token.scope)
             let bytes = try StoredToken(lent, received: .now).serialized()
-            return Response(
+            return Answer(
                 status: .ok, headers: [.eTag: session],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+                response: ByteBuffer(bytes: bytes))
         } catch let error as TokenServiceError {
             return try failure(error)
         }
     }
 
-    private func signOut() async throws -> Response {
+    private func signOut() async throws -> Answer {
         let change = await tokens.reset()
         for token in change.discarded { await revoke(token) }
         return try change.storeFailure.map(failure)
-            ?? Response(status: .noContent)
+            ?? Answer(status: .noContent, response: ByteBuffer())
     }
 
-    private func failure(_ error: TokenServiceError) throws -> Response {
+    private func failure(_ error: TokenServiceError) throws -> Answer {
         let bytes = try JSONEncoder().encode(BrokerAnswer(error))
-        return Response(
-            status: .serviceUnavailable,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+        return Answer(
+            status: .serviceUnavailable, response: ByteBuffer(bytes: bytes))
     }
 }
 

@@ -34,7 +34,7 @@ final class UnixSocket: Sendable {
 /// A server at a Unix socket that answers its first connection with a text, and then is no longer there.
 final class UnixServer: Sendable {
     init(at path: String, answer: String) throws {
-        unlink(path)
+        _ = unsafe unlink(path)
         let listener = try unsafe UnixSocket(bind, path)
         try #require(listen(listener.number, 1) == 0)
         let bytes = Array(answer.utf8)
