@@ -79,8 +79,9 @@ let package = Package(
         .executableTarget(
             name: "worker",
             dependencies: [
-                "BehindHummingbird", "ThroughABroker", "WithServiceLifecycle", product("AccessTokensFiles"),
-                product("AccessTokensSharedFiles"),
+                "BehindHummingbird", "OverAsyncHTTPClient", "ThroughABroker", product("AccessTokensFiles"),
+                product("AccessTokensKeys"), product("AccessTokensOAuth"), product("AccessTokensSharedFiles"),
+                product("AccessTokensSharing"), product("HTTPTypes", of: "swift-http-types"),
             ], path: "Tests/worker"),
         // A link to the servers of this package's own tests; so is a file of the tests.
         .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
@@ -90,8 +91,8 @@ let package = Package(
                 "BehindHummingbird", "InPostgreSQL", "InSQLite", "InValkey", "LoopbackServers", "OverAsyncHTTPClient",
                 "SigningWithCrypto", "ThroughABroker", "ToSwiftLog",
                 "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing", "worker",
-                product("AccessTokensFiles"), product("AccessTokensOAuth"), product("AccessTokensSharing"),
-                product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
+                product("AccessTokensFiles"), product("AccessTokensOAuth"), product("AccessTokensSharedFiles"),
+                product("AccessTokensSharing"), product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
                 product("CryptoExtras", of: "swift-crypto"), product("GRDB", of: "GRDB.swift"),
                 product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
                 product("InMemoryTracing", of: "swift-distributed-tracing"),
@@ -110,6 +111,7 @@ let parts = [
     "InValkey": (tests: "ValkeyTests.swift", needs: "CHiredis", isSlow: false),
     "SigningWithCrypto": (tests: "SigningTests.swift", needs: "swift-crypto", isSlow: true),
     "ThroughABroker": (tests: "BrokerTests.swift", needs: "worker", isSlow: true),
+    "worker": (tests: "RollingRestartTests.swift", needs: "hummingbird", isSlow: true),
 ]
 // What takes longest to build, as CI does for each change: RECIPES=quick. What the system lacks: RECIPES_WITHOUT="InSQLite InValkey"
 let lacking = Context.environment["RECIPES_WITHOUT", default: ""].split(separator: " ").map { String($0) }

@@ -21,21 +21,13 @@ final class BrokerPlace: Sendable {
         folder = FileManager.default.temporaryDirectory.appending(path: "broker-\(UUID().uuidString.prefix(8))").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         var settings = Settings(
-            directory: folder + "/broker", ledger: folder + "/ledger", program: try Self.program("worker").path)
+            directory: folder + "/broker", ledger: folder + "/ledger", program: try program("worker").path)
         adjust(&settings)
         self.settings = settings
         try Data().write(to: URL(fileURLWithPath: settings.ledger))
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
-
-    /// A program, which the build puts beside the tests.
-    static func program(_ name: String) throws -> URL {
-        let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-        let program = (tests ?? URL(fileURLWithPath: CommandLine.arguments[0])).deletingLastPathComponent().appending(path: name)
-        try #require(FileManager.default.isExecutableFile(atPath: program.path), "\(program.path) is not built")
-        return program
-    }
 
     /// What a sign-in brings: a grant, and no token that a busy machine could find expired.
     func grant() throws -> AccessToken {
@@ -108,11 +100,6 @@ final class BrokerPlace: Sendable {
             if let broker = try broker { kill(broker, SIGTERM) }
         }
     }
-}
-
-/// Waits for another process; a test that waits in vain ends with its time limit.
-func until(_ isDone: () throws -> Bool) async throws {
-    while try !isDone() { try await Task.sleep(for: .milliseconds(5)) }
 }
 
 @Suite(.timeLimit(.minutes(5)))

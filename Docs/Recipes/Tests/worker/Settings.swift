@@ -10,6 +10,9 @@ struct Settings: Codable {
     var end = 40_000
     /// The program of the processes.
     var program = ""
+    /// Where the API and its authorization server are, and where to listen.
+    var server = ""
+    var port = 0
 
     init(directory: String, ledger: String, program: String) {
         (self.directory, self.ledger, self.program) = (directory, ledger, program)

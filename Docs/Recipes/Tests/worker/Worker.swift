@@ -16,6 +16,7 @@ struct Worker {
             switch arguments.dropFirst().first {
             case "broker": try await broker(settings)
             case "agent": try await agent(settings)
+            case "reports": try await reports(settings)
             default: exit(64)
             }
         } catch {
