@@ -84,12 +84,12 @@ final class BrokerClient: TokenLoader {
                 return (answer, try await answer.body.collect(upTo: 2 << 20))
             } catch {
                 try Task.checkCancellation()
+                // The last broker may still wait for what it has begun.
+                if attempts.isMultiple(of: 20) { try start() }
                 guard .now < end else {
                     throw BrokerError("no broker answers: \(error)", .retry)
                 }
             }
-            // The last broker may still wait for what it has begun.
-            if attempts.isMultiple(of: 20) { try start() }
             attempts += 1
             try await Task.sleep(for: .milliseconds(25))
         }

