@@ -54,6 +54,15 @@ let package = Package(
                 product("NIOHTTP1", of: "swift-nio"),
             ]),
         .target(
+            name: "ThroughABroker",
+            dependencies: [
+                product("AccessTokens"), product("AsyncHTTPClient", of: "async-http-client"),
+                product("HTTPTypes", of: "swift-http-types"), product("Hummingbird", of: "hummingbird"),
+                product("Logging", of: "swift-log"), product("NIOCore", of: "swift-nio"), product("NIOHTTP1", of: "swift-nio"),
+                product("ServiceLifecycle", of: "swift-service-lifecycle"),
+                product("UnixSignals", of: "swift-service-lifecycle"),
+            ]),
+        .target(
             name: "InSQLite", dependencies: [product("AccessTokensSharing"), product("GRDB", of: "GRDB.swift")]),
         .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
         .target(name: "InPostgreSQL", dependencies: ["CPostgreSQL", product("AccessTokensSharing")]),
@@ -66,16 +75,24 @@ let package = Package(
             ]),
         // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
+        // The processes of the tests.
+        .executableTarget(
+            name: "worker",
+            dependencies: [
+                "BehindHummingbird", "OverAsyncHTTPClient", "ThroughABroker", product("AccessTokensFiles"),
+                product("AccessTokensKeys"), product("AccessTokensOAuth"), product("AccessTokensSharedFiles"),
+                product("AccessTokensSharing"), product("HTTPTypes", of: "swift-http-types"),
+            ], path: "Tests/worker"),
         // A link to the servers of this package's own tests; so is a file of the tests.
         .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
         .testTarget(
             name: "RecipesTests",
             dependencies: [
                 "BehindHummingbird", "InPostgreSQL", "InSQLite", "InValkey", "LoopbackServers", "OverAsyncHTTPClient",
-                "SigningWithCrypto", "ToSwiftLog",
-                "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing",
-                product("AccessTokensFiles"), product("AccessTokensOAuth"), product("AccessTokensSharing"),
-                product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
+                "SigningWithCrypto", "ThroughABroker", "ToSwiftLog",
+                "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing", "worker",
+                product("AccessTokensFiles"), product("AccessTokensOAuth"), product("AccessTokensSharedFiles"),
+                product("AccessTokensSharing"), product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
                 product("CryptoExtras", of: "swift-crypto"), product("GRDB", of: "GRDB.swift"),
                 product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
                 product("InMemoryTracing", of: "swift-distributed-tracing"),
@@ -86,13 +103,15 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-/// What to leave out: the test file of each target, and the package or the system's library that it needs.
+/// What to leave out: the test file of each target, and the package, the system's library or the program that it needs.
 let parts = [
     "BehindHummingbird": (tests: "HummingbirdTests.swift", needs: "hummingbird", isSlow: true),
     "InPostgreSQL": (tests: "PostgreSQLTests.swift", needs: "CPostgreSQL", isSlow: false),
     "InSQLite": (tests: "SQLiteTests.swift", needs: "GRDB.swift", isSlow: true),
     "InValkey": (tests: "ValkeyTests.swift", needs: "CHiredis", isSlow: false),
     "SigningWithCrypto": (tests: "SigningTests.swift", needs: "swift-crypto", isSlow: true),
+    "ThroughABroker": (tests: "BrokerTests.swift", needs: "worker", isSlow: true),
+    "worker": (tests: "RollingRestartTests.swift", needs: "hummingbird", isSlow: true),
 ]
 // What takes longest to build, as CI does for each change: RECIPES=quick. What the system lacks: RECIPES_WITHOUT="InSQLite InValkey"
 let lacking = Context.environment["RECIPES_WITHOUT", default: ""].split(separator: " ").map { String($0) }
@@ -102,7 +121,7 @@ for target in package.targets where target.name == "RecipesTests" {
     target.exclude = left.values.map(\.tests).sorted()
     target.dependencies.removeAll { dependency in
         switch dependency {
-        case .byNameItem(let name, _): left[name] != nil
+        case .byNameItem(let name, _): left.contains { [$0.key, $0.value.needs].contains(name) }
         case .productItem(_, let package, _, _): left.values.contains { $0.needs == package }
         default: false
         }

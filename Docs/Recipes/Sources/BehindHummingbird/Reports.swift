@@ -30,6 +30,18 @@ struct Reports {
         return router
     }
 
+    /// Answers until SIGTERM comes, and ends what has begun by then.
+    func run(
+        at address: BindAddress,
+        tenant: @escaping @Sendable (Request) throws -> String
+    ) async throws {
+        let server = Application(
+            router: router(tenant: tenant),
+            configuration: .init(address: address))
+        try await server.runService()  // returns after the last answer
+        await tokens.drain(within: .seconds(8))
+    }
+
     private func reports(of tenant: String) async throws -> Response {
         // One service for the whole request: only the service that gave
         // a token out replaces it after a 401.

@@ -51,6 +51,27 @@ enum Table {
         for row in rows {
             print("| \(row.name) | \(try run("URLSession", row)) | \(try run("AsyncHTTPClient", row)) |")
         }
+        try printSummary()
+    }
+
+    /// What all faults of the tests did, and the rows above, to each transport.
+    static func printSummary() throws {
+        let faults = Fault.ofConnections + Fault.ofAnswers + Fault.ofLifetimes
+        let all = rows + faults.map { ($0.testDescription, $0.reply) }
+        print(
+            "\n| \(all.count) answers | ends of the process | other requests held up | most CPU | most memory |\n|---|---:|---:|---:|---:|"
+        )
+        for transport in ["URLSession", "AsyncHTTPClient"] {
+            let results = try all.map { try run(transport, $0).components(separatedBy: " | ") }
+            let complete = results.filter { $0.count == 4 && !$0[0].contains("process") }
+            func figures(_ column: Int) -> [Double] {
+                complete.map { Double($0[column].prefix { $0.isNumber || $0 == "." }) ?? .infinity }
+            }
+            let late = figures(3).count { $0 > 1 }
+            print(
+                "| \(transport) | \(all.count - complete.count) | \(late) | \(figures(1).max() ?? 0) s | \(Int(figures(2).max() ?? 0)) MiB |"
+            )
+        }
     }
 
     /// Runs an exchange in a process; returns how it ended and what it took.

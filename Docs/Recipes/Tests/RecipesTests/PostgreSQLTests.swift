@@ -147,6 +147,16 @@ struct `A grant in PostgreSQL` {
         #expect(try await Self.store(name).load()?.bytes == record)
     }
 
+    @Test func `a failover with asynchronous replication that loses a rotation ends the session`() async throws {
+        let name = UUID().uuidString, follower = try #require(TestServer("standby"))
+        let standby = PostgreSQLConnection([
+            "host": "127.0.0.1", "port": "\(follower.port)", "dbname": "recipes", "user": "app", "password": Self.password,
+            "target_session_attrs": "any",
+        ])
+        let successor = PostgreSQLTokenStore(database: standby, name: name)
+        try await failOver(from: server, to: follower, Self.store(name), successor) { try await successor.load()?.bytes }
+    }
+
     @Test func `a server that is too old is an error that says so`() async throws {
         func message(_ type: Character, _ content: String) -> [UInt8] {
             let bytes = Array(content.utf8)

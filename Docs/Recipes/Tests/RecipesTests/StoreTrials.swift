@@ -182,6 +182,53 @@ func rotateDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore]
     }
 }
 
+/// A store whose server's address changes, as in a failover.
+private final class MovingStore: SharedTokenStore {
+    private let store: Mutex<any SharedTokenStore>
+
+    init(_ store: any SharedTokenStore) { self.store = Mutex(store) }
+
+    func move(to other: any SharedTokenStore) { store.withLock { $0 = other } }
+
+    @concurrent func load() async throws -> SharedRecord? { try await store.withLock { $0 }.load() }
+
+    @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        try await store.withLock { $0 }.swap(bytes, ifAt: revision)
+    }
+}
+
+/// Lets a server that follows another one take its place, without the last rotation, which the other one has acknowledged.
+///
+/// - Parameter copied: What the follower has of the record.
+func failOver(
+    from server: TestServer, to follower: TestServer, _ store: any SharedTokenStore, _ successor: any SharedTokenStore,
+    copied: () async throws -> Data?
+) async throws {
+    let clock = ManualClock(), moving = MovingStore(store)
+    let strict = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
+    let environment = TokenService.Environment(
+        clock: clock, wallClock: { Date(timeIntervalSinceReferenceDate: clock.now.offset / .seconds(1)) })
+    let old = TokenService(sharedStore: moving, environment: environment, loader: strict.loader)
+    await old.replace(with: strict.signIn())
+    while try await copied() != store.load()?.bytes {}
+    try await follower.promote()
+    // Acknowledged, but the follower never hears of it.
+    clock.advance(by: .seconds(3600))
+    _ = try await old.retrieveToken()
+    try await server.restoring {
+        try await server.crash()
+        moving.move(to: successor)
+        clock.advance(by: .seconds(3600))
+        // A process that has seen the lost record doesn't present the spent token.
+        let lost = await #expect(throws: TokenServiceError.self) { try await old.retrieveToken() }
+        #expect(lost?.remedy == .signIn && strict.reuseDetected == 0)
+        // Another can't know that it is spent.
+        let new = TokenService(sharedStore: successor, environment: environment, loader: strict.loader)
+        let refused = await #expect(throws: TokenServiceError.self) { try await new.retrieveToken() }
+        #expect(refused?.remedy == .signIn && strict.reuseDetected == 1)
+    }
+}
+
 /// Asks a service that shares its grant for tokens, again and again, until the process is killed.
 func work(in store: any SharedTokenStore, with ledger: String) async throws {
     try Data().write(to: URL(fileURLWithPath: ledger + "-\(getpid())"))

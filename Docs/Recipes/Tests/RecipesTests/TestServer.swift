@@ -6,7 +6,7 @@ struct TestServer: Sendable {
     let name: String
     let port: Int32
     let password: String
-    private let directory: String
+    let directory: String
     private let script: String
 
     /// The server of that name; `nil`: the script hasn't started one.
@@ -22,7 +22,7 @@ struct TestServer: Sendable {
     func crash() async throws { try await run("crash", name) }
     func restart() async throws { try await run("restart", name) }
     func signal(_ name: String) async throws { try await run("signal", self.name, name) }
-    func promote() async throws { try await run("promote") }
+    func promote() async throws { try await run("promote", name) }
 
     /// Lets a test stop or kill the server, and starts it again, however that ends.
     func restoring(_ body: () async throws -> Void) async throws {

@@ -1,0 +1,1 @@
+../../../../Tests/Units/AccessTokensOAuthTests/Texts.swift

@@ -1,0 +1,1 @@
+../../../../Tests/System/shared-grant-worker/StrictServer.swift
