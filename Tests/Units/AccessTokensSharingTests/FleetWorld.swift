@@ -141,141 +141,128 @@ struct FleetWorld: Hashable {
 
     // MARK: Steps
 
+    private func after(_ change: (inout FleetWorld) -> Void) -> FleetWorld {
+        var world = self
+        change(&world)
+        return world
+    }
+
+    /// The world after something went wrong, if it may once more.
+    private func after(_ fault: WritableKeyPath<Faults, Int>, _ change: (inout FleetWorld) -> Void) -> [FleetWorld] {
+        guard faults[keyPath: fault] > 0 else { return [] }
+        return [
+            after { world in
+                world.faults[keyPath: fault] -= 1
+                change(&world)
+            }
+        ]
+    }
+
     /// All that can happen next.
     func successors() -> [FleetWorld] {
         var worlds: [FleetWorld] = []
-        func add(_ change: (inout FleetWorld) -> Void) {
-            var world = self
-            change(&world)
-            worlds.append(world)
-        }
-        for index in processes.indices {
-            let process = processes[index]
-            if case .sent(let token) = process.exchange { add { $0.serve(index, token) } }
+        for (index, process) in processes.enumerated() {
+            if case .sent(let token) = process.exchange { worlds.append(after { $0.serve(index, token) }) }
             if process.isDone { continue }
             if process.isFrozen {
-                add { $0.thaw(index) }
+                worlds.append(after { $0.thaw(index) })
                 continue
             }
-            if faults.crashes > 0 { add { $0.crash(index) } }
-            if faults.freezes > 0 {
-                add {
-                    $0.faults.freezes -= 1
-                    $0.processes[index].isFrozen = true
-                }
-            }
-            if let stray = process.strays.first { add { $0.takeBack(stray, index) } }
-            proceed(index, process, add)
+            worlds += after(\.crashes) { $0.crash(index) } + after(\.freezes) { $0.processes[index].isFrozen = true }
+            if let stray = process.strays.first { worlds.append(after { $0.takeBack(stray, index) }) }
+            worlds += proceed(index, process)
         }
-        for request in underWay { add { $0.serve(request) } }
-        if faults.signOuts > 0 { add { $0.signOut() } }
-        if faults.changes > 0 { add { $0.changeUser() } }
+        worlds += underWay.map { request in after { $0.serve(request) } }
+        worlds += after(\.signOuts) { $0.signOut() } + after(\.changes) { $0.changeUser() }
         for swap in late where swap.base == .init("\(revision)") {
-            add { world in
-                world.late.removeAll { $0 == swap }
-                world.put(swap.record)
-            }
+            worlds.append(
+                after { world in
+                    world.late.removeAll { $0 == swap }
+                    world.put(swap.record)
+                })
         }
         return worlds
     }
 
-    private func proceed(_ index: Int, _ process: Process, _ add: ((inout FleetWorld) -> Void) -> Void) {
+    private func proceed(_ index: Int, _ process: Process) -> [FleetWorld] {
         switch process.step {
         case .read:
-            add { world in
-                if process.user == nil { world.processes[index].user = world.number.map { $0 / Server.user } }
-                world.take(.read(world.sighting(index)), index)
-            }
+            [
+                after { world in
+                    if process.user == nil { world.processes[index].user = world.number.map { $0 / Server.user } }
+                    world.take(.read(world.sighting(index)), index)
+                }
+            ]
         case .swap(let record, let base):
-            add { $0.swap(record, base, index, isAnswered: true) }
-            if faults.lostSwaps > 0 {
-                add { world in
-                    world.faults.lostSwaps -= 1
-                    world.swap(record, base, index, isAnswered: false)
-                }
-                add { world in
-                    world.faults.lostSwaps -= 1
-                    world.take(.storeFailed(Self.storeDown), index)
-                }
-                add { world in
-                    world.faults.lostSwaps -= 1
+            [after { $0.swap(record, base, index, isAnswered: true) }]
+                + after(\.lostSwaps) { $0.swap(record, base, index, isAnswered: false) }
+                + after(\.lostSwaps) { $0.take(.storeFailed(Self.storeDown), index) }
+                + after(\.lostSwaps) { world in
                     world.late.append(Late(record: record, base: base))
                     world.take(.storeFailed(Self.storeDown), index)
                 }
-            }
-        case .pause: add { $0.take(.waited, index) }
-        case .wait(let base, let rest):
-            if base != .init("\(revision)") {
-                add { $0.take(.waited, index) }
-            } else if let rest {
-                waitOut(index, rest, add)
-            }
-        case .load(let previous): exchange(index, process, previous, add)
-        case .end: if process.flights > 0 { add { $0.startAgain(index) } }
+        case .pause: [after { $0.take(.waited, index) }]
+        case .wait(let base, _) where base != .init("\(revision)"): [after { $0.take(.waited, index) }]
+        case .wait(_, let rest): rest.map { waitOut(index, $0) } ?? []
+        case .load(let previous): exchange(index, process, previous)
+        case .end: process.flights > 0 ? [after { $0.startAgain(index) }] : []
         }
     }
 
     /// A doubt passes over who has died, has ended, or is stopped for longer; never over a request that the server has yet to see.
-    private func waitOut(_ index: Int, _ rest: Duration, _ add: ((inout FleetWorld) -> Void) -> Void) {
+    private func waitOut(_ index: Int, _ rest: Duration) -> [FleetWorld] {
         // Those who look whether the holder is still running do so in no time.
-        if facts.grace != nil, rest == RefreshPolicy.lookPause { return add { $0.take(.waited, index) } }
+        if facts.grace != nil, rest == RefreshPolicy.lookPause { return [after { $0.take(.waited, index) }] }
         let holder = record.mark.flatMap { Self.process($0.owner) } ?? index
-        if underWay.contains(where: { $0.process == holder || $0.process == index }) { return }
+        if underWay.contains(where: { $0.process == holder || $0.process == index }) { return [] }
+        let other = processes[holder]
+        let isOver = if case .end = other.step { true } else { other.isDead }
         // Its own mark: the time for a late save, or of an earlier request.
-        if holder == index {
-            return add { world in
+        if holder != index {
+            if case .sent = other.exchange { return [] }
+            guard isOver || other.isFrozen else { return [] }
+        }
+        return [
+            after { world in
+                if holder != index, !isOver, let number = world.number { world.doubted.insert(number) }
                 world.pass(rest, index)
                 world.take(.waited, index)
             }
-        }
-        let other = processes[holder]
-        if case .sent = other.exchange { return }
-        let isOver = if case .end = other.step { true } else { other.isDead }
-        guard isOver || other.isFrozen else { return }
-        add { world in
-            if !isOver, let number = world.number { world.doubted.insert(number) }
-            world.pass(rest, index)
-            world.take(.waited, index)
-        }
+        ]
     }
 
-    private func exchange(
-        _ index: Int, _ process: Process, _ previous: AccessToken?, _ add: ((inout FleetWorld) -> Void) -> Void
-    ) {
+    private func exchange(_ index: Int, _ process: Process, _ previous: AccessToken?) -> [FleetWorld] {
         switch process.exchange {
         case .none:
+            // Signed out: the loader has nothing to present.
             guard let number = previous?.refreshToken.flatMap({ Int($0) }) else {
-                // Signed out: the loader has nothing to present.
-                return add { $0.take(.failed(Self.refused), index) }
+                return [after { $0.take(.failed(Self.refused), index) }]
             }
-            add { world in
-                let isOfThePast = world.isSignedOut || number / Server.user != world.server.live / Server.user
-                if !isOfThePast, !world.doubted.contains(number) {
-                    let holder = world.record.mark.flatMap { Self.process($0.owner) }
-                    if holder != index { world.violation = "26: presented without the mark" }
-                    if facts.grace == nil, world.isUnderWay(number) { world.violation = "26: presented while it is under way" }
-                }
-                world.processes[index].exchange = .sent(number)
-            }
+            return [after { $0.present(number, index) }]
         case .sent(let number):
-            guard faults.timeOuts > 0 else { return }
-            add { world in
-                world.faults.timeOuts -= 1
+            return after(\.timeOuts) { world in
                 world.mayKeepMark = true
                 world.underWay.append(Request(process: index, token: number))
                 world.receive(.failed(Self.unclear), index)
             }
         case .answered(let answer):
             let event = answer.map { .loaded(Self.token($0)) } ?? SharedFlight.Event.failed(Self.refused)
-            add { $0.receive(event, index) }
-            guard faults.lostMessages > 0 else { return }
-            add { world in
-                world.faults.lostMessages -= 1
-                if let answer { world.lost.insert(answer) }
-                world.mayKeepMark = true
-                world.receive(.failed(Self.unclear), index)
-            }
+            return [after { $0.receive(event, index) }]
+                + after(\.lostMessages) { world in
+                    if let answer { world.lost.insert(answer) }
+                    world.mayKeepMark = true
+                    world.receive(.failed(Self.unclear), index)
+                }
         }
+    }
+
+    private mutating func present(_ number: Int, _ index: Int) {
+        let isOfThePast = isSignedOut || number / Server.user != server.live / Server.user
+        if !isOfThePast, !doubted.contains(number) {
+            if record.mark.flatMap({ Self.process($0.owner) }) != index { violation = "26: presented without the mark" }
+            if facts.grace == nil, isUnderWay(number) { violation = "26: presented while it is under way" }
+        }
+        processes[index].exchange = .sent(number)
     }
 
     private mutating func receive(_ event: SharedFlight.Event, _ index: Int) {
@@ -311,7 +298,6 @@ struct FleetWorld: Hashable {
     }
 
     private mutating func crash(_ index: Int) {
-        faults.crashes -= 1
         mayKeepMark = true
         // An answer that is here, or a token that is not saved, dies with it.
         if case .answered(let token?) = processes[index].exchange { lost.insert(token) }
@@ -344,7 +330,6 @@ struct FleetWorld: Hashable {
     }
 
     private mutating func signOut() {
-        faults.signOuts -= 1
         isSignedOut = true
         var next = GrantRecord(write: "sign-out", generation: record.generation + 1)
         (next.fence, next.signedOut) = ("sign-out", next.generation)
@@ -353,7 +338,6 @@ struct FleetWorld: Hashable {
 
     /// A user signs out and another one in, with nothing in between.
     private mutating func changeUser() {
-        faults.changes -= 1
         server.signIn()
         var next = GrantRecord(
             write: "sign-in", generation: record.generation + 2, token: Self.token(server.live), received: Self.wall)
