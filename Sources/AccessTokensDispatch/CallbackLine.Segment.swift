@@ -30,6 +30,8 @@ extension CallbackLine {
             case hit(AccessToken, publication: Int)
             /// The callback of an operation, to be called on the queue.
             case done(@Sendable () -> Void)
+
+            static var late: Stage { .answered(.failure(TokenServiceError(.deadlineExceeded))) }
         }
 
         init(_ stage: Stage) {

@@ -49,11 +49,10 @@ extension CallbackLine.State {
             if position.segment >= first { due.append(position) }
         }
         guard !due.isEmpty else { return }
-        var late = Segment(.answered(.failure(TokenServiceError(.deadlineExceeded))))
+        var late = Segment(.late)
         for position in due.sorted(by: { ($0.segment, $0.call) < ($1.segment, $1.call) }) {
-            let index = position.segment - first + delivered
-            let leaving = segments[index].takeCall(at: position.call)
-            if let answer = segments[index].answer {
+            let leaving = self[position.segment].takeCall(at: position.call)
+            if let answer = self[position.segment].answer {
                 answerOutOfTurn(leaving, with: answer)
             } else {
                 late.append(leaving, using: &buffers.calls)

@@ -43,6 +43,13 @@ extension CallbackLine {
         static let fewLimits = 64
 
         private var end: Int { first + segments.count - delivered }
+
+        /// The segment of a number, which has not been delivered.
+        subscript(number: Int) -> Segment {
+            get { segments[number - first + delivered] }
+            _modify { yield &segments[number - first + delivered] }
+        }
+
         var isReady: Bool { pending == 0 }
 
         // MARK: Calls
@@ -133,23 +140,17 @@ extension CallbackLine {
 
         /// Returns a segment's errand; `nil`: the segment has hits, which may have been delivered by now.
         mutating func takeErrand(of segment: Int) -> Errand? {
-            guard segment >= first, case .toCarry(let errand) = segments[segment - first + delivered].stage else { return nil }
-            segments[segment - first + delivered].stage = .carried
+            guard segment >= first, case .toCarry(let errand) = self[segment].stage else { return nil }
+            self[segment].stage = .carried
             return errand
         }
 
         /// How many calls of a segment still wait.
-        func callers(of segment: Int) -> Int {
-            segments[segment - first + delivered].waiting
-        }
+        func callers(of segment: Int) -> Int { self[segment].waiting }
 
-        mutating func answer(_ segment: Int, with result: Result<AccessToken, any Error>) {
-            segments[segment - first + delivered].stage = .answered(result)
-            pending -= 1
-        }
-
-        mutating func finish(_ segment: Int, then block: @escaping @Sendable () -> Void) {
-            segments[segment - first + delivered].stage = .done(block)
+        /// A segment is ready: its calls have an answer, or its operation is done.
+        mutating func finish(_ segment: Int, _ stage: Segment.Stage) {
+            self[segment].stage = stage
             pending -= 1
         }
 

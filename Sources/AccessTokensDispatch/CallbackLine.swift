@@ -38,17 +38,17 @@ final class CallbackLine: Sendable {
             return
         }
         // Read the epoch first: a token that an operation of this line ends from now on isn't a hit.
-        let look = epoch.load(ordering: .acquiring)
-        let (token, generation, publication) = service.lookUpWithNumber()
-        if let token, let publication,
-            advance({ $0.append(Call(handler: handler), token: token, publication: publication, limit: limit, since: look) })
+        let start = epoch.load(ordering: .acquiring), look = service.look()
+        let (token, publication, generation) = (look.token, look.publication, look.generation)
+        if let token,
+            advance({ $0.append(Call(handler: handler), token: token, publication: publication, limit: limit, since: start) })
         {
             return
         }
         lineUp(handler, limit, seen: generation)
     }
 
-    /// Retrieves a token instead of a refused one; the refusal is an operation, which answers its call itself.
+    /// Retrieves a token instead of a refused one; the refusal counts as an operation, and answers its own call.
     func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) {
         do {
             let endWait = try service.beginWaitingForCallback()
@@ -133,7 +133,7 @@ final class CallbackLine: Sendable {
                 join(service, segment, callers: callers, seen: seen, urgency: urgency)
             case .perform(let operation)?:
                 let before = service.generation
-                operation(service) { call in self.advance { $0.finish(segment, then: call) } }
+                operation(service) { call in self.advance { $0.finish(segment, .done(call)) } }
                 let fence = service.generation == before ? nil : service.generation
                 advance { $0.tookEffect(fence: fence) }
             case nil: continue
@@ -145,9 +145,9 @@ final class CallbackLine: Sendable {
         _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, urgency: Urgency
     ) {
         // All of them ran out of time on the way, so they start nothing.
-        guard callers > 0 else { return advance { $0.answer(segment, with: .failure(TokenServiceError(.deadlineExceeded))) } }
+        guard callers > 0 else { return advance { $0.finish(segment, .late) } }
         service.join(callers: callers, seen: seen, urgency: urgency) { result in
-            self.advance { $0.answer(segment, with: result) }
+            self.advance { $0.finish(segment, .answered(result)) }
         }
     }
 

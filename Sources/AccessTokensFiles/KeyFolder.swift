@@ -2,14 +2,6 @@ import AccessTokens
 import Foundation
 import TokenServiceConcurrency
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 /// The directory of one key, named by the SHA-256 of the key's name, which is the first thing written into it; the calls block.
 ///
 /// Strings that Swift calls equal are one key, whatever their Unicode characters: a service is found by either one, too.
@@ -153,7 +145,7 @@ package struct KeyFolder: Sendable {
 
     /// Whether a name is that of a key's directory; anything else was not written by this store.
     private static func isFolder(_ entry: String) -> Bool {
-        entry.utf8.count == 64 && entry.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+        entry.utf8.count == 64 && TokenFile.areDigits(entry.utf8)
     }
 
     /// Whether a file is there, or another one that may have its bytes: a process that was killed may have left only that.
@@ -197,20 +189,13 @@ package struct KeyFolder: Sendable {
     private static func close(
         _ directory: borrowing OpenFile, _ path: String, to others: mode_t, isKey: Bool
     ) throws(TokenFileError) {
+        let status: stat, isOwn: Bool
         do {
-            let status = try directory.status(), user = geteuid()
-            guard status.st_uid != user else {
-                if status.st_mode & others != 0 { try directory.setMode(status.st_mode & 0o7777 & ~others) }
-                return
-            }
-            let isRoots = status.st_uid == 0 && (status.st_mode & 0o022 == 0 || status.st_mode & mode_t(S_ISVTX) != 0)
-            guard !isKey, isRoots else { throw TokenFileError(ownedBy: status.st_uid, path: path) }
-        } catch let error as TokenFileError {
-            throw error
-        } catch let error as SystemFailure {
-            throw TokenFileError(.unprotected, path: path, error)
-        } catch {
-            throw TokenFileError(.unprotected, path: path, detail: "for an unknown reason")
-        }
+            status = try directory.status()
+            isOwn = status.st_uid == geteuid()
+            if isOwn, status.st_mode & others != 0 { try directory.setMode(status.st_mode & 0o7777 & ~others) }
+        } catch { throw TokenFileError(.unprotected, path: path, error) }
+        let isRoots = status.st_uid == 0 && (status.st_mode & 0o022 == 0 || status.st_mode & mode_t(S_ISVTX) != 0)
+        guard isOwn || !isKey && isRoots else { throw TokenFileError(ownedBy: status.st_uid, path: path) }
     }
 }

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import Foundation
 
 /// A system call that failed.
 package struct SystemFailure: Error {
@@ -57,24 +51,18 @@ package struct OpenFile: ~Copyable {
     }
 
     /// Locks the file, unless it is locked already; the lock ends with this value, or with the process.
-    package func lock() throws(SystemFailure) -> Bool {
-        do {
-            _ = try systemCall { flock(descriptor, LOCK_EX | LOCK_NB) }
-            return true
-        } catch {
-            guard error.number == EWOULDBLOCK else { throw error }
-            return false
-        }
-    }
+    package func lock() throws(SystemFailure) -> Bool { try lock(LOCK_EX) }
 
     /// Whether another value has the file locked, here or in another process; concurrent calls don't disturb each other.
-    package func isLockedElsewhere() throws(SystemFailure) -> Bool {
+    package func isLockedElsewhere() throws(SystemFailure) -> Bool { try !lock(LOCK_SH) }
+
+    private func lock(_ kind: Int32) throws(SystemFailure) -> Bool {
         do {
-            _ = try systemCall { flock(descriptor, LOCK_SH | LOCK_NB) }
-            return false
+            _ = try systemCall { flock(descriptor, kind | LOCK_NB) }
+            return true
         } catch {
             guard error.number == EWOULDBLOCK else { throw error }
-            return true
+            return false
         }
     }
 

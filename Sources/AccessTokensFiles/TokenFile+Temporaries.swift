@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import Foundation
 
 /// The temporary files: `.NAME.0123456789abcdef.tmp` beside `NAME`.
 ///
@@ -64,8 +58,7 @@ extension TokenFile {
 
     private func createTemporary(in directory: borrowing OpenFile) throws(SystemFailure) -> Temporary {
         while true {
-            let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-            let temporary = prefix + String(repeating: "0", count: 16 - digits.count) + digits + Self.suffix
+            let temporary = prefix + Self.newDigits() + Self.suffix
             let file: OpenFile
             do {
                 file = try OpenFile(temporary, in: directory, O_WRONLY | O_CREAT | O_EXCL)
@@ -105,8 +98,17 @@ extension TokenFile {
             return false
         }
         let rest = bytes.dropFirst(prefix.utf8.count)
-        return rest.prefix(16).allSatisfy { "0123456789abcdef".utf8.contains($0) }
-            && rest.dropFirst(16).elementsEqual(Self.suffix.utf8)
+        return Self.areDigits(rest.prefix(16)) && rest.dropFirst(16).elementsEqual(Self.suffix.utf8)
+    }
+
+    /// 16 hexadecimal digits that no other file has.
+    package static func newDigits() -> String {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    package static func areDigits(_ text: some Sequence<UInt8>) -> Bool {
+        text.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
 
     package func unlink(_ name: String, in directory: borrowing OpenFile) throws(SystemFailure) {

@@ -1,12 +1,5 @@
 import AccessTokens
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import Foundation
 
 /// The file at a path, and its operations; the calls block.
 ///
@@ -111,24 +104,17 @@ package struct TokenFile: Sendable {
     }
 
     package func bytes(of file: borrowing OpenFile) throws(TokenFileError) -> [UInt8] {
-        do {
-            let status = try file.status()
-            guard status.st_mode & S_IFMT == S_IFREG else {
-                throw TokenFileError(.notATokenFile, path: path, detail: "it is a directory or a device")
-            }
-            // Checked before a byte is read: another user may have put the file there.
-            guard status.st_uid == geteuid() else { throw TokenFileError(ownedBy: status.st_uid, path: path) }
-            let bytes = try file.read(upTo: StoredTokenFormat.largest + 1)
-            guard bytes.count <= StoredTokenFormat.largest else {
-                throw TokenFileError(.notATokenFile, path: path, detail: "it is larger than any token file")
-            }
-            return bytes
-        } catch let error as SystemFailure {
-            throw failure(.unreadable, error)
-        } catch let error as TokenFileError {
-            throw error
-        } catch {
-            throw TokenFileError(.unreadable, path: path, detail: "for an unknown reason")
+        let status: stat, bytes: [UInt8]
+        do { status = try file.status() } catch { throw failure(.unreadable, error) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TokenFileError(.notATokenFile, path: path, detail: "it is a directory or a device")
         }
+        // Checked before a byte is read: another user may have put the file there.
+        guard status.st_uid == geteuid() else { throw TokenFileError(ownedBy: status.st_uid, path: path) }
+        do { bytes = try file.read(upTo: StoredTokenFormat.largest + 1) } catch { throw failure(.unreadable, error) }
+        guard bytes.count <= StoredTokenFormat.largest else {
+            throw TokenFileError(.notATokenFile, path: path, detail: "it is larger than any token file")
+        }
+        return bytes
     }
 }

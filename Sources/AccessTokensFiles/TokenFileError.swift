@@ -1,19 +1,6 @@
 public import AccessTokens
-public import TokenServiceConcurrency
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+public import TokenServiceConcurrency
 
 /// Why a file store, shared or of one process, could not do what it was asked for.
 ///

@@ -24,11 +24,11 @@ struct ServiceShelf: Sendable {
     private enum Hold: Sendable {
         /// The place isn't in use.
         case free
-        /// Kept, whatever the limit, because something would be lost with it. An event brings it to rest or, if a time is given,
-        /// the time alone (→ `idle`).
+        /// Kept, whatever the limit, because something would be lost with it. It becomes idle (→ `idle`) by an event or, if a time
+        /// is given, when that comes.
         case busy(Service, until: Duration?)
-        /// Kept, in the order of use. It gets something to do (→ `busy`), or is the least recently used of too many (→
-        /// `released`).
+        /// Kept, in the order of use, until it gets something to do (→ `busy`), or is the least recently used of too many
+        /// (→ `released`).
         case idle(Service)
         /// Released, but perhaps still in use elsewhere: then it is found again (→ `idle`), or gets something to do (→ `busy`).
         /// When nothing holds it any more its place is free again.

@@ -84,7 +84,7 @@ final class SharedGrant: Sendable {
 
     /// Waits until everything has been saved.
     ///
-    /// The vault itself starts nothing, so it needn't hear that no key loads any more, nor that they load again.
+    /// The vault starts no loads itself, so it needn't be told when the keys are drained or resumed.
     func drain(within limit: Duration) async -> Bool {
         let deadline = vault.now + limit, settled = SingleResult<Void>()
         // First, what users have done and the grants that loads have brought reach the vault.

@@ -148,10 +148,10 @@ private final class Progress: Sendable {
 
     private var end: Duration { last.withLock { $0 } + RefreshPolicy.storeTimeout }
 
-    /// Whether nothing has been done for too long.
+    /// Whether there has been no progress for too long.
     var isOver: Bool { clock.now() >= end }
 
-    /// Waits until nothing has been done for too long; returns `false` when the task is cancelled.
+    /// Waits until there has been no progress for too long; returns `false` if the task is cancelled.
     func hasStopped() async -> Bool {
         while await clock.hasPassed(end) {
             if isOver { return true }

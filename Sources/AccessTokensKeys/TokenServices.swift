@@ -120,19 +120,12 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         self.loader = loader
     }
 
-    /// Creates the services' table for one closure that loads every key's tokens.
+    /// Creates the services' table for one closure that gets every key's new token, and whose second parameter is the token to
+    /// replace.
     ///
-    /// - Parameters:
-    ///   - limit: How many idle services are kept, at least 0.
-    ///   - policy: Each key's policy; `nil`: the default policy for all.
-    ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
-    ///     `nil`: each key has a grant of its own.
-    ///   - stores: Keep the tokens between runs of the program, and while their services are released; `nil` to keep them
-    ///     nowhere.
-    ///   - environment: Clocks, jitter and executors of all services; tests replace them.
-    ///   - onDiscard: Called with each token whose grant is to be revoked.
-    ///   - isRepeatable: Whether another load may start while one that took too long still runs; see `TokenLoader.isRepeatable`.
-    ///   - loader: Gets a key's new token; its second parameter is the token to replace.
+    /// `isRepeatable` says whether another load may start while one that took too long still runs; see
+    /// `TokenLoader.isRepeatable`. The other parameters are those of
+    /// ``init(keepingIdle:policy:grant:stores:environment:onDiscard:loader:)``.
     public convenience init(
         keepingIdle limit: Int = 1_000,
         policy: (@Sendable (Key) -> RefreshPolicy)? = nil,

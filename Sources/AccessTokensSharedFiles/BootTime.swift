@@ -1,13 +1,5 @@
 import Foundation
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 /// A moment, measured from the machine's start; all processes agree on it, even if the time of day is changed.
 struct BootTime: Equatable {
     /// Identifies the current start of the machine.

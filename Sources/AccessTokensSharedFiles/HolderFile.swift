@@ -2,14 +2,6 @@ import AccessTokens
 import AccessTokensFiles
 import Foundation
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 /// A file that stays locked as long as its process lives: `.NAME.HOLDER.alive` beside `NAME`.
 final class HolderFile: Sendable {
     /// The process's name for others: 16 hexadecimal digits.
@@ -26,9 +18,7 @@ final class HolderFile: Sendable {
         let directory = try file.openDirectory()
         Self.sweep(directory, beside: file)
         while true {
-            let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-            let name = String(repeating: "0", count: 16 - digits.count) + digits
-            let entry = Self.entry(name, beside: file)
+            let name = TokenFile.newDigits(), entry = Self.entry(name, beside: file)
             if let lock = try Self.create(entry, in: directory, beside: file) {
                 (self.name, self.file, self.entry) = (name, file, entry)
                 self.lock = lock
@@ -104,7 +94,7 @@ final class HolderFile: Sendable {
     }
 
     private static func isName(_ name: some Collection<UInt8>) -> Bool {
-        name.count == 16 && name.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+        name.count == 16 && TokenFile.areDigits(name)
     }
 
     private static func entry(_ holder: String, beside file: TokenFile) -> String { ".\(file.name).\(holder).alive" }

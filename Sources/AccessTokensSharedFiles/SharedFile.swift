@@ -3,14 +3,6 @@ import AccessTokensFiles
 import AccessTokensSharing
 import Foundation
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 /// The file of a shared record, and its operations; the calls block.
 ///
 /// Its first line names the format, the revision, and when that was written:

@@ -4,17 +4,21 @@ import AccessTokens
 struct GrantRecord: Sendable, Hashable {
     /// Announces that its holder is about to present the record's refresh token, in an exchange that takes no longer than the
     /// limit.
-    struct Mark: Sendable, Hashable {
+    struct Mark: Sendable, Hashable, Codable {
         /// The only service that may present the token.
         var owner: String
         /// The service's process, if the store can say whether it is running.
         var holder: String?
         /// How long its exchange may take, from the moment when the mark was written.
-        var limit: Duration
+        @StoredTokenFormat.Span var limit: Duration
     }
 
     /// The fleet's failures since its last token: one count, and the pause that follows from it.
-    struct Trouble: Sendable, Hashable {
+    struct Trouble: Sendable, Hashable, Codable {
+        private enum CodingKeys: String, CodingKey {
+            case failures, owner, refuser, isRefused = "refused", pause, time
+        }
+
         var failures: Int
         /// The service that had the last failure, and keeps its own pause.
         var owner: String
@@ -24,7 +28,7 @@ struct GrantRecord: Sendable, Hashable {
         /// Whether another service was refused after it; then the refusal counts for all, until the pause is over.
         var isRefused: Bool
         /// How long the fleet waits before it asks the server again.
-        var pause: Duration
+        @StoredTokenFormat.Span var pause: Duration
         /// When the last failure was written, on the writer's wall clock, in seconds since 2001.
         var time: Double
     }

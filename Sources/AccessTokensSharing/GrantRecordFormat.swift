@@ -15,15 +15,8 @@ enum GrantRecordFormat {
     /// Version 1 doesn't name the last sign-out, so a program that knows only version 1 must not overwrite version 2.
     private static let readable = 1...version
 
-    /// The size of the largest record; far above what any server issues.
-    static let largest = 1 << 20
-
     static func encode(_ record: GrantRecord) throws(GrantRecordError) -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(Contents(record)) else { throw GrantRecordError(.notRepresentable) }
-        guard data.count <= largest else { throw GrantRecordError(.tooLarge) }
-        return data
+        do { return try StoredTokenFormat.json(Contents(record)) } catch { throw GrantRecordError(error) }
     }
 
     static func decode(_ data: Data) throws(GrantRecordError) -> GrantRecord {
@@ -51,11 +44,11 @@ enum GrantRecordFormat {
         let fence: String?
         let format: String
         let generation: UInt64
-        let mark: Mark?
+        let mark: GrantRecord.Mark?
         let received: Double
         let signedOut: UInt64?
         let token: StoredTokenFormat.Token?
-        let trouble: Trouble?
+        let trouble: GrantRecord.Trouble?
         let version: Int
         let write: String
 
@@ -63,11 +56,11 @@ enum GrantRecordFormat {
             fence = record.fence.isEmpty ? nil : record.fence
             format = Self.format
             generation = record.generation
-            mark = record.mark.map(Mark.init)
+            mark = record.mark
             received = record.received
             signedOut = record.signedOut > 0 ? record.signedOut : nil
             token = record.token.map(StoredTokenFormat.Token.init)
-            trouble = record.trouble.map(Trouble.init)
+            trouble = record.trouble
             version = GrantRecordFormat.version
             write = record.write
         }
@@ -76,53 +69,19 @@ enum GrantRecordFormat {
             var record = GrantRecord(write: write, generation: generation, token: token?.token, received: received)
             record.fence = fence ?? ""
             record.signedOut = signedOut ?? (record.isTombstone && fence != nil ? generation : 0)
-            record.mark = mark.map { .init(owner: $0.owner, holder: $0.holder, limit: $0.limit.duration) }
-            record.trouble = trouble?.trouble
+            (record.mark, record.trouble) = (mark, trouble)
+            // In version 1 the first refusal counted for all.
+            if trouble?.refuser == nil { record.trouble?.isRefused = false }
             return record
-        }
-    }
-
-    private struct Mark: Codable {
-        let holder: String?
-        let limit: StoredTokenFormat.Span
-        let owner: String
-
-        init(_ mark: GrantRecord.Mark) {
-            (holder, limit, owner) = (mark.holder, .init(mark.limit), mark.owner)
-        }
-    }
-
-    private struct Trouble: Codable {
-        let failures: Int
-        let owner: String
-        let pause: StoredTokenFormat.Span
-        let refused: Bool
-        let refuser: String?
-        let time: Double
-
-        init(_ trouble: GrantRecord.Trouble) {
-            (failures, owner, refused, time) = (trouble.failures, trouble.owner, trouble.isRefused, trouble.time)
-            (pause, refuser) = (.init(trouble.pause), trouble.refuser)
-        }
-
-        /// In version 1 the first refusal counted for all.
-        var trouble: GrantRecord.Trouble {
-            .init(
-                failures: failures, owner: owner, refuser: refuser, isRefused: refused && refuser != nil,
-                pause: pause.duration, time: time)
         }
     }
 }
 
 /// Why the bytes of a shared store are not a usable record; quotes none of them.
 struct GrantRecordError: Error, Equatable, CustomStringConvertible {
-    enum Problem: Equatable {
-        case foreign, damaged, unsupportedVersion(Int), notRepresentable, tooLarge
-    }
+    let problem: StoredTokenFormat.Problem
 
-    let problem: Problem
-
-    init(_ problem: Problem) {
+    init(_ problem: StoredTokenFormat.Problem) {
         self.problem = problem
     }
 

@@ -3,7 +3,7 @@ import AccessTokens
 extension SharedFlight {
     /// Why a load failed.
     struct Failure: Sendable, Hashable {
-        var error: TokenServiceError
+        @CodeAndRemedy var error: TokenServiceError
         var retryAfter: Duration?
         /// A new grant that came with the failure.
         var salvaged: AccessToken?
@@ -13,15 +13,19 @@ extension SharedFlight {
         var isPermanent = false
         /// Whether the load was given up before anything was sent; then it says nothing about the server.
         var isUnsent = false
+    }
 
-        static func == (a: Failure, b: Failure) -> Bool {
-            (a.error.code, a.error.remedy, a.retryAfter, a.salvaged, a.isDefinite)
-                == (b.error.code, b.error.remedy, b.retryAfter, b.salvaged, b.isDefinite)
+    /// An error that is compared by what a flight looks at; its cause can't be compared.
+    @propertyWrapper struct CodeAndRemedy: Sendable, Hashable {
+        var wrappedValue: TokenServiceError
+
+        static func == (a: Self, b: Self) -> Bool {
+            (a.wrappedValue.code, a.wrappedValue.remedy) == (b.wrappedValue.code, b.wrappedValue.remedy)
         }
 
         func hash(into hasher: inout Hasher) {
-            hasher.combine(error.code)
-            hasher.combine(isDefinite)
+            hasher.combine(wrappedValue.code)
+            hasher.combine(wrappedValue.remedy)
         }
     }
 }

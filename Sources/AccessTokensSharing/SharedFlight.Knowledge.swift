@@ -73,13 +73,17 @@ extension SharedFlight.Knowledge {
     /// The record's session is known from now on.
     mutating func meet(_ record: GrantRecord?) { session = record?.token == nil ? nil : record?.fence }
 
-    /// Whether a record shows a sign-out that the service doesn't know of; it knows of it from then on.
+    /// Whether a record shows a sign-out that the service doesn't know of; it knows of it, or else of the session, from then on.
     ///
     /// A sign-in may have followed. The flights that begin after the session has ended adopt it.
-    mutating func learnSignOut(in record: GrantRecord) -> Bool {
+    mutating func learnSession(of record: GrantRecord) -> Bool {
         let isNews = hasNews(record)
         signedOut = max(signedOut ?? 0, record.signedOut)
-        if isNews { (generation, session) = (record.signedOut, nil) }
+        if isNews {
+            (generation, session) = (record.signedOut, nil)
+        } else if !isNewer(than: record) {
+            meet(record)
+        }
         return isNews
     }
 

@@ -41,6 +41,9 @@ extension SharedFlight {
     struct Moment: Sendable, Hashable {
         var now: Duration
         var wall: Double?
+        /// Whether nothing waits for the flight any longer, because of a fence or its limit, or because the program is about to
+        /// end; then the flight spends nothing.
+        var isAbandoned = false
     }
 
     /// A record as it was read.

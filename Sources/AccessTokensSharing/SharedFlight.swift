@@ -23,6 +23,8 @@ struct SharedFlight: Sendable, Hashable {
         var attempts = 0
     }
 
+    struct Refusal: Sendable, Hashable { let generation: UInt64, failure: Failure }
+
     private enum Phase: Sendable, Hashable {
         case reading
         /// A swap failed; the next read shows whether its record is in the store.
@@ -34,7 +36,7 @@ struct SharedFlight: Sendable, Hashable {
         case ended
     }
 
-    private let setting: Setting
+    let setting: Setting
     private(set) var knowledge: Knowledge
     private var phase = Phase.reading
     /// The mark that must be taken back if the flight ends now.
@@ -42,12 +44,7 @@ struct SharedFlight: Sendable, Hashable {
     /// The record, if its token is inside its leeway and the service doesn't have it.
     private var reserve: GrantRecord?
     /// The server refused the token of this generation; it is not presented again.
-    private var refusal: (generation: UInt64, failure: Failure)? {
-        get { refusedGeneration.flatMap { generation in refusalFailure.map { (generation, $0) } } }
-        set { (refusedGeneration, refusalFailure) = (newValue?.generation, newValue?.failure) }
-    }
-    private var refusedGeneration: UInt64?
-    private var refusalFailure: Failure?
+    private(set) var refusal: Refusal?
 
     init(_ setting: Setting, knowing knowledge: Knowledge = Knowledge()) {
         self.setting = setting
@@ -60,7 +57,7 @@ struct SharedFlight: Sendable, Hashable {
     mutating func begin(at moment: Moment) -> Step {
         guard let record = knowledge.unmarked, let revision = knowledge.revision, !setting.isLook else { return .read }
         var marking = self
-        guard case .swap(let marked, _) = marking.judge(Sighting(record: record, revision: revision), at: moment, false) else {
+        guard case .swap(let marked, _) = marking.judge(Sighting(record: record, revision: revision), at: moment) else {
             return .read
         }
         self = marking
@@ -68,29 +65,26 @@ struct SharedFlight: Sendable, Hashable {
     }
 
     /// Takes the outcome of the last step and returns the next one.
-    ///
-    /// - Parameter isAbandoned: Whether nothing waits for the flight any longer, because of a fence or its limit, or because the
-    ///   program is about to end; then the flight spends nothing.
-    mutating func next(_ event: Event, at moment: Moment, isAbandoned: Bool = false) -> Step {
+    mutating func next(_ event: Event, at moment: Moment) -> Step {
         switch (phase, event) {
-        case (.reading, .read(let sighting)): return judge(sighting, at: moment, isAbandoned)
-        case (.reading, .storeFailed(let failure)): return goOnWithoutStore(failure, at: moment, isAbandoned)
+        case (.reading, .read(let sighting)): return judge(sighting, at: moment)
+        case (.reading, .storeFailed(let failure)): return goOnWithoutStore(failure, at: moment)
         case (.waiting, .read(let sighting)):
             phase = .reading
-            return judge(sighting, at: moment, isAbandoned)
+            return judge(sighting, at: moment)
         case (.waiting, _):
             phase = .reading
             return .read
-        case (.writing(let write), .swapped(let revision)): return landed(write, at: revision, moment, isAbandoned)
-        case (.writing(let write), .conflict(let sighting)): return meets(write, sighting, nil, at: moment, isAbandoned)
+        case (.writing(let write), .swapped(let revision)): return landed(write, at: revision, moment)
+        case (.writing(let write), .conflict(let sighting)): return meets(write, sighting, nil, at: moment)
         case (.writing(let write), .storeFailed(let failure)):
-            if write.attempts > 0 { return settleLater(write, failure, at: moment, isAbandoned) }
+            if write.attempts > 0 { return settleLater(write, failure, at: moment) }
             phase = .settling(write, failure)
             return .read
         case (.settling(let write, let failure), .read(let sighting)):
-            return meets(write, sighting, failure, at: moment, isAbandoned)
+            return meets(write, sighting, failure, at: moment)
         case (.settling(let write, _), .storeFailed(let failure)):
-            return settleLater(write, failure, at: moment, isAbandoned)
+            return settleLater(write, failure, at: moment)
         case (.settling, .waited): return .read
         case (.loading(let spent, let revision, let began), .loaded(let token)):
             return save(token, nil, over: spent, at: revision, began: began, moment)
@@ -99,7 +93,7 @@ struct SharedFlight: Sendable, Hashable {
             if let salvaged = failure.salvaged {
                 return save(salvaged, failure, over: spent, at: revision, began: began, moment)
             }
-            if !isAbandoned, asksAgain(after: failure, over: spent, began: began, at: moment) {
+            if !moment.isAbandoned, asksAgain(after: failure, over: spent, began: began, at: moment) {
                 phase = .reading
                 return .read
             }
@@ -116,60 +110,26 @@ struct SharedFlight: Sendable, Hashable {
     // MARK: Reading
 
     /// The record is known: adopts it, waits for its mark's holder, or marks it.
-    private mutating func judge(_ sighting: Sighting?, at moment: Moment, _ isAbandoned: Bool) -> Step {
-        let seen = knowledge.seen, session = knowledge.session
-        var record = sighting?.record ?? .none
-        let isOlder = knowledge.isNewer(than: record)
+    private mutating func judge(_ sighting: Sighting?, at moment: Moment) -> Step {
+        let (seen, session, found) = (knowledge.seen, knowledge.session, sighting?.record ?? .none)
         see(sighting, at: moment)
-        if knowledge.learnSignOut(in: record) { return end(.signedOut(isOfSession: session != nil)) }
-        let isLater = knowledge.generation.map { $0 < record.generation } ?? false
-        let isNew = !isOlder && seen.map { $0 < record.generation } ?? true
-        if !isOlder { knowledge.meet(record) }
-        if isOlder || record.isBlank && isLater {
-            // The store has lost its record, by a fault or by hand. The record's refresh token is spent; the one in memory may
-            // be.
-            let isSession = record.token?.refreshToken != nil || setting.memory?.refreshToken != nil
-            if isSession, !setting.isRepeatable, !setting.isLook { return end(.failed(.lostInStore)) }
-            record.token = nil
-            record.signedOut = max(record.signedOut, knowledge.signedOut ?? 0)
+        if knowledge.learnSession(of: found) { return end(.signedOut(isOfSession: session != nil)) }
+        let record = counted(found, after: seen, at: moment)
+        reserve = isSpare(record, at: moment) ? record : nil
+        switch verdict(on: record, in: sighting, after: seen, at: moment) {
+        case .end(let outcome): return end(outcome)
+        case .adopt(let token):
+            knowledge.generation = record.generation
+            return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
+        case .wait where setting.isRefresh, .giveWay where setting.isRefresh: return end(.gaveUp)
+        case .wait(let rest, let reason): return wait(atMost: rest, reason, from: sighting?.revision, at: moment)
+        case .giveWay(let reason, let rest): return end(.failed(.elsewhere(reason, retryAfter: rest)))
+        case .heedRefusal:
+            (knowledge.refusedElsewhere, knowledge.refused) = (record.generation, record.generation)
+            return end(.failed(.refusedElsewhere))
+        case .report(let failure): return note(failure, over: record, at: sighting?.revision, moment)
+        case .mark(let isTakenOver): return mark(record, at: sighting?.revision, isTakenOver: isTakenOver, moment)
         }
-        record.generation = record.generation(after: seen, at: moment.wall)
-        // The service's own token has expired by the service's own clock, whatever the wall clock says.
-        if let token = record.token, record.generation != knowledge.generation {
-            if isUsable(record, until: setting.policy.hardExpiry(forLifetime:), at: moment) {
-                knowledge.generation = record.generation
-                return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
-            }
-            let isAlive = isUsable(record, until: setting.policy.lastUse(forLifetime:), at: moment)
-            reserve = isAlive && knowledge.refused != record.generation ? record : nil
-        }
-        if isAbandoned { return end(.failed(.abandoned)) }
-        if setting.isLook { return end(isNew || isFreed(record, at: moment) ? .newGrant : .gaveUp) }
-        if let rest = restOfUnanswered(record, at: moment) {
-            return setting.isRefresh ? end(.gaveUp) : wait(atMost: rest, .unanswered, from: sighting?.revision, at: moment)
-        }
-        var isTakenOver = false
-        if let mark = record.mark, mark.owner != setting.owner {
-            let hasEnded = sighting?.isHolderRunning == false
-            let isRepeatable = isHarmless(record) || setting.serverGrace != nil
-            let patience = hasEnded ? isRepeatable ? .zero : mark.limit : setting.doubt.patience(with: mark)
-            let rest = patience.map { knowledge.since + $0 - moment.now }
-            if rest.map({ $0 > .zero }) ?? true {
-                if setting.isRefresh { return end(.gaveUp) }
-                // The record doesn't change if the holder dies.
-                let look = setting.serverGrace != nil && sighting?.isHolderRunning == true ? RefreshPolicy.lookPause : nil
-                let time = [rest, look].compactMap { $0 }.min()
-                return wait(atMost: time, hasEnded ? .ended : .busy, from: sighting?.revision, at: moment)
-            }
-            isTakenOver = !hasEnded && !isHarmless(record)
-            if isTakenOver, let deadline = setting.deadline, deadline - moment.now <= lateSaveTime {
-                return setting.isRefresh ? end(.gaveUp) : end(.failed(.elsewhere(.busy, retryAfter: nil)))
-            }
-        }
-        if let refusal, refusal.generation == record.generation {
-            return note(refusal.failure, over: record, at: sighting?.revision, moment)
-        }
-        return obstacle(record, at: moment) ?? mark(record, at: sighting?.revision, isTakenOver: isTakenOver, moment)
     }
 
     /// Waits for another service's mark, a little shorter than the callers do, so that they learn why they waited.
@@ -199,55 +159,16 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Whether a load can spend nothing twice: there is no refresh token, or the load may be repeated.
-    private func isHarmless(_ record: GrantRecord) -> Bool {
-        setting.isRepeatable || record.token?.refreshToken == nil
-    }
-
-    private func isUsable(_ record: GrantRecord, until end: (_ lifetime: Duration) -> Duration, at moment: Moment) -> Bool {
-        guard let token = record.token, !token.isUnusable, !setting.refused.contains(token.value) else { return false }
-        return token.lifetime.map { record.age(at: moment.wall) < end($0) } ?? true
-    }
-
     /// Returns, once, the record whose token the service may hand out if this flight fails for a transient reason.
     mutating func takeReserve() -> GrantRecord? {
         defer { reserve = nil }
         return reserve
     }
 
-    /// Ends the flight while the fleet's pause after a failure lasts; this service's own failures are handled by `BackOff`.
-    private mutating func obstacle(_ record: GrantRecord, at moment: Moment) -> Step? {
-        guard let trouble = record.trouble, trouble.owner != setting.owner, !setting.isRetry else { return nil }
-        let rest = record.pause(at: moment.wall)
-        guard rest > .zero else { return nil }
-        if trouble.isRefused {
-            (knowledge.refusedElsewhere, knowledge.refused) = (record.generation, record.generation)
-            return end(.failed(.refusedElsewhere))
-        }
-        return setting.isRefresh ? end(.gaveUp) : end(.failed(.elsewhere(.failed, retryAfter: rest)))
-    }
-
-    /// Whether the fleet's refusal, which this service has reported to its callers, has expired; then the service may ask for
-    /// itself.
-    private func isFreed(_ record: GrantRecord, at moment: Moment) -> Bool {
-        knowledge.refusedElsewhere == record.generation && record.pause(at: moment.wall) == .zero
-    }
-
-    /// How long this service's last request may still be under way; `nil`: it isn't, or the server tolerates another one.
-    private func restOfUnanswered(_ record: GrantRecord, at moment: Moment) -> Duration? {
-        guard let last = knowledge.unanswered, last.generation == record.generation, last.end > moment.now, !isHarmless(record)
-        else { return nil }
-        return isInGrace(since: last.began, at: moment) ? nil : last.end - moment.now
-    }
-
-    private func isInGrace(since began: Duration, at moment: Moment) -> Bool {
-        setting.serverGrace.map { moment.now < began + $0 } ?? false
-    }
-
     /// The store can't be read, or can't be written: a token that can't be saved must not be spent.
-    private mutating func goOnWithoutStore(_ failure: Failure, at moment: Moment, _ isAbandoned: Bool) -> Step {
+    private mutating func goOnWithoutStore(_ failure: Failure, at moment: Moment) -> Step {
         if setting.isLook { return end(.gaveUp) }
-        guard setting.isRepeatable, !isAbandoned else { return end(.failed(failure)) }
+        guard setting.isRepeatable, !moment.isAbandoned else { return end(.failed(failure)) }
         phase = .loading(nil, nil, began: moment.now)
         return .load(previous: setting.memory)
     }
@@ -258,7 +179,7 @@ struct SharedFlight: Sendable, Hashable {
     private var longestSavePause: Duration { min(.seconds(3), setting.policy.loadTimeout / 8) }
 
     /// The time within which a process that has a token to save tries again.
-    private var lateSaveTime: Duration { longestSavePause + min(.seconds(1), setting.policy.loadTimeout / 8) }
+    var lateSaveTime: Duration { longestSavePause + min(.seconds(1), setting.policy.loadTimeout / 8) }
 
     /// How long an exchange may take.
     private var limit: Duration { setting.policy.loadTimeout + setting.transportLimit }
@@ -365,14 +286,12 @@ struct SharedFlight: Sendable, Hashable {
     }
 
     /// Handles a record that is now in the store.
-    private mutating func landed(
-        _ write: Write, at revision: SharedRecord.Revision, _ moment: Moment, _ isAbandoned: Bool
-    ) -> Step {
+    private mutating func landed(_ write: Write, at revision: SharedRecord.Revision, _ moment: Moment) -> Step {
         see(Sighting(record: write.record, revision: revision), at: moment)
         knowledge.meet(write.record)
         switch write.purpose {
         case .mark(let isTakenOver):
-            if isAbandoned { return end(.failed(.abandoned)) }
+            if moment.isAbandoned { return end(.failed(.abandoned)) }
             // The holder may have been unable to reach the store, and may now save the only living token over this mark.
             if isTakenOver {
                 phase = .waiting
@@ -394,20 +313,18 @@ struct SharedFlight: Sendable, Hashable {
     }
 
     /// Handles a swap that failed or may have failed, given the record that is in the store.
-    private mutating func meets(
-        _ write: Write, _ sighting: Sighting?, _ failure: Failure?, at moment: Moment, _ isAbandoned: Bool
-    ) -> Step {
+    private mutating func meets(_ write: Write, _ sighting: Sighting?, _ failure: Failure?, at moment: Moment) -> Step {
         if let sighting, sighting.record.write == write.record.write {
-            return landed(write, at: sighting.revision, moment, isAbandoned)
+            return landed(write, at: sighting.revision, moment)
         }
         switch write.purpose {
         case .mark:
             // The record hasn't changed: the store can be read but not written.
-            if let failure, sighting?.revision == write.revision { return goOnWithoutStore(failure, at: moment, isAbandoned) }
-            return judge(sighting, at: moment, isAbandoned)
+            if let failure, sighting?.revision == write.revision { return goOnWithoutStore(failure, at: moment) }
+            return judge(sighting, at: moment)
         case .token(let token, let began, let cause):
             let isMoved = sighting.map { $0.record.generation >= write.record.generation } ?? false
-            if isMoved { return yield(token, to: sighting, at: moment, isAbandoned) }
+            if isMoved { return yield(token, to: sighting, at: moment) }
             // At most marks and failures have been added: the record still has the spent token, and this token is the only living
             // one.
             let next = Write(
@@ -422,13 +339,13 @@ struct SharedFlight: Sendable, Hashable {
             if sighting.record.generation == spent, sighting.record.mark?.owner == setting.owner || !counted.isDefinite {
                 return end(.failed(counted))
             }
-            if counted.isDefinite { refusal = (spent, counted) }
-            return judge(sighting, at: moment, isAbandoned)
+            if counted.isDefinite { refusal = Refusal(generation: spent, failure: counted) }
+            return judge(sighting, at: moment)
         }
     }
 
     /// The record has moved on while this flight had its token: the record's token counts, and this one is handed over.
-    private mutating func yield(_ token: AccessToken, to sighting: Sighting?, at moment: Moment, _ isAbandoned: Bool) -> Step {
+    private mutating func yield(_ token: AccessToken, to sighting: Sighting?, at moment: Moment) -> Step {
         let isSame = sighting?.record.token?.refreshToken == token.refreshToken
         let isTombstone = sighting?.record.isTombstone ?? true
         let discarded = token.refreshToken != nil && !isSame || isTombstone ? token : nil
@@ -439,14 +356,16 @@ struct SharedFlight: Sendable, Hashable {
             return end(.signedOut(isOfSession: true), discarding: discarded)
         }
         // The record's token may have expired or be marked: the next flight continues from there.
-        if case .end(let ending) = judge(sighting, at: moment, true) { return end(ending.outcome, discarding: discarded) }
+        var moment = moment
+        moment.isAbandoned = true
+        if case .end(let ending) = judge(sighting, at: moment) { return end(ending.outcome, discarding: discarded) }
         return end(.failed(.abandoned), discarding: discarded)
     }
 
     /// The outcome of a swap is unknown, and the store can't be read either.
-    private mutating func settleLater(_ write: Write, _ failure: Failure, at moment: Moment, _ isAbandoned: Bool) -> Step {
+    private mutating func settleLater(_ write: Write, _ failure: Failure, at moment: Moment) -> Step {
         switch write.purpose {
-        case .mark: return goOnWithoutStore(failure, at: moment, isAbandoned)
+        case .mark: return goOnWithoutStore(failure, at: moment)
         case .failure(let counted): return end(.failed(counted))
         case .token(let token, let began, let cause):
             if failure.isPermanent { return end(.failed(failure), discarding: token) }

@@ -50,7 +50,9 @@ extension SharedSession: GrantSession {
             } catch {
                 event = .storeFailed(.store(error))
             }
-            step = flight.next(event, at: moment, isAbandoned: plan.isAbandoned())
+            var now = moment
+            now.isAbandoned = plan.isAbandoned()
+            step = flight.next(event, at: now)
             if case .end(let ending) = step, case .signedOut = ending.outcome {
                 // If the service doesn't accept it, it is news to the next flight.
                 return (ending, { [knowledge = flight.knowledge] in self.learn(knowledge, since: beginning.fences) })

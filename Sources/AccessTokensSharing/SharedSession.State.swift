@@ -24,8 +24,23 @@ extension SharedSession {
         var operations = 0
         /// Whether the user has asked to try again.
         var isRetry = false
-        /// Until when others respect this service's mark, as far as is known; `nil`: without end.
-        var respected: Duration? = .zero
+        var respect = Respect.unmarked
+
+        /// How long others respect this service's mark, as far as is known.
+        enum Respect: Sendable, Equatable {
+            case unmarked
+            case until(Duration)
+            case forever
+        }
+
+        /// From when on the service can be released without a loss; `nil`: not yet.
+        var restsFrom: Duration? {
+            switch (fence, respect) {
+            case (nil, .unmarked): .zero
+            case (nil, .until(let end)): end
+            case (_?, _), (nil, .forever): nil
+            }
+        }
 
         /// Notes that the last fence, or an earlier one, may not have been written over this record.
         mutating func noteAttempt(of last: SharedFence, over record: GrantRecord?) {

@@ -36,12 +36,11 @@ final class SharedSession: Sendable {
         (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
     }
 
-    /// Returns what a flight begins with, and the current number of fences; a look leaves the user's retry to the load that
-    /// follows.
-    func begin(isLook: Bool) -> (knowledge: SharedFlight.Knowledge, fences: Int, strays: [StrayMark], isRetry: Bool) {
+    /// Returns what a flight begins with; a look leaves the user's retry to the load that follows.
+    func begin(isLook: Bool) -> State {
         state.withLock { state in
             defer { if !isLook { state.isRetry = false } }
-            return (state.knowledge, state.fences, state.strays, state.isRetry)
+            return state
         }
     }
 
@@ -65,7 +64,7 @@ final class SharedSession: Sendable {
     ///
     /// While its mark stands, this service may continue at once. A service in its place would be another owner, and wait as
     /// others do.
-    var restsFrom: Duration? { state.withLock { $0.fence == nil ? $0.respected : nil } }
+    var restsFrom: Duration? { state.withLock { $0.restsFrom } }
 
     /// Whether it is taking a mark back; its service is told when that ends.
     var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
@@ -73,8 +72,10 @@ final class SharedSession: Sendable {
     /// Notes the mark of a record that was read, or was written as far as is known.
     private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
         let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
-        let end = mark.map { mark in sharing.doubt.patience(with: mark).map { clock.now() + $0 } } ?? .zero
-        state.withLock { if isWritten || mark == nil || $0.respected == .zero { $0.respected = end } }
+        let respect: State.Respect? = mark.map { mark in
+            sharing.doubt.patience(with: mark).map { .until(clock.now() + $0) } ?? .forever
+        }
+        state.withLock { if isWritten || mark == nil || $0.respect == .unmarked { $0.respect = respect ?? .unmarked } }
     }
 
     // MARK: Fences

@@ -28,18 +28,11 @@ extension TokenService {
             environment: environment, onDiscard: onDiscard, loader: loader)
     }
 
-    /// Creates a service that shares its grant with others, and whose loader is a closure.
+    /// The same for a closure that gets a new token, and whose parameter is the token to replace, which another process may have
+    /// loaded.
     ///
-    /// - Parameters:
-    ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
-    ///   - sharedStore: Stores the grant.
-    ///   - sharing: How long other processes' marks are respected, how often callers check for a sign-out, and how records are
-    ///     encrypted.
-    ///   - environment: Clocks, jitter and executors; tests replace them.
-    ///   - onDiscard: Called with each token whose grant is to be revoked.
-    ///   - isRepeatable: Whether another load may start while one that took too long still runs; see
-    ///     `TokenLoader.isRepeatable`. Two loads with one rotating refresh token are not repeatable.
-    ///   - loader: Gets a new token; its parameter is the token to replace, which another process may have loaded.
+    /// `isRepeatable` says whether another load may start while one that took too long still runs; see
+    /// `TokenLoader.isRepeatable`. Two loads with one rotating refresh token are not repeatable.
     public init(
         policy: RefreshPolicy = RefreshPolicy(),
         sharedStore: any SharedTokenStore,

@@ -39,18 +39,10 @@ extension TokenServices {
             }, environment: environment, onDiscard: onDiscard, loader: loader)
     }
 
-    /// The same for one closure that loads every key's tokens.
+    /// The same for one closure that gets every key's new token, and whose second parameter is the token to replace.
     ///
-    /// - Parameters:
-    ///   - limit: How many idle services are kept, at least 0.
-    ///   - policy: Each key's policy; `nil`: the default policy for all.
-    ///   - sharedStores: Store the keys' grants.
-    ///   - sharing: How long other processes' marks are respected, how often callers check for a sign-out, and how records are
-    ///     encrypted; for all keys.
-    ///   - environment: Clocks, jitter and executors of all services; tests replace them.
-    ///   - onDiscard: Called with each token whose grant is to be revoked.
-    ///   - isRepeatable: Whether another load may start while one that took too long still runs; see `TokenLoader.isRepeatable`.
-    ///   - loader: Gets a key's new token; its second parameter is the token to replace.
+    /// `isRepeatable` says whether another load may start while one that took too long still runs; see
+    /// `TokenLoader.isRepeatable`.
     public convenience init(
         keepingIdle limit: Int = 1_000,
         policy: (@Sendable (Key) -> RefreshPolicy)? = nil,

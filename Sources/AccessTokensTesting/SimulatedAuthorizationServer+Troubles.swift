@@ -50,14 +50,9 @@ extension SimulatedAuthorizationServer {
 extension SimulatedAuthorizationServer.State {
     /// Takes the trouble of the load that begins now.
     mutating func nextTrouble() -> SimulatedAuthorizationServer.Trouble.Kind? {
-        while let trouble = troubles.first {
-            guard trouble.remaining > 0 else {
-                troubles.removeFirst()
-                continue
-            }
-            troubles[0].remaining -= 1
-            return trouble.kind
-        }
-        return nil
+        troubles.removeAll { $0.remaining <= 0 }
+        guard !troubles.isEmpty else { return nil }
+        troubles[0].remaining -= 1
+        return troubles[0].kind
     }
 }

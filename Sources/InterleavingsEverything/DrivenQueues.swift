@@ -111,7 +111,7 @@ final class DrivenQueues: Sendable {
         }
     }
 
-    /// - Returns: Whether it is over; `false`: the time was.
+    /// - Returns: `false` if the time ran out first.
     func wait(for kind: doors_wait, of object: Object, _ duration: Int64, _ session: DrivenSession) -> Bool {
         expectKnown(kind, object, session)
         let limit: Duration? = duration < 0 ? nil : .nanoseconds(duration)

@@ -62,12 +62,16 @@ package enum StoredTokenFormat {
     }
 
     package static func encode(_ stored: StoredToken) throws(Problem) -> [UInt8] {
+        Array(try json(Contents(stored)))
+    }
+
+    /// One line of JSON; the marker comes first because "format" sorts first among the keys.
+    package static func json(_ contents: some Encodable) throws(Problem) -> Data {
         let encoder = JSONEncoder()
-        // The marker comes first because "format" sorts first among the keys.
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(Contents(stored)) else { throw .notRepresentable }
+        guard let data = try? encoder.encode(contents) else { throw .notRepresentable }
         guard data.count <= largest else { throw .tooLarge }
-        return Array(data)
+        return data
     }
 
     package static func decode(_ bytes: [UInt8]) throws(Problem) -> StoredToken {
@@ -121,8 +125,8 @@ package enum StoredTokenFormat {
         package init(_ token: AccessToken) {
             value = token.value
             tokenType = token.tokenType
-            lifetime = token.lifetime.map(Span.init)
-            refreshIn = token.refreshIn.map(Span.init)
+            lifetime = token.lifetime.map(Span.init(wrappedValue:))
+            refreshIn = token.refreshIn.map(Span.init(wrappedValue:))
             scope = token.scope
             refreshToken = token.refreshToken
             refreshTokenExpiration = token.refreshTokenExpiration?.timeIntervalSinceReferenceDate
@@ -130,22 +134,26 @@ package enum StoredTokenFormat {
 
         package var token: AccessToken {
             AccessToken(
-                value, tokenType: tokenType, lifetime: lifetime?.duration, refreshIn: refreshIn?.duration, scope: scope,
+                value, tokenType: tokenType, lifetime: lifetime?.wrappedValue, refreshIn: refreshIn?.wrappedValue,
+                scope: scope,
                 refreshToken: refreshToken,
                 refreshTokenExpiration: refreshTokenExpiration.map(Date.init(timeIntervalSinceReferenceDate:)))
         }
     }
 
     /// A duration in whole numbers, exactly; one beyond 64 bits of seconds (292 billion years) is clamped.
-    package struct Span: Codable, Sendable {
-        let seconds: Int64
-        let attoseconds: Int64
+    @propertyWrapper package struct Span: Codable, Sendable, Hashable {
+        private let seconds: Int64
+        private let attoseconds: Int64
 
-        package init(_ duration: Duration) {
+        package init(wrappedValue duration: Duration) {
             let bounded = min(max(duration, .seconds(Int64.min)), .seconds(Int64.max))
             (seconds, attoseconds) = bounded.components
         }
 
-        package var duration: Duration { Duration(secondsComponent: seconds, attosecondsComponent: attoseconds) }
+        package var wrappedValue: Duration {
+            get { Duration(secondsComponent: seconds, attosecondsComponent: attoseconds) }
+            set { self = Span(wrappedValue: newValue) }
+        }
     }
 }

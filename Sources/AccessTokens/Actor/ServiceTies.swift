@@ -29,9 +29,6 @@ package final class ServiceTies: Sendable {
 
     /// Where the service keeps its tokens.
     var store: (any TokenStore)? { session ?? ownStore }
-
-    /// How long after one look at the shared store a hit starts another.
-    var checkEvery: Duration? { session?.checkEvery }
 }
 
 /// How a service that is one of many, all with one clock, reports what it does and when it may be released.

@@ -16,7 +16,7 @@ package final class Sleeper: Sendable {
         /// Whether no sleep ended in time for it when it was added.
         fileprivate let isFirst: Bool
 
-        /// Whether it has neither rung nor been called off.
+        /// Whether it hasn't rung or been cancelled yet.
         var isPending: Bool { sleeper.state.withLock { $0.holds(place) } }
 
         /// Makes sure that a task wakes at its time.
@@ -86,10 +86,10 @@ package final class Sleeper: Sendable {
 
     /// The number of sleeps from which on a new one ends when half of its time has passed.
     ///
-    /// So a series of times that each come a little earlier doesn't add a sleep for each, but one for each halving, down to a
-    /// millisecond.
+    /// So a series of times that each come a little earlier adds a sleep for each halving, down to a millisecond, not for each
+    /// time.
     private static let many = 4
-    /// How many alarms that were called off may stay in the heap.
+    /// How many cancelled alarms may stay in the heap.
     private static let few = 64
 
     /// The sleeper of all services on the default clock.
@@ -121,7 +121,7 @@ package final class Sleeper: Sendable {
         return Alarm(sleeper: self, time: time, place: place, isFirst: isFirst)
     }
 
-    /// Calls an alarm off; on the system's clocks the sleep goes on.
+    /// Cancels an alarm; on the system's clocks its sleep goes on.
     ///
     /// The runtime keeps a cancelled sleep until its time anyway. The sleep that goes on serves the next alarms, so a thousand
     /// loads don't leave a thousand sleeps.

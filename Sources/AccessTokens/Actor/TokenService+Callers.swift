@@ -5,8 +5,8 @@ extension TokenService {
     ///
     /// Reads a copy, which every change updates before its callers are answered. Any thread may call it at any time.
     public nonisolated var cachedToken: AccessToken? {
-        let (token, nothingDueUntil) = lobby.withLock { ($0.snapshot.hit.token, $0.snapshot.hit.nothingDueUntil) }
-        guard token != nil, clock.now() >= nothingDueUntil else { return token }
+        let hit = lobby.withLock { $0.snapshot.hit }
+        guard hit.token != nil, clock.now() >= hit.nothingDueUntil else { return hit.token }
         return lobby.withLock { $0.snapshot }.token(at: clock.now())
     }
 
@@ -23,10 +23,10 @@ extension TokenService {
     @inlinable
     public nonisolated(nonsending) func retrieveToken(within limit: Duration? = nil) async throws -> AccessToken {
         // Only this is inlined into callers: a hit is then one synchronous call, and needs no frame of an async one.
-        let (token, generation) = lookUp()
-        if let token { return token }
-        guard let limit else { return try await join(seen: generation) }
-        return try await join(seen: generation, within: limit)
+        let look = look()
+        if let token = look.token { return token }
+        guard let limit else { return try await join(seen: look.generation) }
+        return try await join(seen: look.generation, within: limit)
     }
 
     /// Returns a token of the same session with which to resend a refused request.
@@ -62,28 +62,34 @@ extension TokenService {
         return try await join(seen: generation, within: limit)
     }
 
-    /// A valid token, or `nil` with the generation to join with.
-    ///
-    /// The first caller in the soft window starts a refresh.
+    /// What a call sees before it enters the actor.
     @usableFromInline
-    package nonisolated func lookUp() -> (token: AccessToken?, generation: Int) {
-        let (token, nothingDueUntil, generation) = lobby.withLock { lobby in
-            (lobby.snapshot.hit.token, lobby.snapshot.hit.nothingDueUntil, lobby.snapshot.hit.generation)
-        }
-        guard let token else { return (nil, generation) }
-        // Read the clock after the copy, so that a token is never judged by a time before it was read.
-        if clock.now() < nothingDueUntil { return (token, generation) }
-        let seen = lookUpAndRefresh()
-        return (seen.token, seen.generation)
+    package struct Look {
+        /// The token to hand out; `nil`: there is none.
+        @usableFromInline package let token: AccessToken?
+        /// The generation to join with.
+        @usableFromInline package let generation: Int
+        /// The number of the token.
+        package let publication: Int
     }
 
-    /// The same as ``lookUp()``, with the token's number, when more may be due than handing out the token.
-    nonisolated func lookUpAndRefresh() -> (token: AccessToken?, generation: Int, publication: Int?) {
+    /// Looks for a valid token; the first caller in the soft window starts a refresh.
+    @usableFromInline
+    package nonisolated func look() -> Look {
+        let (look, nothingDueUntil) = lobby.withLock { lobby in
+            (Look(lobby.snapshot.hit, lobby.snapshot.hit.token), lobby.snapshot.hit.nothingDueUntil)
+        }
+        // Read the clock after the copy, so that a token is never judged by a time before it was read.
+        return look.token == nil || clock.now() < nothingDueUntil ? look : lookAndRefresh()
+    }
+
+    /// The same when more may be due than handing out the token.
+    private nonisolated func lookAndRefresh() -> Look {
         let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()
-        let token = seen.token(at: now)
-        if token != nil, seen.isRefreshDue(at: now) { claimRefresh(at: now) }
-        return (token, seen.hit.generation, seen.hit.publication)
+        let look = Look(seen.hit, seen.token(at: now))
+        if look.token != nil, seen.isRefreshDue(at: now) { claimRefresh(at: now) }
+        return look
     }
 
     /// Starts the refresh, or the look at the shared store, if this caller is the first, and doesn't wait for it.
@@ -246,5 +252,11 @@ extension TokenService {
         let caller = caller
         if caller.isCancelled { throw CancellationError() }
         return caller
+    }
+}
+
+extension TokenService.Look {
+    fileprivate init(_ hit: borrowing TokenService.Hit, _ token: AccessToken?) {
+        self.init(token: token, generation: hit.generation, publication: hit.publication)
     }
 }

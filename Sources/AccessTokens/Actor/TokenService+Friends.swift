@@ -16,20 +16,12 @@ extension TokenService {
         return clock.now() < nothingDueUntil ? publication : nil
     }
 
-    /// The same as ``lookUp()``, with the token's number.
-    package nonisolated func lookUpWithNumber() -> (token: AccessToken?, generation: Int, publication: Int?) {
-        let (seen, nothingDueUntil) = lobby.withLock {
-            (($0.snapshot.hit.token, $0.snapshot.hit.generation, $0.snapshot.hit.publication), $0.snapshot.hit.nothingDueUntil)
-        }
-        return seen.0 == nil || clock.now() < nothingDueUntil ? seen : lookUpAndRefresh()
-    }
-
     /// The generation of a call that begins now and asks for its token later.
     package nonisolated var currentGeneration: Int { lobby.withLock { $0.snapshot.hit.generation } }
 
     /// Returns a token to a call that began in an earlier generation, unless a sign-out has come since.
     package nonisolated(nonsending) func retrieveToken(seen generation: Int) async throws -> AccessToken {
-        let found = lookUp()
+        let found = look()
         // After a replacement the actor knows whether there was a sign-out.
         if let token = found.token, found.generation == generation { return token }
         return try await join(seen: generation)

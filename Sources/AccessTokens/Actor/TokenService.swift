@@ -86,7 +86,7 @@ public actor TokenService {
         wallClock = environment.wallClock
         machine = Machine(
             policy: policy, isRepeatable: loader.isRepeatable, hasStore: ties?.hasStore ?? false,
-            isShared: ties?.session != nil, checkEvery: ties?.checkEvery, borrowsGrant: ties?.lender != nil,
+            isShared: ties?.session != nil, checkEvery: ties?.session?.checkEvery, borrowsGrant: ties?.lender != nil,
             seed: seed)
         if isDrained { machine.drain() }
     }
@@ -104,7 +104,7 @@ public actor TokenService {
         let isObserved = hasListeners || ties?.tether?.use.wasUsed ?? false
         let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
         let ending = machine.conclude(tellsRest: ties?.tether != nil)
-        let answer = publicAnswer(ending.answer, at: now)
+        let answer: Lobby<Waiter>.Answer? = ending.answer?.mapError { dated($0, at: now) }
         // The snapshot first: a caller that is resumed afterwards, and asks again, must see what this event decided.
         let (answered, late, urgency, outcome) = lobby.withLock { lobby in
             let answered = lobby.open(ending.snapshot, answering: answer)
@@ -117,14 +117,6 @@ public actor TokenService {
 
     func step<Decision: Sendable>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
         step(event) { decision, _ in decision }
-    }
-
-    private func publicAnswer(_ answer: Machine.Answer?, at now: Duration) -> Lobby<Waiter>.Answer? {
-        switch answer {
-        case nil: nil
-        case .success(let token): .success(token)
-        case .failure(let error): .failure(dated(error, at: now))
-        }
     }
 
     private func perform(

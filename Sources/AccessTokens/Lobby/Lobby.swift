@@ -188,7 +188,7 @@ extension TokenService {
 
         init(
             token: AccessToken? = nil, expiry: Duration? = nil, refreshFrom: Duration? = nil, generation: Int = 0,
-            publication: Int? = nil, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil, isDrained: Bool = false
+            publication: Int = 0, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil, isDrained: Bool = false
         ) {
             self.isDrained = isDrained
             self.expiry = expiry ?? .forever
@@ -225,8 +225,8 @@ extension TokenService {
         /// Until then the token is handed out and nothing else is due; nearly every call compares only this.
         fileprivate(set) var nothingDueUntil: Duration
         let generation: Int
-        /// A unique number of the token that is handed out; `nil` if there is none.
-        let publication: Int?
+        /// A unique number of the token that is handed out.
+        let publication: Int
     }
 }
 
@@ -248,7 +248,7 @@ extension TokenService.StateMachine {
         let token = state.token
         return TokenService.Snapshot(
             token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
-            publication: token == nil ? nil : publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
+            publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
             isDrained: isDrained)
     }
 

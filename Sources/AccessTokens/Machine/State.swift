@@ -173,6 +173,8 @@ extension TokenService.StateMachine {
         var previous: AccessToken?
         /// How many callers have joined it.
         var callers = 0
+        /// Whether another load may start although it goes on: it has taken too long.
+        var isGivenUp = false
         /// Whether it has spent a refresh token, so that another attempt spends another.
         var isCostly = false
         /// Whether other keys use its grant, too, and have replaced it since; then another load may start at its limit, in its
@@ -203,9 +205,17 @@ extension TokenService.StateMachine {
         case restoring
         /// The loader is at work.
         case loading
-        /// The token is here and is being saved; callers get it afterwards. It came from the loader, or was given by
-        /// ``TokenService/replace(with:)``.
-        case saving(AccessToken, isGiven: Bool)
+        /// The token is here and is being saved; callers get it afterwards.
+        case saving(AccessToken, Origin)
+    }
+
+    /// Where a token comes from.
+    enum Origin: Sendable {
+        case loader
+        /// Given by ``TokenService/replace(with:)``.
+        case program
+        /// Adopted from a record that services share.
+        case otherService
     }
 }
 
@@ -234,9 +244,9 @@ extension TokenService.StateMachine.Flight {
     }
 
     /// Holds a token that is about to be saved; from now on it counts as younger than what an older load may bring.
-    mutating func hold(_ token: AccessToken, isGiven: Bool, publication: Int, at now: Duration) {
+    mutating func hold(_ token: AccessToken, from origin: TokenService.StateMachine.Origin, publication: Int, at now: Duration) {
         publications = publication
-        phase = .saving(token, isGiven: isGiven)
+        phase = .saving(token, origin)
         // The load has ended in time; the save has a limit of its own.
         deadline = now + RefreshPolicy.storeTimeout
     }

@@ -211,8 +211,7 @@ extension TokenService.StateMachine {
 
     private mutating func forgetStalledFlight() {
         guard state.isStalled, let flight = state.flight else { return }
-        state.endFlight()
-        abandoned.append(flight)
+        giveUp(flight)
         effects.append(.cancel(flight: flight.id))
     }
 
@@ -237,9 +236,14 @@ extension TokenService.StateMachine {
     }
 
     private mutating func abandon(_ flight: Flight, _ error: TokenServiceError, at now: Duration) {
-        state.endFlight()
-        abandoned.append(flight)
+        giveUp(flight)
         fail(error, of: flight, at: now)
+    }
+
+    private mutating func giveUp(_ flight: consuming Flight) {
+        state.endFlight()
+        flight.isGivenUp = true
+        abandoned.append(flight)
     }
 
     // MARK: Callers
@@ -348,16 +352,16 @@ extension TokenService.StateMachine {
         expireToken(at: now)
         // Handle the result before checking the flight's own deadline; the other deadlines are compared afterwards.
         defer { elapse(to: now) }
-        guard case (var flight, let isCurrent)? = end(id, bringing: token) else { return }
+        guard var flight = end(id, bringing: token) else { return }
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
         // Keep the grant first: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
         // Only if another grant has come meanwhile does it matter whether the token is usable.
         let bringsToken = grant.isUsedUp(by: flight.previous) || isServable(token, by: flight, at: now)
         if isGrant, keep(token, bringsToken: bringsToken, of: flight), hasStore {
-            save(token, of: flight, isCurrent: isCurrent, at: now)
+            save(token, of: flight, at: now)
         } else {
-            accept(token, of: flight, isCurrent: isCurrent, at: now)
+            accept(token, of: flight, at: now)
         }
     }
 
@@ -375,19 +379,19 @@ extension TokenService.StateMachine {
         let ended = end(id)
         // Even if the flight was given up and others have brought tokens since: all belong to the session that is over.
         if case .signedOut(let isKnown) = outcome, isOfSession, isKnown || hasSession { endSharedSession() }
-        guard case (var flight, let isCurrent)? = ended else { return }
+        guard var flight = ended else { return }
         switch outcome {
         case .token(let token, let age, let isAdopted):
             flight.start = now - age
             flight.isCostly = !isAdopted && token.refreshToken != nil
             _ = grant.put(token, .replaced)
-            accept(token, of: flight, isCurrent: isCurrent, isAdopted: isAdopted, at: now)
+            accept(token, of: flight, from: isAdopted ? .otherService : .loader, at: now)
         case .newGrant,
-            .signedOut where isCurrent && generation == flight.generation:
+            .signedOut where !flight.isGivenUp && generation == flight.generation:
             backOff = BackOff()
             reserve = nil
             goOn(after: flight, at: now)
-        case .gaveUp where isCurrent: goOn(after: flight, at: now)
+        case .gaveUp where !flight.isGivenUp: goOn(after: flight, at: now)
         case .gaveUp, .failed, .signedOut: break
         }
     }
@@ -459,12 +463,12 @@ extension TokenService.StateMachine {
         expireToken(at: now)
         defer { elapse(to: now) }
         let wasStalled = state.isStalled
-        guard case (var flight, let isCurrent)? = end(id, bringing: salvaged) else { return }
+        guard var flight = end(id, bringing: salvaged) else { return }
         flight.isCostly = isCostly || salvaged != nil
         if let salvaged {
             if keep(salvaged, bringsToken: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
         }
-        guard isCurrent || endsSession(error, of: flight) else { return }
+        guard !flight.isGivenUp || endsSession(error, of: flight) else { return }
         // The time-out has counted as the failure; only a lasting failure or the server's `Retry-After` adds to it.
         if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
         fail(error, of: flight, retryAfter: retryAfter, at: now)
@@ -489,9 +493,7 @@ extension TokenService.StateMachine {
 
     /// Answers the waiters with a token and hands it out from now on, as far as it is good for that.
     @inline(never)
-    private mutating func accept(
-        _ token: AccessToken, of flight: Flight, isCurrent: Bool, isGiven: Bool = false, isAdopted: Bool = false, at now: Duration
-    ) {
+    private mutating func accept(_ token: AccessToken, of flight: Flight, from origin: Origin = .loader, at now: Duration) {
         var flaw = flaw(of: token, by: flight, at: now)
         if flaw == nil {
             let cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
@@ -505,9 +507,9 @@ extension TokenService.StateMachine {
             }
         }
         if let flaw {
-            guard isCurrent else { return }
+            guard !flight.isGivenUp else { return }
             // The program gave this token, and it expired while it was saved: only its grant remains.
-            if isGiven, flaw.code == .tokenExpiredOnArrival {
+            if origin == .program, flaw.code == .tokenExpiredOnArrival {
                 if let error = obstacle(at: now) { return answerWaiters(.failure(error)) }
                 return isAwaited || !isTooEarly(at: now) ? startLoad(callers: flight.callers, at: now) : ()
             }
@@ -517,10 +519,10 @@ extension TokenService.StateMachine {
         publications += 1
         handedOut.note(token)
         backOff = BackOff()
-        if isObserved, !isGiven {
+        if isObserved, origin != .program {
             var event = flight
-            if !isCurrent { event.callers = state.flight?.callers ?? 0 }
-            announce(isAdopted ? .restored : .loadSucceeded, event)
+            if flight.isGivenUp { event.callers = state.flight?.callers ?? 0 }
+            announce(origin == .loader ? .loadSucceeded : .restored, event)
         }
         answerWaiters(.success(token))
     }
@@ -542,17 +544,17 @@ extension TokenService.StateMachine {
         install(cached)
     }
 
-    /// Takes a flight that ended out of the state; `nil` if it was forgotten, or if its result is outdated: then what it brings
-    /// goes to the program.
-    private mutating func end(_ id: Int, bringing token: AccessToken? = nil) -> (flight: Flight, isCurrent: Bool)? {
+    /// Takes a flight that ended out of the state; `nil` if its result doesn't count, since something was published or fenced off
+    /// since it began: then what it brings goes to the program.
+    private mutating func end(_ id: Int, bringing token: AccessToken? = nil) -> Flight? {
         if let flight = state.flight, flight.id == id {
             state.endFlight()
-            return (flight, true)
+            return flight
         }
         var reason = DiscardedGrant.Reason.superseded
         if let index = abandoned.firstIndex(where: { $0.id == id }) {
             let flight = abandoned.remove(at: index)
-            if flight.publications == publications { return (flight, false) }
+            if flight.publications == publications { return flight }
         } else if let index = fenced.firstIndex(where: { $0.id == id }) {
             reason = fenced.remove(at: index).generation < lastReset ? .signedOut : .replaced
         } else {
@@ -621,7 +623,7 @@ extension TokenService.StateMachine {
         let isSaved = hasStore && !isExpired && !storage.isLate
         if isSaved {
             publications += 1
-            flight.hold(token, isGiven: true, publication: publications, at: now)
+            flight.hold(token, from: .program, publication: publications, at: now)
         }
         if hasStore {
             enqueue(
@@ -749,10 +751,10 @@ extension TokenService.StateMachine {
     private mutating func restored(
         _ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation, at now: Duration
     ) {
-        guard let id = operation.flight, case (var flight, let isCurrent)? = end(id) else { return }
+        guard let id = operation.flight, var flight = end(id) else { return }
         // The store may be locked, which is not the same as empty, so no loader is called.
         if let error {
-            if isCurrent { fail(error, of: flight, at: now) }
+            if !flight.isGivenUp { fail(error, of: flight, at: now) }
             return
         }
         isRestorePending = false
@@ -774,7 +776,7 @@ extension TokenService.StateMachine {
                 reserve = cached
             }
         }
-        guard isCurrent, isAwaited else { return }
+        guard !flight.isGivenUp, isAwaited else { return }
         guard !isDrained else { return answerWaiters(answer(to: TokenServiceError(.drained), at: now)) }
         // The computer slept meanwhile: a load would be late before it began.
         guard now < flight.limit else { return fail(restoreIsLate, of: flight, at: now) }
@@ -784,27 +786,27 @@ extension TokenService.StateMachine {
     }
 
     /// Saves a loaded token before any caller gets it; callers that come meanwhile wait for that.
-    private mutating func save(_ token: AccessToken, of flight: Flight, isCurrent: Bool, at now: Duration) {
+    private mutating func save(_ token: AccessToken, of flight: Flight, at now: Duration) {
         guard !storage.isLate else {
             enqueue(.save(token, start: flight.start), at: now)
-            return accept(token, of: flight, isCurrent: isCurrent, at: now)
+            return accept(token, of: flight, at: now)
         }
         var flight = flight
         publications += 1
-        flight.hold(token, isGiven: false, publication: publications, at: now)
-        if isCurrent {
-            state = state.cached.map { .refreshing($0, flight) } ?? .loading(flight)
-        } else {
+        flight.hold(token, from: .loader, publication: publications, at: now)
+        if flight.isGivenUp {
             abandoned.append(flight)
+        } else {
+            state = state.cached.map { .refreshing($0, flight) } ?? .loading(flight)
         }
         enqueue(.save(token, start: flight.start), flight: flight.id, at: now)
     }
 
     /// A save ended, or took too long, which is reported as an event and doesn't fail the callers.
     private mutating func saved(by id: Int, error: TokenServiceError?, at now: Duration) {
-        guard let (flight, isCurrent) = end(id), case .saving(let token, let isGiven) = flight.phase else { return }
+        guard let flight = end(id), case .saving(let token, let origin) = flight.phase else { return }
         if let error { announce(.storeFailed, flight, error: error) }
-        accept(token, of: flight, isCurrent: isCurrent, isGiven: isGiven, at: now)
+        accept(token, of: flight, from: origin, at: now)
     }
 
     /// Puts an operation behind the earlier ones; nothing waits for it if the store is late.

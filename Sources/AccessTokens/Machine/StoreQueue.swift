@@ -135,15 +135,11 @@ struct StoreQueue: Sendable {
 }
 
 extension StoreQueue.Operation {
-    var isRemoval: Bool {
-        if case .remove = kind { true } else { false }
-    }
-
     /// Whether it changes what the store has.
     var isWrite: Bool {
         if case .load = kind { false } else { true }
     }
 
     /// Why the service gives up what the operation finds in the store.
-    var reason: DiscardedGrant.Reason { isRemoval ? .signedOut : .replaced }
+    var reason: DiscardedGrant.Reason { if case .remove = kind { .signedOut } else { .replaced } }
 }

@@ -83,7 +83,7 @@ extension Engine.State {
         return .run(take(pick))
     }
 
-    /// Asks the chooser, until a schedule that passes over a task again and again is at the step limit; from there on it is fair.
+    /// Asks the chooser; at the step limit, a schedule that passes over a task again and again becomes fair.
     private mutating func pick(_ offer: Offer, stepLimit: Int) -> Int {
         guard steps < stepLimit else {
             omissions.insert(.starvation)

@@ -25,7 +25,7 @@ extension Exploration {
             ? shrink(outcome) : Shrunk(choices: outcome.choices, minimality: .unknown)
         let recorded = outcome.trace.steps.isEmpty ? record(shrunk.choices, of: outcome) : outcome
         guard recorded.failureKind == outcome.failureKind || recorded.hasEscaped || !outcome.isRepeatable else {
-            throw failure(difference(after: recorded, "a schedule ended otherwise the second time"), recorded)
+            throw failure(difference(after: recorded, "a schedule ended differently the second time"), recorded)
         }
         var failure = failure(shrunk.clarified(recorded.error ?? error), recorded)
         failure.minimality = shrunk.minimality

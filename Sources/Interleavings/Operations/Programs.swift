@@ -29,7 +29,7 @@ public struct Programs: Sendable, Hashable {
         Programs(kind: .replay(program))
     }
 
-    /// Returns the programs, made of so many operations.
+    /// Returns the programs for a list of this many operations.
     ///
     /// - Throws: An ``ExplorationProblem`` if there would be none, or a program doesn't fit the operations.
     func drawn(from operations: Int) throws -> [Program] {
@@ -95,7 +95,7 @@ public struct Program: Sendable, Hashable, LosslessStringConvertible, Expressibl
         self.init(tasks: tasks)
     }
 
-    /// Reads a program from its description; another text is a program without tasks, which can't be replayed.
+    /// Reads a program from its description; any other text gives a program without tasks, which can't be replayed.
     public init(stringLiteral value: String) {
         self = Program(value) ?? Program(tasks: [])
     }

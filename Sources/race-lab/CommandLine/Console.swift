@@ -16,7 +16,7 @@ enum Console {
         do { try write(line + "\n", to: .standardOutput) } catch { hasFailed.withLock { $0 = true } }
     }
 
-    /// Throws if something of the result was not written.
+    /// Throws if a part of the result was not written.
     static func finish() throws(OutputError) {
         if hasFailed.withLock({ $0 }) { throw OutputError() }
     }
@@ -48,5 +48,5 @@ enum Console {
 
 /// Standard output is full or closed.
 struct OutputError: Error, CustomStringConvertible {
-    let description = "standard output is full or closed: something of the result is missing"
+    let description = "standard output is full or closed: a part of the result is missing"
 }

@@ -1,7 +1,8 @@
 import Foundation
+import TestBudgets
 import Testing
 
-@Suite("The design document")
+@Suite("The design document", .inRealTime)
 struct DesignTests {
     private func text(_ path: String) throws -> String {
         try String(contentsOf: LinkTests.root.appending(path: path), encoding: .utf8)
@@ -24,18 +25,9 @@ struct DesignTests {
         }
     }
 
-    @Test func `the table of imports between the modules is that of the manifest`() throws {
-        let page = try text("Docs/Design.md")
-        let table = try #require(page.firstMatch(of: /(?s)\| module \| imports, of ours \|\n(.*?)\n\n/))
-        let arrows = table.1.matches(of: /(?m)^\| `(\w+)` \| (.*) \|$/).flatMap { row in
-            row.2.matches(of: /`(\w+)`/).map { "\(row.1) --> \($0.1)" }
-        }
-        #expect(Set(arrows) == (try manifestArrows()))
-        #expect(arrows.count > 5)
-    }
-
     @Test func `every import of one of our modules follows an arrow`() throws {
         let modules = try modules(), arrows = try manifestArrows()
+        #expect(arrows.count > 5)
         for module in modules {
             let folder = LinkTests.root.appending(path: "Sources/\(module)")
             let files = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []

@@ -23,15 +23,6 @@ struct GuaranteeTests {
         #expect(numbers.count >= 46 && numbers.sorted() == Array(1...numbers.count))
     }
 
-    @Test func `the table of promises names the guarantees below each`() throws {
-        let rows = try text("Docs/Guarantees.md").matches(of: /(?m)^\| \[(\d+\. [^\]]+)\]\(#[^)]+\) \| ([\d, ]+) \|$/)
-        let promises = try promises()
-        #expect(rows.map { String($0.1) } == promises.map { String($0.prefix { $0 != "\n" }) })
-        for (row, promise) in zip(rows, promises) {
-            #expect(numbers(row.2, /(\d+)/) == numbers(promise, #/(?m)^\*\*(\d+)\. /#))
-        }
-    }
-
     @Test func `each guarantee names tests that are there`() throws {
         for promise in try promises() {
             let lines = String(promise).matches(of: /(?m)^- (\d+): (.*)$/)

@@ -3,6 +3,7 @@ import AccessTokensDispatch
 import AccessTokensTesting
 import Interleavings
 import InterleavingsTesting
+import TestBudgets
 import Testing
 
 // The two bridges in “Migrating from completion handlers” that look right, run. `GuideTests` holds the page to this file.
@@ -32,7 +33,7 @@ private struct Bridge {
     }
 }
 
-@Suite(.unaided, .timeLimit(.minutes(10))) struct `Migrating from completion handlers: bridges` {
+@Suite(.unaided, .timeLimit(.minutes(10)), .inRealTime) struct `Migrating from completion handlers: bridges` {
     @Test func `a wrapped handler keeps its cancelled caller, retrieveToken lets it go`() async throws {
         let loader = ScriptedLoader()
         let service = AccessTokenService(loader: loader)

@@ -3,6 +3,7 @@ import AccessTokensKeys
 import AccessTokensTesting
 import Dispatch
 import Foundation
+import TestBudgets
 import Testing
 
 // “When the program ends”, as it stands there; what can be run is.
@@ -65,7 +66,7 @@ private struct Program {
     }
 }
 
-@Suite struct `The guide to a program's end` {
+@Suite(.inRealTime) struct `The guide to a program's end` {
     private let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
 
     @Test func `finishes, and goes on if it isn't the end`() async throws {

@@ -3,6 +3,7 @@ import AccessTokensEtcd
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 // The Swift blocks of `AccessTokensEtcd` and `SharingThroughEtcd`, as they stand there, run.
@@ -15,7 +16,7 @@ func sharedStore(
         user: EtcdUser(name: "reports", password: password))
 }
 
-@Suite struct `The guide to etcd` {
+@Suite(.inRealTime) struct `The guide to etcd` {
     private let endpoints = ["https://etcd-1.example:2379", "https://etcd-2.example:2379"].compactMap { URL(string: $0) }
     private let password = "a password"
 

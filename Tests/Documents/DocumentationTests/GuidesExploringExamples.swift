@@ -5,7 +5,7 @@ import Interleavings
 import InterleavingsTesting
 import Testing
 
-// The Swift blocks of `TestingYourCode` about schedules, as they stand there, run; and its diagrams, drawn again.
+// The Swift blocks of `TestingYourCode` about schedules, as they stand there, run; and its diagram, drawn again.
 
 @Suite(.unaided) struct `The guide to testing, under every schedule` {
     @Test func `finds what a sign-out leaves behind`() async throws {
@@ -29,7 +29,7 @@ import Testing
                 try simulation.require(name == nil, "nothing of Anna is left")
             }
         }
-        try Self.expectOnPage(failure)
+        #expect(failure?.number == 1)
     }
 
     @Test func `finds what is wrong with the first repair`() async throws {

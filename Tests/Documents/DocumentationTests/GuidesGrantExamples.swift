@@ -4,6 +4,7 @@ import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
 import Synchronization
+import TestBudgets
 import Testing
 
 // The Swift blocks of `ChoosingAGrant`, as they stand there; the sign-ins run.
@@ -88,7 +89,7 @@ private struct App {
     }
 }
 
-@Suite struct `Choosing a grant` {
+@Suite(.inRealTime) struct `Choosing a grant` {
     /// Answers each request with the next body.
     private final class Answers: TokenTransport {
         private let bodies: Mutex<[String]>

@@ -7,6 +7,7 @@ import AccessTokensSharing
 import AccessTokensTesting
 import DataLoading
 import Foundation
+import TestBudgets
 import Testing
 
 // The Swift blocks of `ManyKeys`, as they stand there, run.
@@ -47,7 +48,7 @@ private struct Scope: Hashable {
     var name = ""
 }
 
-@Suite struct `The guide to many keys` {
+@Suite(.inRealTime) struct `The guide to many keys` {
     private let server = SimulatedAuthorizationServer(
         clock: ManualClock(), keepsOneTokenValid: false, rotatesRefreshTokens: true)
 

@@ -10,6 +10,7 @@ import AccessTokensTesting
 import Dispatch
 import Foundation
 import Synchronization
+import TestBudgets
 import Testing
 
 // The Swift blocks of the libraries' landing pages, as they stand there, run; the explorer's are beside this file.
@@ -51,7 +52,7 @@ private struct Recorder: TokenTransport {
     ) async throws -> TransportResponse { answer }
 }
 
-@Suite struct `The landing pages` {
+@Suite(.inRealTime) struct `The landing pages` {
     @Test func `ask before a request, and tell when it is refused`() async throws {
         let api = Backend()
 

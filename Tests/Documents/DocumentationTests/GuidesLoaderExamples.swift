@@ -3,6 +3,7 @@ import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 // “Writing a loader”, run. `GuideTests` holds the page to this file.
@@ -58,7 +59,7 @@ private struct LoginFailure: TokenLoadFailure {
     }
 }
 
-@Suite(.timeLimit(.minutes(10))) struct `Writing a loader` {
+@Suite(.timeLimit(.minutes(10)), .inRealTime) struct `Writing a loader` {
     private func loader(_ transport: AnsweringTransport) throws -> DeviceLoader {
         let url = try #require(URL(string: "https://login.example/device"))
         return DeviceLoader(url: url, deviceKey: "device", transport: transport)

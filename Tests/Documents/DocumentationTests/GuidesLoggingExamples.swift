@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Interleavings
 import Synchronization
+import TestBudgets
 import Testing
 
 // The Swift blocks of `LoggingAndMetrics` that are no recipes, as they stand there, run.
@@ -30,7 +31,7 @@ func watch(
     }
 }
 
-@Suite struct `The guide to logging` {
+@Suite(.inRealTime) struct `The guide to logging` {
     @Test func `shows a line for each caller, where one load failed`() async throws {
         try await explore(.random(schedules: 1, seed: 1)) { simulation in
             let clock = simulation.clock

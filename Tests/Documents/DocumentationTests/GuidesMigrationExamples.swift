@@ -3,6 +3,7 @@ import AccessTokensDispatch
 import AccessTokensTesting
 import Dispatch
 import Foundation
+import TestBudgets
 import Testing
 
 // “Migrating from completion handlers”, run. `GuideTests` holds the page to this file.
@@ -19,7 +20,7 @@ extension AccessTokensDispatch.AccessTokenService {
     }
 }
 
-@Suite(.timeLimit(.minutes(10))) struct `Migrating from completion handlers` {
+@Suite(.timeLimit(.minutes(10)), .inRealTime) struct `Migrating from completion handlers` {
     private let log = GuideLog()
 
     @Test func `two names in one file are the package's types`() {

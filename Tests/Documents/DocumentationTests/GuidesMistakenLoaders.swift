@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
+import TestBudgets
 import Testing
 
 // What “Writing a loader” says a loader must not do, run. `GuideTests` holds the page to this file.
@@ -47,7 +48,7 @@ private struct LossyLoader<Login: TokenLoader>: TokenLoader {
     }
 }
 
-@Suite(.timeLimit(.minutes(10))) struct `Writing a loader: what it must not do` {
+@Suite(.timeLimit(.minutes(10)), .inRealTime) struct `Writing a loader: what it must not do` {
     @Test func `a loader that asks its own service gets an error at once`() async {
         let backend = Backend()
         let error = await #expect(throws: TokenServiceError.self) { try await backend.send("/reports") }

@@ -1,5 +1,6 @@
 import AccessTokens
 import Dispatch
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
@@ -51,7 +52,7 @@ private enum Stage3 {
 
 private func name(_ result: Result<AccessToken, any Error>) -> String { (try? result.get())?.value ?? "error" }
 
-@Suite struct `Avoiding races: the articles' last stage` {
+@Suite(.inRealTime) struct `Avoiding races: the articles' last stage` {
     private let queue = DispatchQueue(label: "test")
     private let network = Network()
     private let answers = GuideLog()

@@ -2,12 +2,13 @@ import AccessTokens
 import AccessTokensTesting
 import Foundation
 import Interleavings
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
 // Every Swift block, every figure and every picture of the guide to `RefreshPolicy`.
 
-@Suite struct `The guide to RefreshPolicy` {
+@Suite(.inRealTime) struct `The guide to RefreshPolicy` {
     private static let catalog = LinkTests.root.appending(path: "Sources/AccessTokens/AccessTokens.docc")
 
     private let policy = RefreshPolicy()

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import DataLoading
 import Foundation
+import TestBudgets
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -10,7 +11,7 @@ import FoundationNetworking
 
 // “Reacting to a 401”, run. `GuideTests` holds the page to this file.
 
-@Suite(.timeLimit(.minutes(10))) struct `Reacting to a 401` {
+@Suite(.timeLimit(.minutes(10)), .inRealTime) struct `Reacting to a 401` {
     private let server = SimulatedAuthorizationServer(clock: ManualClock(), keepsOneTokenValid: false)
 
     /// A resource server that accepts what `server` has issued, and nothing at all if it is strict.

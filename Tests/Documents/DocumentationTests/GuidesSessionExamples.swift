@@ -3,6 +3,7 @@ import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 // “Signing in and out”, run. `GuideTests` holds the page to this file.
@@ -79,7 +80,7 @@ private struct FailingStore: TokenStore {
     @concurrent func remove() async throws { throw ScriptedFailure(message: "read-only") }
 }
 
-@Suite(.timeLimit(.minutes(10))) struct `Signing in and out` {
+@Suite(.timeLimit(.minutes(10)), .inRealTime) struct `Signing in and out` {
     private let log = GuideLog()
     private let transport = AnsweringTransport()
 

@@ -3,6 +3,7 @@ import AccessTokensSharedFiles
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 // The Swift blocks of `SeveralProcesses`, as they stand there, run.
@@ -12,7 +13,7 @@ private struct RecordVault {
     func open(_ bytes: Data) throws -> Data { Data(bytes.reversed()) }
 }
 
-@Suite struct `The guide to several processes` {
+@Suite(.inRealTime) struct `The guide to several processes` {
     private let server = SimulatedAuthorizationServer(
         clock: ManualClock(), keepsOneTokenValid: false, rotatesRefreshTokens: true)
 

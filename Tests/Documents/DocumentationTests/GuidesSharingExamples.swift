@@ -1,9 +1,10 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
-// The Swift blocks of `StoringTokens` about an app and its extension, as they stand there, run.
+// The Swift blocks of `StoringTokens` about an app and its extension that borrows its token, as they stand there, run.
 
 private struct NotSignedIn: Error {}
 
@@ -19,29 +20,7 @@ func borrowing(from store: some TokenStore) -> TokenService {
     }
 }
 
-@Suite struct `The guide to sharing a session` {
-    @Test func `shows how two processes spend one refresh token`() async throws {
-        let clock = ManualClock()
-        let server = SimulatedAuthorizationServer(clock: clock, keepsOneTokenValid: false, rotatesRefreshTokens: true)
-        let store = InMemoryTokenStore(StoredToken(server.signIn(), received: Date()))
-
-        let app = TokenService(store: store, environment: .init(clock: clock), loader: server.loader)
-        let widget = TokenService(store: store, environment: .init(clock: clock), loader: server.loader)
-        _ = try await app.retrieveToken()
-        _ = try await widget.retrieveToken()  // both hold refresh-1 now
-
-        clock.advance(by: .seconds(3600))
-        _ = try await app.retrieveToken()  // spends refresh-1, gets refresh-2
-        await #expect(throws: TokenServiceError.self) {
-            try await widget.retrieveToken()  // spends it again
-        }
-        #expect(server.reuseDetected == 1)  // refresh-2 is worth nothing now
-
-        clock.advance(by: .seconds(3600))
-        let error = await #expect(throws: TokenServiceError.self) { try await app.retrieveToken() }
-        #expect(error?.remedy == .signIn)
-    }
-
+@Suite(.inRealTime) struct `The guide to sharing a session` {
     @Test(arguments: [(0, true), (3_000, true), (3_600, false), (-60, true)])
     func `lets an extension borrow while the token lives`(age: Int, isUsable: Bool) async throws {
         let received = Date(timeIntervalSinceNow: -Double(age))

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensFiles
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 // The Swift blocks of `StoringTokens` about the stores of this package, as they stand there, run.
@@ -17,7 +18,7 @@ private struct TooLate {
     }
 }
 
-@Suite struct `The guide to stores` {
+@Suite(.inRealTime) struct `The guide to stores` {
     private let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
 
     @Test func `shows a save that a sign-out cannot overtake`() async throws {

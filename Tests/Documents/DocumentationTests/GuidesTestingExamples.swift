@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
+import TestBudgets
 import Testing
 
 // The Swift blocks of `TestingYourCode` about one screen, as they stand there, run.
@@ -31,7 +32,7 @@ actor ReportScreen {
     }
 }
 
-@Suite struct `The guide to testing` {
+@Suite(.inRealTime) struct `The guide to testing` {
     @Test func `waits for the token, then shows the report`() async throws {
         let loader = ScriptedLoader()
         let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 // The Swift blocks of `StoringTokens` about a store of one's own, as they stand there, run.
@@ -44,7 +45,7 @@ struct VaultTokenStore: TokenStore {
     }
 }
 
-@Suite struct `The guide to stores of one's own` {
+@Suite(.inRealTime) struct `The guide to stores of one's own` {
     private let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
 
     @Test func `tells locked from empty`() async throws {

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
 // The page “Installation”: its program compiles, and its products are those of the manifest.
@@ -22,7 +23,7 @@ private func firstToken() async {
     }
 }
 
-@Suite struct `The page about installation` {
+@Suite(.inRealTime) struct `The page about installation` {
     private func text(_ path: String) throws -> String {
         try String(contentsOf: LinkTests.root.appending(path: path), encoding: .utf8)
     }

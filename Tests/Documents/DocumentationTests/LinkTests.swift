@@ -1,7 +1,8 @@
 import Foundation
+import TestBudgets
 import Testing
 
-@Suite("The links of the documents")
+@Suite("The links of the documents", .inRealTime)
 struct LinkTests {
     static let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
 

@@ -3,6 +3,7 @@ import AccessTokensDispatch
 import Dispatch
 import Foundation
 import Synchronization
+import TestBudgets
 import Testing
 
 @testable import MigrationAfter
@@ -39,7 +40,7 @@ private final class LoginServer: Sendable {
 }
 
 /// The sample of the migration guide: the same ten calls, before and after.
-@Suite(.timeLimit(.minutes(10))) @MainActor struct `The migrated sample` {
+@Suite(.timeLimit(.minutes(10)), .inRealTime) @MainActor struct `The migrated sample` {
     private let server = LoginServer()
 
     private func oldService() -> MigrationBefore.AccessTokenService {

@@ -1,11 +1,12 @@
 import AccessTokens
 import AccessTokensSharing
 import AccessTokensTesting
+import TestBudgets
 import Testing
 
 // The Swift blocks of the test kit's landing page, as they stand there, run.
 
-@Suite struct `The test kit's examples` {
+@Suite(.inRealTime) struct `The test kit's examples` {
     @Test func `a scripted load answers`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()

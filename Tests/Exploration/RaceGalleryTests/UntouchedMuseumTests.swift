@@ -60,11 +60,11 @@ import Testing
     }
     #endif
 
-    @Test func `Docs/Untouched.md says of each exhibit what becomes of it`() throws {
+    @Test func `Docs/Untouched.md names the exhibits that are not simply found`() throws {
         let page = try String(contentsOf: Untouched.page, encoding: .utf8)
         for exhibit in Exhibit.all {
             let line = "| \(exhibit.number) | \(exhibit.lesson) | \(Untouched(exhibit).text) |"
-            #expect(page.contains(line), "\(line)")
+            #expect(page.contains(line) == (Untouched(exhibit).text != "found"), "\(line)")
         }
         #expect(page.contains("finds \(Self.exhibits.count) of the museum's \(Exhibit.all.count) bugs"))
         let sentence = "\(Self.exhibits.count) of the museum's \(Exhibit.all.count) bugs, each within the first 16 schedules"

@@ -18,7 +18,7 @@ import TokenServiceConcurrency
             // Its errand has left, so that the next miss is a segment of its own; the one before it is answered.
             _ = state.takeErrands(by: Urgency(.medium))
             guard number > 0 else { continue }
-            state.answer(number - 1, with: .failure(TokenServiceError(.reset)))
+            state.finish(number - 1, .answered(.failure(TokenServiceError(.reset))))
             let ready = state.beginDelivery()
             #expect(ready?.count == 1)
             _ = state.continueDelivery(CallbackLine.ReusableBuffers())
@@ -94,13 +94,13 @@ import TokenServiceConcurrency
             state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium), limit: limit)
             _ = state.takeErrands(by: Urgency(.medium))
             guard number > 0 else { continue }
-            state.answer(number - 1, with: .failure(TokenServiceError(.reset)))
+            state.finish(number - 1, .answered(.failure(TokenServiceError(.reset))))
             _ = state.beginDelivery()
             _ = state.continueDelivery(CallbackLine.ReusableBuffers())
         }
         #expect(state.limits.count <= 64)
         #expect(state.nextAlarm() != nil)
-        state.answer(9_999, with: .failure(TokenServiceError(.reset)))
+        state.finish(9_999, .answered(.failure(TokenServiceError(.reset))))
         _ = state.beginDelivery()
         #expect(state.limits.count == 0)
     }

@@ -121,22 +121,16 @@ struct CallbackTests {
 
     @Test(arguments: [true, false])
     func `a loader may get a valid token from the service it loads for, ahead of expiry`(isBehindAnother: Bool) throws {
-        let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>()
-        let loader = LoaderBox()
-        let core = TokenService(environment: .driven(by: stage, clock: clock), loader: CallbackTokenLoader(loader))
-        let shim = AccessTokenService(service: core, enqueue: queue.async)
-        loader.shim.withLock { $0 = shim }
-        _ = stage.start { await core.replace(with: .hour("a")) }
-        clock.advance(by: .seconds(3_000))
-        let events = core.events()
-        shim.retrieveToken { log.append(ShimScene.text($0)) }
-        if !isBehindAnother { queue.run() }
-        for _ in 0..<3 {
-            stage.run()
-            queue.run()
-        }
-        #expect(log.entries == ["a"])
-        let told = stage.start {
+        let loader = LoaderBox(), scene = ShimScene(loadedBy: CallbackTokenLoader(loader))
+        loader.shim.withLock { $0 = scene.shim }
+        _ = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("a")) }
+        scene.clock.advance(by: .seconds(3_000))
+        let events = scene.service.events()
+        scene.call()
+        if !isBehindAnother { scene.queue.run() }
+        scene.run(times: 3)
+        #expect(scene.log.entries == ["a"])
+        let told = scene.stage.start {
             var iterator = events.makeAsyncIterator()
             return [await iterator.next()?.name, await iterator.next()?.name]
         }
@@ -158,17 +152,11 @@ struct CallbackTests {
 
     // Museum 20, from the callback side.
     @Test func `17: a loader that asks the service it loads for gets a clear error`() throws {
-        let stage = Stage(), queue = ManualQueue(), log = Log<String>()
-        let loader = LoaderBox()
-        let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
-        let shim = AccessTokenService(service: core, enqueue: queue.async)
-        loader.shim.withLock { $0 = shim }
-        shim.retrieveToken { log.append("\($0)") }
-        for _ in 0..<3 {
-            stage.run()
-            queue.run()
-        }
-        #expect(log.entries.count == 1 && log.entries[0].contains("asked its own service"))
+        let loader = LoaderBox(), scene = ShimScene(loadedBy: CallbackTokenLoader(loader))
+        loader.shim.withLock { $0 = scene.shim }
+        scene.shim.retrieveToken { [log = scene.log] in log.append("\($0)") }
+        scene.run(times: 3)
+        #expect(scene.log.entries.count == 1 && scene.log.entries[0].contains("asked its own service"))
         loader.shim.withLock { $0 = nil }
     }
 
@@ -229,9 +217,8 @@ struct CallbackTests {
 
     @Test
     func `17: a call inside a load that an operation in front of it keeps from being a hit does not wait for that load`() throws {
-        let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>(), token = AccessToken.hour("a")
-        let box = Lock<AccessTokenService?>(nil), loads = Lock(0)
-        let core = TokenService(environment: .driven(by: stage, clock: clock)) { _ in
+        let token = AccessToken.hour("a"), box = Lock<AccessTokenService?>(nil), loads = Lock(0)
+        let loader = ClosureTokenLoader(isRepeatable: false) { _ in
             let number = loads.withLock { loads in
                 loads += 1
                 return loads
@@ -242,26 +229,17 @@ struct CallbackTests {
                 shim.retrieveToken { continuation.resume(with: $0) }
             }
         }
-        let shim = AccessTokenService(service: core, enqueue: queue.async)
-        box.withLock { $0 = shim }
-        shim.retrieveToken { _ in }
-        for _ in 1...3 {
-            stage.run()
-            queue.run()
-        }
-        clock.advance(by: .seconds(3_000))
-        shim.retrieveToken { log.append(ShimScene.text($0)) }
-        for _ in 1...3 {
-            stage.run()
-            queue.run()
-        }
-        shim.retrieveToken { log.append(ShimScene.text($0)) }
-        for _ in 1...3 {
-            stage.run()
-            queue.run()
+        let scene = ShimScene(loadedBy: loader)
+        box.withLock { $0 = scene.shim }
+        scene.shim.retrieveToken { _ in }
+        scene.run(times: 3)
+        scene.clock.advance(by: .seconds(3_000))
+        for _ in 1...2 {
+            scene.call()
+            scene.run(times: 3)
         }
         // At once, not when the load's time is over.
-        #expect(log.entries == ["a", "loadFailed"])
+        #expect(scene.log.entries == ["a", "loadFailed"])
         box.withLock { $0 = nil }
     }
 
@@ -271,16 +249,12 @@ struct CallbackTests {
     }
 
     @Test func `a loader that answers before it returns, twice, and once more later: the first answer counts`() {
-        let stage = Stage(), queue = ManualQueue(), log = Log<String>()
-        let loader = HastyLoader()
-        let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
-        let shim = AccessTokenService(service: core, enqueue: queue.async)
-        shim.retrieveToken { log.append(ShimScene.text($0)) }
-        stage.run()
+        let loader = HastyLoader(), scene = ShimScene(loadedBy: CallbackTokenLoader(loader))
+        scene.call()
+        scene.stage.run()
         loader.handler.withLock { $0 }?(.success(.hour("third")))
-        stage.run()
-        queue.run()
-        #expect(log.entries == ["first"] && core.cachedToken?.value == "first")
+        scene.run()
+        #expect(scene.log.entries == ["first"] && scene.service.cachedToken?.value == "first")
     }
 
     private final class HastyLoader: AccessTokenLoader {
@@ -302,19 +276,13 @@ struct CallbackTests {
     }
 
     @Test func `a miss that is called while others are taken to the actor is taken there after them`() throws {
-        let stage = Stage(), queue = ManualQueue(), log = Log<String>(), loader = ScriptedLoader(), meanwhile = Meanwhile()
-        let clock = OddClock(ManualClock(), onReading: meanwhile.read)
-        let shim = AccessTokenService(
-            service: TokenService(environment: .driven(by: stage, clock: clock), loader: loader), enqueue: queue.async)
-        shim.invalidate(.hour("other"))
+        let loader = ScriptedLoader(), meanwhile = Meanwhile()
+        let scene = ShimScene(loader, loadedBy: loader, clock: OddClock(ManualClock(), onReading: meanwhile.read))
+        scene.shim.invalidate(.hour("other"))
         // On the actor, in the middle of the invalidation. Nothing happens to the line after that.
-        meanwhile.atReading(1) { shim.retrieveToken { log.append(ShimScene.text($0)) } }
-        stage.run()
-        let call = try #require(stage.start { try await loader.nextCall() }.value)
-        call.succeed(with: .hour("a"))
-        stage.run()
-        queue.run()
-        #expect(log.entries == ["a"])
+        meanwhile.atReading(1) { scene.call() }
+        try scene.deliver("a")
+        #expect(scene.log.entries == ["a"])
     }
 
     @Test func `15: the most urgent of the misses that wait raises the load's priority`() throws {
@@ -327,13 +295,11 @@ struct CallbackTests {
 
     @Test func `15: a miss that is more urgent than the running load raises its priority`() throws {
         // An async loader: a call with a handler does not see its task's priority change.
-        let stage = Stage(), loader = ScriptedLoader()
-        let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: loader)
-        let shim = AccessTokenService(service: core, enqueue: ManualQueue().async)
-        _ = stage.start(priority: .low) { shim.retrieveToken { _ in } }
-        let load = try #require(stage.start { try await loader.nextCall() }.value)
+        let loader = ScriptedLoader(), scene = ShimScene(loader, loadedBy: loader), shim = scene.shim
+        _ = scene.stage.start(priority: .low) { shim.retrieveToken { _ in } }
+        let load = try scene.load()
         #expect(load.priority == .low)
-        _ = stage.start(priority: .high) { shim.retrieveToken { _ in } }
+        _ = scene.stage.start(priority: .high) { shim.retrieveToken { _ in } }
         #expect(load.priority == .high)
     }
 }

@@ -29,8 +29,14 @@ struct ShimScene {
     let log = Log<String>()
 
     init(isRepeatable: Bool = false) {
-        loader = ScriptedLoader(isRepeatable: isRepeatable)
-        service = TokenService(environment: .driven(by: stage, clock: clock), loader: CallbackTokenLoader(loader))
+        let loader = ScriptedLoader(isRepeatable: isRepeatable)
+        self.init(loader, loadedBy: CallbackTokenLoader(loader))
+    }
+
+    /// A scene whose service has another loader.
+    init(_ loader: ScriptedLoader = ScriptedLoader(), loadedBy other: some TokenLoader, clock odd: OddClock? = nil) {
+        self.loader = loader
+        service = TokenService(environment: .driven(by: stage, clock: odd ?? clock), loader: other)
         shim = AccessTokenService(service: service, enqueue: queue.async)
     }
 
@@ -53,10 +59,12 @@ struct ShimScene {
         run()
     }
 
-    /// Runs actor and queue until everybody waits.
-    func run() {
-        stage.run()
-        queue.run()
+    /// Runs actor and queue until everybody waits; several times if handlers and loads call again.
+    func run(times: Int = 1) {
+        for _ in 1...times {
+            stage.run()
+            queue.run()
+        }
     }
 
     func load() throws -> ScriptedLoader.Call {

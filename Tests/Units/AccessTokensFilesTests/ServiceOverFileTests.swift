@@ -1,10 +1,11 @@
 import AccessTokens
 import AccessTokensFiles
 import Foundation
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-@Suite("A service over a file")
+@Suite("A service over a file", .inRealTime)
 struct ServiceOverFileTests {
     /// Counts what a server was asked, and with which refresh token.
     private final class Server: TokenLoader {

@@ -2,8 +2,10 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
+@Suite(.inRealTime)
 struct ClientCredentialsRequestTests {
     let transport = ScriptedTransport { .token() }
     let url = URL(string: "https://as.example/token?policy=a%20b")

@@ -1,8 +1,10 @@
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
+@Suite(.inRealTime)
 struct ConfigurationTests {
     func create(
         _ url: String = "https://as.example/token", id: String = "me", secret: String = "hush",

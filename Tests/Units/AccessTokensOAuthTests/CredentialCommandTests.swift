@@ -2,10 +2,11 @@
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 final class CredentialCommandTests {
     let directory = FileManager.default.temporaryDirectory.appending(path: "command-\(UUID().uuidString)")
     var pipe: String { directory.appending(path: "alive").path }

@@ -2,9 +2,10 @@ import AccessTokens
 import AccessTokensOAuth
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct CredentialURLTests {
     func server(_ body: String, status: String = "200 OK", headers: String = "") throws -> LoopbackServer {
         try LoopbackServer(

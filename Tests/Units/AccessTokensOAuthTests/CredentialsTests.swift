@@ -2,10 +2,12 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
 /// What a client proves itself with, asked for at each request.
+@Suite(.inRealTime)
 struct CredentialsTests {
     let transport = ScriptedTransport { .token() }
 

@@ -3,6 +3,7 @@ import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 

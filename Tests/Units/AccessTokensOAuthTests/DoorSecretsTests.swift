@@ -3,9 +3,11 @@ import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 /// Assertions, codes, verifiers, subject tokens: hidden as client secrets are, whoever writes them.
+@Suite(.inRealTime)
 struct DoorSecretsTests {
     static let secret = "s3cr3t+/: ü"
     /// A verifier has but letters, digits and `-._~`.

@@ -8,7 +8,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct FaultTests {
     let secrets = ["client-s3cr3t", "old-access", "new-access", "refresh-1", "refresh-2", "bWU6Y2xpZW50LXMzY3IzdA=="]
 

@@ -3,6 +3,7 @@ import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 #if canImport(Glibc)
@@ -14,7 +15,7 @@ import Musl
 /// What `SECURITY.md` says ends the process on Linux, each in a process of its own.
 ///
 /// If one of these fails, Foundation survives it now: correct the document.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct FoundationCrashTests {
     static let answers = [
         // swift-corelibs-foundation#5285.

@@ -2,9 +2,11 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
 /// Every grant leaves as its specification writes it.
+@Suite(.inRealTime)
 struct GrantTests {
     let transport = ScriptedTransport { .token() }
 

@@ -2,8 +2,10 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
+@Suite(.inRealTime)
 struct OAuthErrorTests {
     // RFC 6749 §5.2; a status of a busy or broken server wins over the code.
     @Test(arguments: [

@@ -3,9 +3,10 @@ import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct ProxyTests {
     // In a process of its own, for it changes its environment.
     @Test func `no secret of a client goes through a proxy in clear`() async {

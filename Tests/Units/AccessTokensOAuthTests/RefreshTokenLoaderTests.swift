@@ -2,8 +2,10 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
+@Suite(.inRealTime)
 struct RefreshTokenLoaderTests {
     let transport = ScriptedTransport { .token() }
     let previous = AccessToken("old", scope: "read write", refreshToken: "r+/=")

@@ -2,9 +2,11 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
 /// What becomes of the refresh token, whatever the server answers.
+@Suite(.inRealTime)
 struct RenewalTests {
     let previous = AccessToken("old", scope: "a b", refreshToken: "r1")
 

@@ -3,10 +3,12 @@ import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
 /// The loader under a service: what callers and the server see of rotating refresh tokens.
+@Suite(.inRealTime)
 struct RotationTests {
     let clock = ManualClock()
 

@@ -5,6 +5,7 @@ import Foundation
 import TestBudgets
 import Testing
 
+@Suite(.inRealTime)
 struct SecretsTests {
     let previous = AccessToken("old-access-token", refreshToken: "old-refresh-token")
 

@@ -2,6 +2,7 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
 // What programs wrote over transports of their own before there was a door, with a dummy secret, a stripped header and a form
@@ -36,6 +37,7 @@ private func exchange(_ client: OAuthClient, resources: [String], subject: Token
     }
 }
 
+@Suite(.inRealTime)
 struct ThreeProgramsTests {
     let url = URL(string: "https://as.example/token")
 

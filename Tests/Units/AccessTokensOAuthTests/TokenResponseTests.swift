@@ -2,8 +2,10 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
+@Suite(.inRealTime)
 struct TokenResponseTests {
     func load(_ answer: TransportResponse, lifetimeWhenMissing: Duration? = .seconds(300)) async throws -> AccessToken {
         try await ClientCredentialsLoader(answer: answer, lifetimeWhenMissing: lifetimeWhenMissing).loadToken(replacing: nil)

@@ -3,8 +3,10 @@ import AccessTokens
 import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
+@Suite(.inRealTime)
 struct TokenRevocationTests {
     func revocation(_ answer: TransportResponse = TransportResponse(status: 200)) throws -> (TokenRevocation, ScriptedTransport) {
         let transport = ScriptedTransport { answer }

@@ -3,10 +3,11 @@ import AccessTokens
 import AccessTokensOAuth
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct URLSessionTransportTests {
     let transport = URLSessionTransport()
 

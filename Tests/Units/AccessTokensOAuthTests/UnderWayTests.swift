@@ -4,6 +4,7 @@ import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
@@ -11,7 +12,7 @@ import TokenServiceConcurrency
 import FoundationNetworking
 #endif
 
-@Suite("What is known of a request that failed") struct UnderWayTests {
+@Suite("What is known of a request that failed", .inRealTime) struct UnderWayTests {
     private func failure(_ transport: any TokenTransport, at url: URL? = nil) async throws -> OAuthError {
         let loader = try RefreshTokenLoader(
             tokenURL: url ?? #require(URL(string: "https://as.example/token")), clientID: "me", transport: transport)

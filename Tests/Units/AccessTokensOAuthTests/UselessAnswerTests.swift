@@ -2,9 +2,11 @@ import AccessTokensHTTP
 import AccessTokens
 import AccessTokensOAuth
 import Foundation
+import TestBudgets
 import Testing
 
 /// Answers that grant nothing, and still carry tokens, which no error about them may show.
+@Suite(.inRealTime)
 struct UselessAnswerTests {
     static let new = "nEw-t0ken_4Vx9"
     static let jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.x7Kq2pLw9RtY"

@@ -3,10 +3,11 @@ import AccessTokens
 import AccessTokensOAuth
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 /// Servers written after the platforms' documents: each takes exactly the form that its document has.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct WorkloadIdentityTests {
     func sent(to transport: ScriptedTransport) throws -> [String: String] {
         let request = try #require(transport.requests.first)

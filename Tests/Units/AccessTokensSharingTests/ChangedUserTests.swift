@@ -117,16 +117,12 @@ struct ChangedUserTests {
         return fleet
     }
 
-    private func retry(_ index: Int, insteadOf token: String, _ fleet: Fleet) -> Stage.Player<AccessToken> {
-        fleet.stage.start { [service = fleet.services[index]] in try await service.retrieveToken(insteadOf: .granted(token)) }
-    }
-
     @Test func `43: a sign-in ends the session first that a sign-out elsewhere has ended, though nothing was read since`() {
         let fleet = annas()
         _ = fleet.signOut(0)
         #expect(fleet.signIn(1, with: .granted("ben"))?.storeFailure == nil)
-        #expect(retry(1, insteadOf: "anna", fleet).code == .reset)
-        #expect(fleet.call(1).value?.value == "ben" && retry(1, insteadOf: "old", fleet).code == .reset)
+        #expect(fleet.retry(1, insteadOf: .granted("anna")).code == .reset)
+        #expect(fleet.call(1).value?.value == "ben" && fleet.retry(1, insteadOf: .granted("old")).code == .reset)
         #expect(fleet.call(0).value?.value == "ben", "a sign-in after a sign-out ends no session")
     }
 
@@ -148,7 +144,7 @@ struct ChangedUserTests {
         #expect(fleet.call(2).value?.value == "ben")
         _ = fleet.signIn(1, with: .granted("anna's next"))
         for (index, token) in [(0, "ben"), (1, "anna"), (2, "ben")] {
-            #expect(retry(index, insteadOf: token, fleet).code == .reset, "\(index)")
+            #expect(fleet.retry(index, insteadOf: .granted(token)).code == .reset, "\(index)")
             #expect(fleet.call(index).value?.value == "anna's next", "\(index)")
         }
     }
@@ -168,7 +164,7 @@ struct ChangedUserTests {
         _ = fleet.signIn(0, with: .granted("ben"))
         if hasToken { fleet.succeed(first, with: .granted("late")) } else { fleet.fail(first) }
         #expect(fleet.services[1].cachedToken == nil)
-        #expect(retry(1, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.retry(1, insteadOf: .granted("anna")).code == .reset)
         #expect(fleet.call(1).value?.value == "ben")
     }
 }

@@ -13,7 +13,8 @@ struct Cockpit {
     }
 
     mutating func take(_ event: SharedFlight.Event, isAbandoned: Bool = false) -> SharedFlight.Step {
-        flight.next(event, at: moment, isAbandoned: isAbandoned)
+        moment.isAbandoned = isAbandoned
+        return flight.next(event, at: moment)
     }
 
     /// Runs until the refresh token is being presented, and returns the marked record.

@@ -39,6 +39,10 @@ struct Fleet {
         stage.start { [service = services[index]] in try await service.retrieveToken() }
     }
 
+    func retry(_ index: Int, insteadOf token: AccessToken) -> Stage.Player<AccessToken> {
+        stage.start { [service = services[index]] in try await service.retrieveToken(insteadOf: token) }
+    }
+
     func load(_ index: Int) throws -> ScriptedLoader.Call {
         let next = stage.start { [loader = loaders[index]] in try await loader.nextCall() }
         guard let call = next.value else {

@@ -6,21 +6,17 @@ import Testing
 
 @Suite("Guarantees 43 and 45, where services share a grant")
 struct FleetSessionTests {
-    private func retry(_ fleet: Fleet, _ index: Int, _ refused: AccessToken) -> Stage.Player<AccessToken> {
-        fleet.stage.start { [service = fleet.services[index]] in try await service.retrieveToken(insteadOf: refused) }
-    }
-
     @Test func `43: a refused request of an earlier user gets the reset error, also in the other service`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(1).value?.value == "anna")
         _ = fleet.signOut(0)
         // The other service has yet to hear of it.
-        let caller = retry(fleet, 1, .granted("anna"))
+        let caller = fleet.retry(1, insteadOf: .granted("anna"))
         #expect(caller.code == .reset)
         _ = fleet.signIn(0, with: .granted("ben"))
-        #expect(retry(fleet, 1, .granted("anna")).code == .reset)
-        #expect(retry(fleet, 0, .granted("anna")).code == .reset)
+        #expect(fleet.retry(1, insteadOf: .granted("anna")).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("anna")).code == .reset)
         #expect(fleet.loaders.allSatisfy { $0.loadCount == 0 })
     }
 
@@ -51,10 +47,10 @@ struct FleetSessionTests {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(1).value?.value == "anna")
-        let first = retry(fleet, 0, .granted("anna"))
+        let first = fleet.retry(0, insteadOf: .granted("anna"))
         fleet.succeed(try fleet.load(0), with: .granted("anna 2"))
         #expect(first.value?.value == "anna 2")
-        #expect(retry(fleet, 1, .granted("anna")).value?.value == "anna 2")
+        #expect(fleet.retry(1, insteadOf: .granted("anna")).value?.value == "anna 2")
         #expect(fleet.loaders[1].loadCount == 0)
     }
 

@@ -81,11 +81,7 @@ private struct Rivalry: CustomStringConvertible {
         var handed: [AccessToken?] = [fleet.call(0).value, start == .nothing ? nil : fleet.call(1).value]
         if start == .signedOut {
             _ = fleet.signOut(1)
-            if fleet.stage.start({ [service = fleet.services[0]] in try await service.retrieveToken(insteadOf: .granted("1")) })
-                .code != .reset
-            {
-                problems.append("0 doesn't notice the sign-out")
-            }
+            if fleet.retry(0, insteadOf: .granted("1")).code != .reset { problems.append("0 doesn't notice the sign-out") }
             handed = [nil, nil]
         }
         for index in [1, 0] {
@@ -101,10 +97,7 @@ private struct Rivalry: CustomStringConvertible {
         }
         for index in [first, 1 - first] {
             let before = resets(index), old = handed[index]
-            let caller = fleet.stage.start { [service = fleet.services[index]] in
-                if let old { return try await service.retrieveToken(insteadOf: old) }
-                return try await service.retrieveToken()
-            }
+            let caller = old.map { fleet.retry(index, insteadOf: $0) } ?? fleet.call(index)
             answer(caller, index)
             land()
             // A caller that comes after the session has ended gets the record's token.
@@ -188,10 +181,6 @@ struct OvertakenTests {
         Fleet(isRepeatable: isRepeatable, store: { [store] in store.over($0) })
     }
 
-    private func retry(_ index: Int, insteadOf token: String, _ fleet: Fleet) -> Stage.Player<AccessToken> {
-        fleet.stage.start { [service = fleet.services[index]] in try await service.retrieveToken(insteadOf: .granted(token)) }
-    }
-
     @Test func `34: a sign-in that took effect late and was renewed by another service ends no session of its own`() throws {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
@@ -204,7 +193,7 @@ struct OvertakenTests {
         #expect(fleet.call(0).code == .reset)
         _ = fleet.call(0)
         fleet.succeed(try fleet.load(0), with: .granted("ben's next"))
-        #expect(retry(1, insteadOf: "ben", fleet).value?.value == "ben's next")
+        #expect(fleet.retry(1, insteadOf: .granted("ben")).value?.value == "ben's next")
     }
 
     @Test func `34: a sign-in after one that was never saved is a change of user for those who have signed in since`() {
@@ -215,7 +204,7 @@ struct OvertakenTests {
         _ = fleet.signOut(0)
         _ = fleet.signIn(0, with: .granted("ben"))
         _ = fleet.signIn(1, with: .granted("anna's last"))
-        #expect(retry(0, insteadOf: "ben", fleet).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("ben")).code == .reset)
         #expect(fleet.call(0).value?.value == "anna's last")
     }
 
@@ -229,9 +218,7 @@ struct OvertakenTests {
         fleet.succeed(try fleet.load(1), with: .hour("program"))
         #expect(caller.value?.value == "program")
         _ = fleet.signIn(0, with: .granted("anna's next"))
-        let retry = fleet.stage.start { [service = fleet.services[1]] in
-            try await service.retrieveToken(insteadOf: .hour("program"))
-        }
+        let retry = fleet.retry(1, insteadOf: .hour("program"))
         #expect(retry.code == .reset && fleet.call(1).value?.value == "anna's next")
     }
 
@@ -241,7 +228,7 @@ struct OvertakenTests {
         store.next(.fails, .fails, .fails)
         _ = fleet.signOut(1)
         _ = fleet.signIn(1, with: .granted("ben"))
-        let renewing = retry(1, insteadOf: "ben", fleet)
+        let renewing = fleet.retry(1, insteadOf: .granted("ben"))
         let load = try fleet.load(1)
         fleet.advance(by: .seconds(31))
         #expect(renewing.code == .loadTimedOut)

@@ -22,9 +22,7 @@ struct SharedOutageTests {
         let (fleet, caller, load) = try inLeeway()
         if hangs { fleet.advance(by: .seconds(30)) } else { fleet.fail(load) }
         #expect(caller.value?.value == "first" && fleet.services[1].cachedToken?.value == "first")
-        let refused = fleet.stage.start { [service = fleet.services[1]] in
-            try await service.retrieveToken(insteadOf: .granted("first"))
-        }
+        let refused = fleet.retry(1, insteadOf: .granted("first"))
         #expect(refused.code != .reset, "it is a token of the session")
     }
 

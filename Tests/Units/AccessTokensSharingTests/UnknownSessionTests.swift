@@ -14,10 +14,6 @@ struct UnknownSessionTests {
         Fleet(isRepeatable: isRepeatable, store: { [store] in store.over($0) })
     }
 
-    private func retry(_ index: Int, insteadOf token: String, _ fleet: Fleet) -> Stage.Player<AccessToken> {
-        fleet.stage.start { [service = fleet.services[index]] in try await service.retrieveToken(insteadOf: .granted(token)) }
-    }
-
     /// Counts the ends of sessions that a service's stream tells.
     private func watch(_ index: Int, _ fleet: Fleet) -> Log<TokenEvent.Name> {
         let log = Log<TokenEvent.Name>(), events = fleet.services[index].events()
@@ -31,7 +27,7 @@ struct UnknownSessionTests {
         _ = fleet.signIn(0, with: .granted("zoe"))
         #expect(fleet.call(1).value?.value == "zoe")
         _ = fleet.signOut(1)
-        #expect(retry(0, insteadOf: "zoe", fleet).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("zoe")).code == .reset)
         return fleet
     }
 
@@ -47,9 +43,9 @@ struct UnknownSessionTests {
         }
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(0).value?.value == "anna")
-        if isLate { _ = retry(1, insteadOf: "ben", fleet) } else { _ = fleet.signIn(1, with: .granted("ben")) }
+        if isLate { _ = fleet.retry(1, insteadOf: .granted("ben")) } else { _ = fleet.signIn(1, with: .granted("ben")) }
         #expect(fleet.record?.token?.value == "ben")
-        #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("anna")).code == .reset)
         #expect(fleet.discarded.entries == ["zoe signedOut", "anna signedOut"])
     }
 
@@ -60,16 +56,16 @@ struct UnknownSessionTests {
         store.isDown = false
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(0).value?.value == "anna")
-        _ = retry(1, insteadOf: "ben", fleet)
+        _ = fleet.retry(1, insteadOf: .granted("ben"))
         #expect(fleet.record?.token?.value == "ben")
-        #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("anna")).code == .reset)
     }
 
     @Test func `34: a service that has just started and signs in ends no session`() {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         _ = fleet.signIn(1, with: .granted("anna's next"))
-        #expect(retry(0, insteadOf: "anna", fleet).value?.value == "anna's next")
+        #expect(fleet.retry(0, insteadOf: .granted("anna")).value?.value == "anna's next")
     }
 
     // MARK: A restored backup
@@ -88,7 +84,7 @@ struct UnknownSessionTests {
         var last = "anna"
         for number in 0..<renewals {
             fleet.advance(by: .seconds(31))
-            let caller = retry(1, insteadOf: last, fleet)
+            let caller = fleet.retry(1, insteadOf: .granted(last))
             last = "anna+\(number)"
             fleet.succeed(try fleet.load(1), with: .granted(last))
             #expect(caller.value?.value == last)
@@ -101,7 +97,7 @@ struct UnknownSessionTests {
         renewals: Int
     ) async throws {
         let fleet = try await restored(renewals: renewals)
-        let caller = retry(0, insteadOf: "ben", fleet)
+        let caller = fleet.retry(0, insteadOf: .granted("ben"))
         #expect(caller.code == .storeFailed && (caller.error as? TokenServiceError)?.remedy == .signIn)
         fleet.advance(by: .seconds(2))
         #expect(fleet.call(0).code == .storeFailed, "nor does a look adopt it")
@@ -110,7 +106,7 @@ struct UnknownSessionTests {
         _ = fleet.signIn(0, with: .granted("ben's next"))
         #expect(fleet.call(1).value != nil || renewals == 0)
         let last = renewals == 0 ? "anna" : "anna+\(renewals - 1)"
-        #expect(retry(1, insteadOf: last, fleet).code == .reset)
+        #expect(fleet.retry(1, insteadOf: .granted(last)).code == .reset)
         #expect([0, 1].map { fleet.call($0).value?.value } == ["ben's next", "ben's next"])
     }
 
@@ -119,7 +115,7 @@ struct UnknownSessionTests {
         fleet.advance(by: .seconds(1))
         _ = fleet.signOut(1)
         _ = fleet.signIn(1, with: .granted("carol"))
-        let caller = retry(0, insteadOf: "ben", fleet)
+        let caller = fleet.retry(0, insteadOf: .granted("ben"))
         #expect(caller.code == .reset && fleet.loaders[0].loadCount == 0)
         #expect(fleet.call(0).value?.value == "carol")
     }
@@ -148,7 +144,7 @@ struct UnknownSessionTests {
         fleet.advance(by: .seconds(100))
         _ = await fleet.memory.swap(Data(), ifAt: fleet.memory.contents?.revision)
         _ = fleet.signIn(1, with: .granted("ben"))
-        #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("anna")).code == .reset)
         #expect(fleet.call(0).value?.value == "ben")
     }
 
@@ -162,7 +158,7 @@ struct UnknownSessionTests {
         fleet.fail(try fleet.load(1), with: ScriptedFailure.grantRefused)
         #expect(caller.code == .loadFailed)
         _ = fleet.signIn(1, with: .granted("ben"))
-        #expect(retry(0, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("anna")).code == .reset)
         #expect(fleet.call(0).value?.value == "ben")
     }
 
@@ -219,7 +215,7 @@ struct UnknownSessionTests {
         store.release()
         fleet.stage.run()
         if let next {
-            #expect(caller.value?.value == next && retry(1, insteadOf: next, fleet).code != .reset)
+            #expect(caller.value?.value == next && fleet.retry(1, insteadOf: .granted(next)).code != .reset)
         } else {
             #expect(!caller.isDone)
             #expect(try fleet.load(1).previous == nil)
@@ -236,7 +232,7 @@ struct UnknownSessionTests {
         _ = fleet.signIn(1, with: .granted("ben"))
         #expect(fleet.call(0).value?.value == "ben")
         #expect(ends[0].entries.isEmpty && ends[1].entries.count == 1)
-        #expect(retry(0, insteadOf: "zoe", fleet).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("zoe")).code == .reset)
     }
 
     @Test func `34: a sign-in where there is no session ends none, although the service doesn't know the last sign-out`() {
@@ -270,12 +266,10 @@ struct UnknownSessionTests {
         #expect(caller.value?.value == "program")
         store.isDown = false
         _ = fleet.signIn(1, with: .granted("anna"))
-        let retry = fleet.stage.start { [service = fleet.services[0]] in
-            try await service.retrieveToken(insteadOf: .hour("program"))
-        }
+        let retry = fleet.retry(0, insteadOf: .hour("program"))
         #expect(retry.value?.value == "anna", "it has never read, so it knows of no sign-out")
         _ = fleet.signOut(1)
         _ = fleet.signIn(1, with: .granted("ben"))
-        #expect(self.retry(0, insteadOf: "anna", fleet).code == .reset)
+        #expect(fleet.retry(0, insteadOf: .granted("anna")).code == .reset)
     }
 }

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
+import TestBudgets
 import Testing
 
 /// A shared store in memory that makes one mistake.
@@ -70,7 +71,7 @@ private actor MistakenStore: SharedTokenStore {
     @concurrent func isRunning(_ holder: String) async -> Bool? { nil }
 }
 
-@Suite struct `The check of shared stores` {
+@Suite(.inRealTime) struct `The check of shared stores` {
     @Test(arguments: MistakenStore.Mistake.allCases)
     private func `finds each mistake, and none where there is none`(mistake: MistakenStore.Mistake) async throws {
         let store = MistakenStore(mistake)

@@ -196,15 +196,15 @@ struct RefreshAheadTests {
         let service = TokenService(environment: .driven(by: stage, clock: odd), loader: ScriptedLoader())
         _ = stage.start { await service.replace(with: .hour("a")) }
         clock.advance(by: .seconds(2_730))
-        meanwhile.atReading(reading) { _ = service.lookUp() }
-        _ = service.lookUp()
+        meanwhile.atReading(reading) { _ = service.look() }
+        _ = service.look()
         #expect(stage.pending == 1)
     }
 
     @Test func `while a refresh runs, callers send no task to the actor`() throws {
         let scene = try sceneInWindow()
         _ = scene.call()
-        for _ in 0..<3 { #expect(scene.service.lookUp().token?.value == "a") }
+        for _ in 0..<3 { #expect(scene.service.look().token?.value == "a") }
         #expect(scene.stage.pending == 0)
     }
 
@@ -219,7 +219,7 @@ struct RefreshAheadTests {
         scene.retryNow()
         #expect(scene.call().value?.value == "a")
         #expect(scene.loader.loadCount == 4)
-        _ = scene.service.lookUp()
+        _ = scene.service.look()
         #expect(scene.stage.pending == 0)
     }
 

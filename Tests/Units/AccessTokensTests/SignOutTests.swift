@@ -7,9 +7,9 @@ struct SignOutTests {
     @Test func `reset returns the dropped token, whose grant is to be revoked, and leaves the service empty`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
         scene.advance(by: .seconds(100))
-        let dropped = scene.stage.start { [service = scene.service] in await service.reset() }
+        let dropped = scene.signOut()
         #expect(dropped.value?.discarded.first?.refreshToken == "r", "also when the access token has expired")
-        let again = scene.stage.start { [service = scene.service] in await service.reset() }
+        let again = scene.signOut()
         #expect(again.value?.discarded.isEmpty == true)
         let caller = scene.call()
         let load = try scene.load()

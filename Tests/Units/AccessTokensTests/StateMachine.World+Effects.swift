@@ -127,6 +127,7 @@ extension World {
         if let flight = machine.state.flight {
             let atWork = loads.map(\.id) + machine.storage.operations.compactMap(\.flight)
             check(atWork.contains(flight.id), "the current flight is under way")
+            check(!flight.isGivenUp && machine.abandoned.allSatisfy(\.isGivenUp), "a flight is current or given up")
             check(!machine.abandoned.contains { $0.id == flight.id }, "a flight is current or abandoned")
         }
         let flights = (machine.abandoned + [machine.state.flight].compactMap { $0 }).map(\.id) + machine.fenced.map(\.id)

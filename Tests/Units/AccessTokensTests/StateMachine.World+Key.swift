@@ -19,7 +19,7 @@ extension World {
             switch flight.phase {
             case .loading: break
             case .restoring: key.append(-6)
-            case .saving(let token, let isGiven): key += [isGiven ? -7 : -8, verdict(token, flight)]
+            case .saving(let token, let origin): key += [origin == .program ? -7 : -8, verdict(token, flight)]
             }
         }
         /// What a token in hand will be good for: its end and whether it was refused.

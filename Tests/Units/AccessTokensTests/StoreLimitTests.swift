@@ -7,7 +7,7 @@ struct StoreLimitTests {
     @Test func `a sign-in waits for a save that hangs no longer than 5 s`() {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
-        let signIn = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("a")) }
+        let signIn = scene.signIn(with: .hour("a"))
         scene.advance(by: .seconds(5) - .milliseconds(1))
         #expect(!signIn.isDone && scene.service.cachedToken == nil)
         scene.advance(by: .milliseconds(1))
@@ -47,8 +47,7 @@ struct StoreLimitTests {
         scene.succeed(refresh, with: AccessToken("short", lifetime: .seconds(3)))
         // The old token has ended at 3,540 s; the new one is inside its leeway from 3,540.7 s on.
         scene.advance(by: .milliseconds(2_800))
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect(scene.told(by: events).map(\.name) == [.loadSucceeded])
     }
 
@@ -56,8 +55,7 @@ struct StoreLimitTests {
         let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
         store.hold()
         let waiting = scene.calls(2)
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         try scene.deliver(.hour("a"))
         #expect(waiting.allSatisfy { $0.value?.value == "a" })
         let told = scene.told(by: events)

@@ -18,8 +18,7 @@ struct StoreTests {
         try scene.deliver(.hour("a"))
         #expect(!waiting.contains { $0.isDone } && scene.service.cachedToken == nil)
         let late = scene.call()
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect((waiting + [late]).allSatisfy { $0.value?.value == "a" })
         #expect(store.contents?.value == "a" && scene.loader.loadCount == 1)
     }
@@ -88,8 +87,7 @@ struct StoreTests {
         #expect(caller.error.map { "\($0)" }?.contains("The store did not answer within 5.0 seconds") == true)
         for _ in 0..<3 { #expect(scene.call().code == .storeFailed) }
         #expect(scene.loader.loadCount == 0 && store.log == ["load"])
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect(scene.call().value?.value == "a", "late, but not lost")
     }
 
@@ -101,11 +99,10 @@ struct StoreTests {
         let load = try scene.load()
         store.hold()
         if hasBegun { scene.succeed(load, with: .hour("a")) } else { load.succeed(with: .hour("a")) }
-        let signOut = scene.stage.start { [service = scene.service] in await service.reset() }
+        let signOut = scene.signOut()
         #expect(caller.code == .reset || !hasBegun)
         #expect(!signOut.isDone && scene.service.cachedToken == nil)
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect(signOut.value?.discarded.first?.value == "a" || !hasBegun)
         #expect(store.contents == nil && store.log.last == "remove")
         #expect(scene.service.cachedToken == nil)
@@ -117,8 +114,7 @@ struct StoreTests {
         scene.replace(with: .hour("a"))
         scene.replace(with: .hour("b"))
         scene.reset()
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect(store.log == ["load", "save a", "load", "remove"])
     }
 
@@ -130,7 +126,7 @@ struct StoreTests {
         _ = scene.call()
         try scene.deliver(AccessToken("a", lifetime: .seconds(60), refreshToken: "r"))
         if hangs { store.hold() } else { store.fail(.remove) }
-        let signOut = scene.stage.start { [service = scene.service] in await service.reset() }
+        let signOut = scene.signOut()
         scene.advance(by: .seconds(5))
         #expect(signOut.value?.storeFailure?.code == .storeFailed)
         #expect(signOut.value?.discarded.map(\.refreshToken) == ["r"])
@@ -148,11 +144,7 @@ struct StoreTests {
         try scene.deliver(.hour("a"))
         if hangs { scene.advance(by: .seconds(5)) }
         #expect(caller.value?.value == "a")
-        let names = scene.stage.start {
-            var iterator = events.makeAsyncIterator()
-            return [await iterator.next()?.name, await iterator.next()?.name, await iterator.next()?.name]
-        }
-        #expect(names.value == [.loadStarted, .storeFailed, .loadSucceeded])
+        #expect(scene.told(by: events).map(\.name) == [.loadStarted, .storeFailed, .loadSucceeded])
         #expect(scene.call().value?.value == "a")
     }
 
@@ -160,10 +152,9 @@ struct StoreTests {
         let store = ScriptedStore(Self.stored("old", age: 0)), scene = Scene(store: store)
         store.hold()
         let waiting = scene.call()
-        let signIn = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("new")) }
+        let signIn = scene.signIn(with: .hour("new"))
         #expect(!waiting.isDone && !signIn.isDone)
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect(waiting.value?.value == "new" && signIn.isDone)
         #expect(store.contents?.value == "new" && scene.call().value?.value == "new")
         #expect(scene.loader.loadCount == 0)
@@ -197,8 +188,7 @@ struct StoreTests {
         caller.cancel()
         scene.stage.run()
         #expect(caller.isCancelledWithError)
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect(scene.loader.loadCount == 0, "nobody waits any longer, so nothing is loaded")
         let next = scene.call()
         try scene.deliver(.hour("a"))
@@ -240,8 +230,7 @@ struct StoreTests {
         // Whoever comes compares the deadlines with the time.
         let late = scene.call()
         #expect(!caller.isDone && !late.isDone)
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect(caller.value?.value == "a" && late.value?.value == "a")
     }
 
@@ -281,8 +270,7 @@ struct StoreTests {
         scene.advance(by: .seconds(5))
         let events = scene.service.events()
         if fails { store.fail(.load) }
-        store.release()
-        scene.stage.run()
+        scene.release(store)
         #expect(scene.service.cachedToken?.value == (fails ? nil : "a"))
         #expect(scene.told(by: events).map(\.name) == (fails ? [] : [.restored]))
     }

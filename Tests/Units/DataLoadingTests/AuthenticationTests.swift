@@ -3,9 +3,10 @@ import AccessTokensTesting
 import DataLoading
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct AuthenticationTests {
     static func refusal(_ headers: String) -> String { "HTTP/1.1 401 No\r\n\(headers)Content-Length: 2\r\n\r\nno" }
 

@@ -7,7 +7,7 @@ import TestBudgets
 import Testing
 
 /// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
-@Suite(.thorough, .timeLimit(.minutes(10)))
+@Suite(.thorough, .timeLimit(.minutes(10)), .inRealTime)
 struct BusyFoundationTests {
     @Test func `while Foundation reads a long header, limits hold, tasks run, and requests that were given up are never sent`()
         async

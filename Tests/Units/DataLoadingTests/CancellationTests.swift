@@ -4,6 +4,7 @@ import DataLoading
 import Dispatch
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 /// Something that a handler holds, and that tells when it is let go.
@@ -15,7 +16,7 @@ private final class Luggage: Sendable {
     deinit { released.yield() }
 }
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct CancellationTests {
     let calls = Log<Int>()
     let queue = DispatchQueue(label: "handlers")

@@ -1,10 +1,12 @@
 import Foundation
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 import AccessTokensHTTP
 
 @testable import DataLoading
 
+@Suite(.inRealTime)
 struct ConnectionLineTests {
     let line = ConnectionLine(limit: 2)
     /// Shared with the closures that wait in line.

@@ -50,7 +50,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct FaultTests {
     /// A session that has these limits, in seconds.
     static func session(silence: TimeInterval, whole: TimeInterval = 600) -> URLSession {

@@ -10,7 +10,7 @@ import TokenServiceConcurrency
 /// What the table for Linux says a wait costs, in a process of its own, whose processor time is counted.
 ///
 /// If this fails, Foundation waits on a fresh connection as it does on others now: correct the documents.
-@Suite(.thorough, .timeLimit(.minutes(10)))
+@Suite(.thorough, .timeLimit(.minutes(10)), .inRealTime)
 struct FoundationWaitTests {
     static var processorSeconds: Double {
         var usage = rusage()

@@ -3,10 +3,11 @@ import AccessTokensKeys
 import AccessTokensTesting
 import DataLoading
 import Foundation
+import TestBudgets
 import Testing
 
 /// Requests with the tokens of many keys: each origin's, and each account's.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct OriginKeyTests {
     @Test(arguments: [0, 10])
     func `a request carries the token of the key that its origin belongs to`(limit: Int) async throws {

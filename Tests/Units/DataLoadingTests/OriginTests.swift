@@ -3,9 +3,10 @@ import AccessTokensTesting
 import DataLoading
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct OriginTests {
     let tokens = TokenService { _ in AccessToken("secret") }
 

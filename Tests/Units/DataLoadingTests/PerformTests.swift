@@ -3,9 +3,10 @@ import AccessTokensTesting
 import DataLoading
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct PerformTests {
     @Test func `a request arrives as it was made, with the current token`() async throws {
         let server = try ResourceServer()

@@ -2,13 +2,14 @@ import AccessTokens
 import AccessTokensTesting
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
 @testable import DataLoading
 
 /// All on the session of this platform, with servers that really redirect.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct RedirectTests {
     static func redirect(_ status: Int, to location: some CustomStringConvertible) -> LoopbackServer.Reply {
         ResourceServer.status(status, "Location: \(location)\r\n", body: "moved")

@@ -4,6 +4,7 @@ import DataLoading
 import Dispatch
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
@@ -29,7 +30,7 @@ private final class Screen: Sendable {
     var lateCalls: Int { state.withLock { $0.lateCalls } }
 }
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct ReleaseTests {
     /// Each loader is released when a certain number of requests has arrived: before, while and after its answers come.
     ///

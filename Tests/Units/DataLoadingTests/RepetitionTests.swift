@@ -1,11 +1,12 @@
 import DataLoading
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
 /// What happens on a connection that was used before and that the server closes after reading the next request.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct RepetitionTests {
     /// A server that keeps its connections after a `GET /first`, and ends them after reading anything else but once more.
     static func server() throws -> ResourceServer {

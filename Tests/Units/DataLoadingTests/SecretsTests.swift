@@ -8,12 +8,13 @@ import DataLoading
 import Dispatch
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 /// What can be seen of every type that reaches a token, a client's secret, a session, or a request with either.
 ///
 /// On Linux a `URLSession` in flight cannot even be reflected: that ends the process.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct SecretsTests {
     static let token = AccessToken("SECRET-access", lifetime: .seconds(3600), refreshToken: "SECRET-refresh")
     /// A load may begin long after it was asked for, where other tests keep the machine busy; what it sends is awaited without a limit.

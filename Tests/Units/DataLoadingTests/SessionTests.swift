@@ -2,13 +2,14 @@ import AccessTokens
 import DataLoading
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct SessionTests {
     @Test func `the configuration of the given session holds for the loaders`() async throws {
         let server = try ResourceServer()

@@ -2,6 +2,7 @@ import AccessTokens
 import DataLoading
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -9,7 +10,7 @@ import FoundationNetworking
 #endif
 
 /// What one user leaves behind for the next, or for another server: nothing that the program did not ask for.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct SignOutTests {
     /// A server that sets a cookie with a long life, as one that has sessions does.
     ///

@@ -3,6 +3,7 @@ import AccessTokensTesting
 import DataLoading
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 
 /// The names of the states, in the order in which a reader saw them, without repetitions.
@@ -21,7 +22,7 @@ private func names(_ running: StatefulRequest) async -> [String] {
     return names
 }
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct StateTests {
     @Test func `a request is pending while it waits for a token, then ongoing, then completed`() async throws {
         let gate = Gate()

@@ -1,13 +1,14 @@
 import AccessTokens
 import Foundation
 import LoopbackServers
+import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
 @testable import DataLoading
 
 /// Guarantee 43: a request that is under way while its user signs out and another signs in carries no token of the other.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct UserChangeTests {
     static let anna = AccessToken("anna", lifetime: .seconds(3600)), ben = AccessToken("ben", lifetime: .seconds(3600))
 

@@ -1,11 +1,12 @@
 import AccessTokens
 import AccessTokensOAuth
+import TestBudgets
 import Testing
 
 @testable import movie_screens
 
 @MainActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct MovieScreensTests {
     let server: MovieServer
     let factory: MovieLoaderFactory

@@ -57,7 +57,7 @@ import Testing
     @Test func `the guide shows what --show prints`() async throws {
         let page = root.appending(path: "Sources/AccessTokens/AccessTokens.docc/AvoidingRaces.md")
         let guide = try String(contentsOf: page, encoding: .utf8)
-        for design in [Design.enqueueing, .threadSafe, .reentrant] {
+        for design in [Design.enqueueing, .threadSafe] {
             let text = try await exhibition(of: design.name)
             let start = try #require(text.range(of: "\nSchedule ")).upperBound
             #expect(guide.contains(text[start...]), "\(text)")

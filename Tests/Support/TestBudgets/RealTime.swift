@@ -1,0 +1,28 @@
+package import Testing
+
+/// Runs the tests of a suite at a high priority, on threads that hundreds of computing tests don't occupy.
+///
+/// For services with the clock of every program: on a slow machine a load would wait behind those tests for longer than it may take.
+package struct RealTime: SuiteTrait, TestTrait, TestScoping {
+    package var isRecursive: Bool { true }
+
+    @concurrent package func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        guard testCase != nil else { return try await function() }
+        // Not a child task: that one says it has the priority of its parent (Swift 6.3). It ends before the function does.
+        try await withoutActuallyEscaping(function) { function in
+            let test = Task(priority: .high) { try await function() }
+            try await withTaskCancellationHandler {
+                try await test.value
+            } onCancel: {
+                test.cancel()
+            }
+        }
+    }
+}
+
+extension Trait where Self == RealTime {
+    /// For tests with services that have the clock of every program.
+    package static var inRealTime: Self { RealTime() }
+}
