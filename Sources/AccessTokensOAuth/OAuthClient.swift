@@ -128,7 +128,7 @@ public struct OAuthClient: Sendable {
     /// it looked at anything else; with that nonce, and once. Any other answer, and none at all, leaves open whether it was spent.
     ///
     /// - Parameter namesClient: Whether the form must have the client's id even if a header has it, too.
-    func send(
+    @inline(never) func send(
         _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil,
         namesClient: Bool = false
     ) async throws -> ResponseReader {
@@ -154,7 +154,7 @@ public struct OAuthClient: Sendable {
         throw OAuthError(.boundToAnotherKey)
     }
 
-    private func sendOnce(
+    @inline(never) private func sendOnce(
         _ form: Form, of grant: Grant?, to endpoint: TokenEndpoint, replacing previous: AccessToken?, namesClient: Bool,
         nonce: String?
     ) async throws -> ResponseReader {

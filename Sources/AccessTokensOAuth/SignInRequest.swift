@@ -82,7 +82,8 @@ public struct SignInRequest: Sendable {
         self.url = url
     }
 
-    private static func url(_ authorizationURL: URL, _ client: OAuthClient, _ form: Form) throws(OAuthError) -> URL {
+    @inline(never) private static func url(_ authorizationURL: URL, _ client: OAuthClient, _ form: Form) throws(OAuthError) -> URL
+    {
         let text = authorizationURL.absoluteString
         let query = FormEncoding.form([("client_id", client.id)] + form.parameters.map { ($0.name, $0.value) })
         let separator = authorizationURL.query == nil ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"

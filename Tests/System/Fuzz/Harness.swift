@@ -208,7 +208,10 @@ enum Fuzz {
             require(nonce.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x5C }, "a nonce that needs escapes")
         } catch {
             require((error as? DPoPError)?.code == .invalidNonce, "another error")
-            require(text.utf8.count < 12 || !"\(error)".contains(text), "a nonce is shown")
+            // The same text for every nonce of this kind: the fuzzer finds parts of it, which would look like a quotation.
+            let usual = Result { try key.nonce(in: ["dpop-nonce": " "], from: url) }
+            guard text.utf8.count <= 1024, case .failure(let other) = usual else { return }
+            require("\(error)" == "\(other)", "a nonce is shown")
         }
     }
 
