@@ -65,7 +65,8 @@ extension TransportError {
 }
 
 extension TokenTransport {
-    /// Sends a request unless its task is cancelled, and makes of everything but a cancellation a ``TransportError`` without secrets.
+    /// Sends a request unless its task is cancelled, and makes of everything but a cancellation, and the end of a load's time, a
+    /// ``TransportError`` without secrets.
     ///
     /// - Parameter secrets: What no text may show.
     package func answer(to request: TransportRequest, hiding secrets: [String]) async throws -> TransportResponse {
@@ -74,6 +75,7 @@ extension TokenTransport {
             try Task.checkCancellation()
             return try await send(request)
         } catch {
+            if error is NotSent { throw error }
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             switch error as? TransportError {
             case .notSent(let reason, let underlying): throw TransportError.notSent(safe(reason), underlying: underlying)

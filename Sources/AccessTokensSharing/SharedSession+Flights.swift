@@ -1,4 +1,5 @@
 import AccessTokens
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// The time left for a load, which its loader checks before it sends anything that must not be sent too late.
 public enum LoadTime {
     /// Throws if the load that the current task belongs to has no time left, or if nothing waits for it any longer.

@@ -137,11 +137,6 @@ extension TokenService {
     }
 }
 
-/// The load's time was over before its turn came: nothing has been sent.
-package struct NotSent: Error, CustomStringConvertible {
-    package let description = "The load was given up before it could begin."
-}
-
 extension TokenServiceError {
     /// Returns the error that callers get for what a loader threw, and when the server asks to be called again.
     package static func wrapping(_ error: any Error) -> (TokenServiceError, retryAfter: Duration?) {

@@ -89,4 +89,30 @@ import FoundationNetworking
         #expect(transport.requests.isEmpty == (pause == 30))
         #expect((caller.value?.value == "abc") == (pause == 29))
     }
+
+    @Test func `a transport that connects for too long sends nothing, and its load's error says so unchanged`() async throws {
+        let stage = Stage(), clock = ManualClock(), thrown = Lock<(any Error)?>(nil)
+        let transport = ScriptedTransport {
+            // It has a connection now, too late.
+            clock.advance(by: .seconds(30))
+            try LoadTime.check()
+            return .token()
+        }
+        let loader = try RefreshTokenLoader(
+            tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", transport: transport)
+        let service = TokenService(
+            environment: .driven(by: stage, clock: clock, wallClock: { Date(timeIntervalSince1970: 0) }, seed: 1)
+        ) { _ in
+            do {
+                return try await loader.loadToken(replacing: AccessToken("old", refreshToken: "r"))
+            } catch {
+                thrown.withLock { $0 = error }
+                throw error
+            }
+        }
+        let caller = stage.start { try await service.retrieveToken() }
+        stage.run()
+        #expect(thrown.withLock { $0 } is NotSent)
+        #expect((caller.error as? TokenServiceError)?.code == .loadTimedOut)
+    }
 }

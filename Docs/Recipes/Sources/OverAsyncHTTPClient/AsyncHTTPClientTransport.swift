@@ -37,9 +37,9 @@ extension HTTPClient {
     /// in time, or the handshake of TLS fails: nothing was sent.
     static func isFromConnecting(_ error: any Error) -> Bool {
         switch error {
-        case is NIOConnectionError, NIOSSLError.handshakeFailed,
-            NIOSSLExtraError.failedToValidateHostname:
-            true
+        case is NIOConnectionError, NIOSSLError.handshakeFailed: true
+        case let error as NIOSSLExtraError:
+            error == .failedToValidateHostname
         case let error as IOError: error.errnoCode == ECONNREFUSED
         case let error as HTTPClientError:
             [.connectTimeout, .tlsHandshakeTimeout].contains(error)
