@@ -141,6 +141,16 @@ struct SharedFlightTests {
         #expect(step.outcome == .token(.granted("new"), age: .zero, isAdopted: true))
     }
 
+    // RFC 9449: only requests that are proven by the token's own key can use it.
+    @Test(arguments: [("mine", true), ("another", false), (nil, true)])
+    func `a sign-in elsewhere is adopted only if its token is of this service's key, or of none`(key: String?, isAdopted: Bool) {
+        var cockpit = Cockpit({ $0.keyThumbprint = "mine" }, knowing: .init(generation: 4))
+        let token = AccessToken("new", lifetime: .seconds(3_600), refreshToken: "grant", keyThumbprint: key)
+        let step = cockpit.take(.read(seen(record(5, token))))
+        #expect((step.outcome == .token(token, age: .zero, isAdopted: true)) == isAdopted)
+        #expect((step.written?.mark != nil) == !isAdopted, "its grant is presented, which its server decides about")
+    }
+
     @Test func `36: while the store is down an unrepeatable load spends nothing, and a repeatable one goes on in memory`() {
         var cockpit = Cockpit()
         #expect(cockpit.take(.storeFailed(storeDown)).outcome == .failed(storeDown))

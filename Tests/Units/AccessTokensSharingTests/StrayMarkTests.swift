@@ -1,5 +1,6 @@
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @testable import AccessTokens
 @testable import AccessTokensSharing
