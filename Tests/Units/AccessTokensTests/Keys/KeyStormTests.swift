@@ -6,7 +6,7 @@ import Testing
 import TokenServiceConcurrency
 
 /// The keys on real threads: callers, refusals, sign-outs of accounts, services that are made and let go, all at once.
-@Suite("Guarantees 20–25 on real threads", .tags(.threads)) struct KeyStormTests {
+@Suite("Guarantees 20–25 on real threads", .tags(.threads), .timeLimit(.minutes(10))) struct KeyStormTests {
     /// An authorization server with a session for each key, which ends when its refresh token is presented twice.
     private final class Server: Sendable {
         let sessions = Lock<[Int: (good: String, count: Int)]>([:])
@@ -54,8 +54,9 @@ import TokenServiceConcurrency
             }
         }
         #expect(wrong.entries.isEmpty && server.lost.entries.isEmpty, "\(wrong.entries.first ?? server.lost.entries.first ?? "")")
-        let counts = services.counts
-        #expect(counts.idle <= 50 && counts.released == 0, "\(counts)")
+        // The task of a load may hold its service for a moment after the callers have their answer.
+        while services.counts.released > 0 { await Task.yield() }
+        #expect(services.counts.idle <= 50, "\(services.counts)")
     }
 
     @Test func `all who ask for a key at the same moment get the same service`() async {
