@@ -115,6 +115,37 @@ struct StepUpTests {
         #expect(discarded.all.sorted() == ["t.a", "t.read.a"])
     }
 
+    @Test func `a step-up that brings less is given up, also if the token that works was refused meanwhile`() async throws {
+        let server = try ScopedServer(), good = ScopedServer.token("read write"), service = await service(good)
+        let stepUp = StepUp { _, _ in
+            await service.invalidate(good)
+            return ScopedServer.token("a")
+        }
+        // The next token comes with the grant, which the loader doesn't get: this one fails.
+        await #expect(throws: TokenServiceError.self) {
+            try await loader(server, service, stepUp).perform(Request(url: server.url.appending(path: "a")))
+        }
+        await discardedCount(1)
+        #expect(discarded.all == ["t.a"] && service.cachedToken == nil)
+    }
+
+    @Test(arguments: [
+        AccessToken("t.read.a", tokenType: "DPoP", scope: "read a", keyThumbprint: "another"),
+        AccessToken("t.read.a", tokenType: "mac", scope: "read a"), AccessToken("t.read.a\n", scope: "read a"),
+    ])
+    func `a step-up that brings a token which no request can carry is given up, and the token that works stays`(
+        brought: AccessToken
+    ) async throws {
+        let server = try ScopedServer(), service = await service()
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader(server, service, StepUp { _, _ in brought })
+                .perform(Request(url: server.url.appending(path: "a")))
+        }
+        #expect(error?.code == .unusableToken && service.cachedToken?.value == "t.read")
+        await discardedCount(1)
+        #expect(discarded.all == [brought.value])
+    }
+
     @Test func `a token of a step-up is not installed after a sign-out, but given up`() async throws {
         let server = try ScopedServer(), service = await service()
         let stepUp = StepUp { scope, _ in
