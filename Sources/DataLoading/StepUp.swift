@@ -52,7 +52,6 @@ public final class StepUp: Sendable {
             let scope = scopes.withLock { $0.asking(for: wanted, beyond: current.scope, generation: generation) }
             let token = try await widen(scope, current)
             let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
-            // What the current token allowed when it was asked for is in the scope: it may be gone by now, but its grant isn't.
             let isEnough = StepUpScopes.covers(token.scope, scope) && (try? usable.get()) != nil
             let isInstalled = await session.service.widen(to: token, seen: session.generation) { current in
                 isEnough && StepUpScopes.covers(token.scope ?? scope, current?.scope ?? "")

@@ -129,6 +129,23 @@ struct StepUpTests {
         #expect(discarded.all == ["t.a"] && service.cachedToken == nil)
     }
 
+    @Test func `a step-up does not replace the grant of what the program has installed meanwhile, if a server refuses that`()
+        async throws
+    {
+        let server = try ScopedServer(), service = await service()
+        let stepUp = StepUp { scope, _ in
+            let installed = ScopedServer.token("read z")
+            await service.replace(with: installed)
+            await service.invalidate(installed)
+            return ScopedServer.token(scope)
+        }
+        await #expect(throws: TokenServiceError.self) {
+            try await loader(server, service, stepUp).perform(Request(url: server.url.appending(path: "a")))
+        }
+        await discardedCount(2)
+        #expect(discarded.all.sorted() == ["t.read", "t.read.a"] && service.cachedToken == nil)
+    }
+
     @Test func `a token of a step-up that no request can carry is given up, and the token that works stays`() async throws {
         let server = try ScopedServer(), service = await service()
         let useless = [
