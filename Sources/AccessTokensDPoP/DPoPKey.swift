@@ -100,6 +100,7 @@ public final class DPoPKey: TokenProof {
             throw DPoPError(.invalidRequest, "its URL must be http or https, in ASCII, with a host and without user and password")
         }
         guard HTTPToken.isValid(method) else { throw DPoPError(.invalidRequest, "its method is not a valid token") }
+        if let nonce { try DPoPNonces.check(nonce) }
         let nonce = nonce ?? nonces.withLock { $0.nonce(for: origin) }
         let issued = wallClock()
         let time = issued.timeIntervalSince1970

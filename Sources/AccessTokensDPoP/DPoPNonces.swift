@@ -36,15 +36,20 @@ struct DPoPNonces: Sendable, Hashable {
     ///
     /// - Throws: ``DPoPError`` with the code `invalidNonce`; the last one stays.
     mutating func remember(_ nonce: String, for origin: Origin) throws(DPoPError) {
-        guard nonce.utf8.count <= Self.longest else {
-            throw DPoPError(.invalidNonce, "it has \(nonce.utf8.count) bytes, more than the \(Self.longest) that are accepted")
+        try Self.check(nonce)
+        entries.removeAll { $0.origin == origin }
+        if entries.count == Self.mostOrigins { entries.removeFirst() }
+        entries.append(Entry(origin: origin, nonce: nonce))
+    }
+
+    /// Throws unless a proof can have the nonce.
+    static func check(_ nonce: String) throws(DPoPError) {
+        guard nonce.utf8.count <= longest else {
+            throw DPoPError(.invalidNonce, "it has \(nonce.utf8.count) bytes, more than the \(longest) that are accepted")
         }
         // RFC 9449 §8.1: 1*NQCHAR. Two headers joined by a comma and a space are refused, too.
         guard !nonce.isEmpty, nonce.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x5C }) else {
             throw DPoPError(.invalidNonce, "it is empty, or has characters that no nonce has; or there are several")
         }
-        entries.removeAll { $0.origin == origin }
-        if entries.count == Self.mostOrigins { entries.removeFirst() }
-        entries.append(Entry(origin: origin, nonce: nonce))
     }
 }

@@ -139,7 +139,8 @@ public struct OAuthClient: Sendable {
         // A sign-out may have come meanwhile.
         try Task.checkCancellation()
         let second = try await sendOnce(
-            form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nonce)
+            form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nonce,
+            hiding: answer.secrets)
         _ = try second.nonceForAnotherProof(isSecond: true)
         return second
     }
@@ -156,10 +157,12 @@ public struct OAuthClient: Sendable {
 
     @inline(never) private func sendOnce(
         _ form: Form, of grant: Grant?, to endpoint: TokenEndpoint, replacing previous: AccessToken?, namesClient: Bool,
-        nonce: String?
+        nonce: String?, hiding earlier: [String] = []
     ) async throws -> ResponseReader {
         let credentials = try await authentication.credentials(id: id, issuer: issuer)
         var proof: RequestProof?
+        // Before the proof is made, if the program changes its key meanwhile.
+        let keyThumbprint = keyThumbprint
         if let maker = self.proof {
             proof = try await beforeSending("the proof") {
                 try await maker.proof(method: "POST", url: endpoint.url, accessToken: nil, nonce: nonce)
@@ -168,7 +171,7 @@ public struct OAuthClient: Sendable {
         // The credentials and the proof may have taken their time.
         try requireTime(of: grant, replacing: previous)
         var secrets =
-            form.secrets + credentials.form.secrets + credentials.secrets
+            earlier + form.secrets + credentials.form.secrets + credentials.secrets
             + [previous?.value, previous?.refreshToken].compactMap { $0 }
         secrets += proof?.secrets ?? []
         var headers = ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"]
@@ -192,12 +195,11 @@ public struct OAuthClient: Sendable {
             failure.asked = asked
             throw failure
         }
-        let answered = proof.flatMap { proof in
-            self.proof.map { maker in
-                // What is wrong with a nonce matters only if the server demands it.
-                let nonce = Result { try maker.nonce(in: response.headers, from: endpoint.url) }
-                return ResponseReader.Answered(proof: proof, keyThumbprint: maker.keyThumbprint, nonce: nonce)
-            }
+        var answered: ResponseReader.Answered?
+        if let maker = self.proof, let proof, let keyThumbprint {
+            // What is wrong with a nonce matters only if the server demands it.
+            let nonce = Result { try maker.nonce(in: response.headers, from: endpoint.url) }
+            answered = ResponseReader.Answered(proof: proof, keyThumbprint: keyThumbprint, nonce: nonce)
         }
         return ResponseReader(
             response: response, asked: asked, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,

@@ -8,8 +8,11 @@ struct CarriedToken: Sendable {
     var maker: (any TokenProof)?
     var proof: RequestProof?
 
+    /// The secrets of the request that was refused for its nonce before.
+    var earlier: [String] = []
+
     /// What no text may show.
-    var secrets: [String] { [token.value] + (proof?.secrets ?? []) }
+    var secrets: [String] { earlier + [token.value] + (proof?.secrets ?? []) }
 
     /// Source: RFC 6750 §2.1; RFC 9449 §7.1.
     var headers: [String: String] {

@@ -33,8 +33,10 @@ struct RequestRunner: Sendable {
         var isSecondAttempt = false, hasSteppedUp = false
         // The nonce of a refusal, for the one repetition with the same token.
         var nonce: String?
+        var hasRepeated = false, earlier: [String] = []
         while true {
-            let carried = try await carried(found, by: message, nonce: nonce)
+            var carried = try await carried(found, by: message, nonce: nonce)
+            carried?.earlier = earlier
             let response = try await session.send(message, with: carried, limit: call.responseLimit, reporting: report)
             let answer = ProofAnswer(response, to: carried, from: message.url)
             if let next = try message.redirected(by: response) {
@@ -45,14 +47,17 @@ struct RequestRunner: Sendable {
                     )
                 }
                 message = next
+                // The redirect may have brought a newer one.
+                nonce = nil
                 if next.hasLeftOrigin { found = nil }
                 continue
             }
             if let answer, answer.demandsNonce {
-                nonce = try answer.nonce(isRepeated: nonce != nil, canRepeat: message.body?.isReplayable != false)
+                nonce = try answer.nonce(isRepeated: hasRepeated, canRepeat: message.body?.isReplayable != false)
+                (hasRepeated, earlier) = (true, carried?.secrets ?? [])
                 continue
             }
-            nonce = nil
+            (nonce, hasRepeated) = (nil, false)
             if !hasSteppedUp, let (token, session) = found, message.body?.isReplayable != false,
                 let wider = try await wider(than: token, in: session, after: response, hiding: carried)
             {

@@ -51,17 +51,20 @@ public final class StepUp: Sendable {
             if current.value != narrow.value, has(wanted, current, generation) { return current }
             let scope = scopes.withLock { $0.asking(for: wanted, beyond: current.scope, generation: generation) }
             let token = try await widen(scope, current)
-            let isEnough = StepUpScopes.covers(token.scope, scope)
+            let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
+            let isEnough = StepUpScopes.covers(token.scope, scope) && (try? usable.get()) != nil
             let isInstalled = await session.service.widen(to: token, seen: session.generation) { current in
-                isEnough && StepUpScopes.covers(token.scope ?? scope, current.scope ?? "")
+                isEnough && StepUpScopes.covers(token.scope ?? scope, current?.scope ?? "")
             }
             guard isInstalled else {
                 // A sign-out has come, or the program has installed another token.
                 let current = try await session.token()
-                return current.value != narrow.value && has(wanted, current, session.service.currentGeneration) ? current : nil
+                if current.value != narrow.value, has(wanted, current, session.service.currentGeneration) { return current }
+                _ = try usable.get()
+                return nil
             }
             scopes.withLock { $0.gain(scope, generation: session.service.currentGeneration) }
-            return try session.sendable(token)
+            return token
         }
     }
 

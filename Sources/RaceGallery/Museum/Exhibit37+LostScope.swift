@@ -50,7 +50,7 @@ extension Exhibit {
                     let current = try await service.retrieveToken(), generation = service.currentGeneration
                     guard !current.allows(wanted) else { return }
                     let wider = try await widened(simulation, "\(current.scope ?? "") \(wanted)")
-                    if await service.widen(to: wider, seen: generation, isWider: { wider.allows($0.scope ?? "") }) { return }
+                    if await service.widen(to: wider, seen: generation, isWider: { wider.allows($0?.scope ?? "") }) { return }
                 }
             } token: {
                 try await service.retrieveToken()

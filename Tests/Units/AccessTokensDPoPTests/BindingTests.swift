@@ -81,4 +81,26 @@ struct BindingTests {
         let error = await #expect(throws: TokenServiceError.self) { try await after.retrieveToken() }
         #expect(error?.remedy == .signIn && server.facts.spent == ["r0"])
     }
+
+    /// A program's own proof, whose key changes.
+    final class ChangingProof: TokenProof {
+        let keys: [DPoPKey]
+        init(_ keys: [DPoPKey]) { self.keys = keys }
+        let hasChanged = Lock(false)
+        var key: DPoPKey { hasChanged.withLock { keys[$0 ? 1 : 0] } }
+        var keyThumbprint: String { key.keyThumbprint }
+
+        @concurrent func proof(method: String, url: URL, accessToken: String?, nonce: String?) async throws -> RequestProof {
+            try await key.proof(method: method, url: url, accessToken: accessToken, nonce: nonce)
+        }
+
+        func nonce(in headers: [String: String], from url: URL) throws -> String? { nil }
+    }
+
+    @Test func `a token is bound to the key of its request, also if the key changes before the answer`() async throws {
+        let keys = [try DPoPKey.test(1), try .test(2)], proof = ChangingProof(keys)
+        let server = NonceServer(script: [.bound(#""expires_in":60"#)]) { _ in proof.hasChanged.withLock { $0 = true } }
+        let token = try await OAuthClient.test(proof, server).token(for: .refreshToken("r0")).token
+        #expect(token.keyThumbprint == keys[0].keyThumbprint)
+    }
 }

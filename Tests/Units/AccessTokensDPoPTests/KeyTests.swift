@@ -165,4 +165,13 @@ struct NonceTests {
         try nonces.remember(nonce, for: origin(1))
         #expect(try nonces.nonce(for: origin(1)) == nonce)
     }
+
+    // For a program with an HTTP client of its own, which may pass on what its server sends.
+    @Test(arguments: [#"a","htm":"GET"#, "a b", "", "a\r\nb", "ü", String(repeating: "n", count: 8192)])
+    func `a proof is made for no nonce that is none`(nonce: String) async throws {
+        let error = await #expect(throws: DPoPError.self) {
+            try await DPoPKey.test().proof(method: "POST", url: url("https://as.example"), accessToken: nil, nonce: nonce)
+        }
+        #expect(error?.code == .invalidNonce)
+    }
 }

@@ -105,6 +105,29 @@ struct ResourceTests {
         #expect(api.facts.arrivals.map { $0.hasSuffix("mine") } == [true, true, false])
     }
 
+    // RFC 9449 §8.2: the newest nonce counts.
+    @Test func `a request that is redirected after a nonce's refusal has the nonce of the redirect`() async throws {
+        let script = [
+            1: BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: one\r\n"),
+            2: "HTTP/1.1 307 No\r\nLocation: /b\r\nDPoP-Nonce: two\r\nContent-Length: 0\r\n\r\n",
+            3: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ]
+        let api = try BoundAPI(script: script)
+        #expect(try await loader(api, .test()).perform(Request(url: api.url)).status == 200)
+        #expect(api.facts.arrivals.map { SentProof(BoundAPI.header("DPoP", in: $0))?["nonce"] } == [nil, "one", "two"])
+    }
+
+    @Test func `no error shows the nonce of an earlier refusal`() async throws {
+        let script = [
+            1: BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: second-nonce\r\n"),
+            2: BoundAPI.refusal("first-nonce second-nonce"),
+        ]
+        let api = try BoundAPI(script: script), key = try DPoPKey.test()
+        _ = try key.nonce(in: ["DPoP-Nonce": "first-nonce"], from: api.url)
+        let error = await #expect(throws: DataLoadingError.self) { try await loader(api, key).perform(Request(url: api.url)) }
+        #expect(api.facts.arrivals.count == 2 && error?.error == "[hidden] [hidden]")
+    }
+
     // The storm: at most one repetition for each request, and no proof twice.
     @Test func `a storm of requests under a nonce that always changes costs each at most one repetition`() async throws {
         let api = try BoundAPI(), loader = try loader(api, .test()), count = 200

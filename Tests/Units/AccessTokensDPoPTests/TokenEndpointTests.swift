@@ -204,4 +204,17 @@ struct TokenEndpointTests {
         for secret in parts + ["sent-nonce", "next-nonce"] { #expect(!shown.contains(secret), "\(secret)") }
         #expect(error.serverDescription?.contains("[hidden]") == true)
     }
+
+    @Test func `no error shows the nonce of an earlier refusal`() async throws {
+        let refusal = #"{"error":"invalid_dpop_proof","error_description":"first-nonce is not second-nonce"}"#
+        let server = NonceServer(script: [
+            .refusal("use_dpop_nonce", nonce: "second-nonce"), TransportResponse(status: 400, body: Data(refusal.utf8)),
+        ])
+        let key = try DPoPKey.test()
+        _ = try key.nonce(in: ["DPoP-Nonce": "first-nonce"], from: url("https://as.example"))
+        let error = await #expect(throws: OAuthError.self) {
+            try await OAuthClient.test(key, server).token(for: .refreshToken("r0"))
+        }
+        #expect(server.facts.requests.count == 2 && error?.serverDescription == "[hidden] is not [hidden]")
+    }
 }

@@ -115,6 +115,55 @@ struct StepUpTests {
         #expect(discarded.all.sorted() == ["t.a", "t.read.a"])
     }
 
+    @Test func `a step-up that brings less is given up, also if the token that works was refused meanwhile`() async throws {
+        let server = try ScopedServer(), good = ScopedServer.token("read write"), service = await service(good)
+        let stepUp = StepUp { _, _ in
+            await service.invalidate(good)
+            return ScopedServer.token("a")
+        }
+        // The next token comes with the grant, which the loader doesn't get: this one fails.
+        await #expect(throws: TokenServiceError.self) {
+            try await loader(server, service, stepUp).perform(Request(url: server.url.appending(path: "a")))
+        }
+        await discardedCount(1)
+        #expect(discarded.all == ["t.a"] && service.cachedToken == nil)
+    }
+
+    @Test func `a step-up does not replace the grant of what the program has installed meanwhile, if a server refuses that`()
+        async throws
+    {
+        let server = try ScopedServer(), service = await service()
+        let stepUp = StepUp { scope, _ in
+            let installed = ScopedServer.token("read z")
+            await service.replace(with: installed)
+            await service.invalidate(installed)
+            return ScopedServer.token(scope)
+        }
+        await #expect(throws: TokenServiceError.self) {
+            try await loader(server, service, stepUp).perform(Request(url: server.url.appending(path: "a")))
+        }
+        await discardedCount(2)
+        #expect(discarded.all.sorted() == ["t.read", "t.read.a"] && service.cachedToken == nil)
+    }
+
+    @Test func `a token of a step-up that no request can carry is given up, and the token that works stays`() async throws {
+        let server = try ScopedServer(), service = await service()
+        let useless = [
+            AccessToken("bound", tokenType: "DPoP", scope: "read a", refreshToken: "1", keyThumbprint: "another"),
+            AccessToken("mac", tokenType: "mac", scope: "read a", refreshToken: "2"),
+            AccessToken("two\nlines", scope: "read a", refreshToken: "3"),
+        ]
+        for brought in useless {
+            let error = await #expect(throws: DataLoadingError.self) {
+                try await loader(server, service, StepUp { _, _ in brought })
+                    .perform(Request(url: server.url.appending(path: "a")))
+            }
+            #expect(error?.code == .unusableToken && service.cachedToken?.value == "t.read")
+        }
+        await discardedCount(3)
+        #expect(discarded.all.sorted() == ["bound", "mac", "two\nlines"])
+    }
+
     @Test func `a token of a step-up is not installed after a sign-out, but given up`() async throws {
         let server = try ScopedServer(), service = await service()
         let stepUp = StepUp { scope, _ in
