@@ -87,7 +87,12 @@ struct ResponseReader {
             return failure
         }
         let nonce: String?
-        do { nonce = try proof.nonce.get() } catch { throw useless("\(error)") }
+        do {
+            nonce = try proof.nonce.get()
+        } catch {
+            // The text of any other error may have a secret.
+            throw useless(error is any TokenLoadFailure ? "\(error)" : "\(type(of: error)) says that its nonce can't be used.")
+        }
         guard let nonce else { throw useless("It sends none.") }
         guard nonce != proof.proof.nonce else { throw useless("It sends the nonce that it refuses.") }
         guard !isSecond else { throw useless("It refuses each nonce that it has just sent.") }

@@ -62,7 +62,13 @@ struct ProofAnswer {
             response.failure(.unauthorized, detail: problem, hiding: carried)
         }
         let nonce: String?
-        do { nonce = try self.nonce.get() } catch { throw failure(String("\(error)".dropLast())) }
+        do {
+            nonce = try self.nonce.get()
+        } catch {
+            // The text of any other error may have a secret.
+            throw failure(
+                error is any TokenLoadFailure ? String("\(error)".dropLast()) : "\(type(of: error)) says that its nonce can't be used")
+        }
         guard let nonce else { throw failure("it demands a nonce in the proof and sends none") }
         guard !isRepeated, nonce != proof.nonce else { throw failure("it refuses the nonce that it has sent") }
         guard canRepeat else { throw response.failure(.bodyNotReplayable, hiding: carried) }

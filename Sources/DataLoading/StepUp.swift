@@ -11,8 +11,8 @@ public import TokenServiceConcurrency
 /// When a server answers 403 with `insufficient_scope` and names a scope, the closure is asked for a token with that scope *and all
 /// that the current token has*; the token is installed in the service, and the request sent once more. One step-up runs at a time.
 /// Requests that wait for it use what it brings if that is enough, so two requests never take each other's scopes away. A token that
-/// lacks something of the current one is never installed, and none is once the user has signed out: it goes to the service's
-/// `onDiscard`.
+/// lacks something of the current one is never installed, and none is once the user has signed out; its refresh token, if it has one,
+/// goes to the service's `onDiscard`.
 ///
 /// The closure may show a browser and take minutes. It must not present the service's own refresh token, which the service may be
 /// presenting at that moment, and which can't gain scopes anyway (RFC 6749 §6).

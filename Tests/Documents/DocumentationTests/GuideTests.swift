@@ -6,18 +6,29 @@ import Testing
 struct GuideTests {
     private static let root = LinkTests.root
 
-    /// What a page's Swift blocks say: the modules that they import, and the rest, block by block.
-    private static func code(of page: String) throws -> (imports: Set<String>, blocks: [String]) {
+    /// What a page's Swift blocks say: the modules that they import for the whole page, and the rest, block by block, with the
+    /// modules that a block imports for itself.
+    private static func code(of page: String) throws -> (imports: Set<String>, blocks: [String], own: [Set<String>]) {
         let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
         var imports: Set<String> = []
-        let blocks = text.matches(of: /(?s)```swift\n(.*?)```/).map { match in
-            condensed(String(match.1)).components(separatedBy: "\n").filter { line in
+        var blocks: [String] = []
+        var own: [Set<String>] = []
+        for match in text.matches(of: /(?s)```swift\n(.*?)```/) {
+            var names: Set<String> = []
+            let block = condensed(String(match.1)).components(separatedBy: "\n").filter { line in
                 guard let name = line.firstMatch(of: /^import (\w+)/)?.1 else { return true }
-                imports.insert(String(name))
+                names.insert(String(name))
                 return false
             }.joined(separator: "\n")
+            if block.isEmpty {
+                imports.formUnion(names)
+            } else {
+                blocks.append(block)
+                own.append(names)
+            }
         }
-        return (imports, blocks.filter { !$0.isEmpty })
+        // Without a block for them, the code continues that of the blocks before.
+        return (imports.isEmpty ? own.reduce([]) { $0.union($1) } : imports, blocks, own)
     }
 
     /// What is compiled beside this file, in the migration's sample, in the recipes and in their tests, each file condensed.
@@ -75,7 +86,7 @@ struct GuideTests {
             "InterleavingsTesting": ["exploring"], "Synchronization": ["Mutex"], "Testing": ["#expect", "@Test", "@Suite"],
         ]
         let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
-        for product in manifest.matches(of: /\.library\(name: "(\w+)"/).map({ String($0.1) }) {
+        for product in manifest.matches(of: /\.library\(name: "(\w+)"/).map({ String($0.1) }) + ["AccessTokensHTTP"] {
             let files = FileManager.default.enumerator(
                 at: root.appending(path: "Sources/\(product)"), includingPropertiesForKeys: nil)
             for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
@@ -90,11 +101,13 @@ struct GuideTests {
 
     @Test(arguments: LinkTests.catalogPages)
     func `a page shows each import that its code needs`(page: String) throws {
-        let (imports, blocks) = try Self.code(of: page)
-        let words = Set(blocks.flatMap { block in block.matches(of: /([@#]?)(\w+)/).flatMap { ["\($0.1)\($0.2)", "\($0.2)"] } })
-        for (module, names) in try Self.names.get() {
-            let used = names.filter(words.contains)
-            #expect(used.isEmpty || imports.contains(module), "\(used.sorted()) need “import \(module)”")
+        let (imports, blocks, own) = try Self.code(of: page)
+        for (block, own) in zip(blocks, own) {
+            let words = Set(block.matches(of: /([@#]?)(\w+)/).flatMap { ["\($0.1)\($0.2)", "\($0.2)"] })
+            for (module, names) in try Self.names.get() where !imports.union(own).contains(module) {
+                let used = names.filter(words.contains)
+                #expect(used.isEmpty, "\(used.sorted()) need “import \(module)”")
+            }
         }
     }
 

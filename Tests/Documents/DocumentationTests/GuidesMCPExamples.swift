@@ -15,7 +15,11 @@ struct MCPClient {
 
     /// Finds out who issues the server's tokens, and signs in.
     ///
-    /// - Parameter browse: Opens a URL in a browser, and returns the callback.
+    /// - Parameters:
+    ///   - clientID: From the authorization server, or, if it takes such
+    ///     clients, the URL of the client's metadata document.
+    ///   - redirectURI: Where the browser ends, as the server knows it.
+    ///   - browse: Opens a URL in a browser, and returns the callback.
     init(
         url: URL, clientID: String, redirectURI: String,
         browse: @escaping @Sendable (URL) async throws -> URL

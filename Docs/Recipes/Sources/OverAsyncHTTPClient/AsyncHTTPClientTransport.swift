@@ -28,6 +28,12 @@ struct AsyncHTTPClientTransport: TokenTransport {
                 headers: Dictionary(headers) { "\($0), \($1)" }, body: body)
         } catch  where HTTPClient.isFromConnecting(error) {
             throw TransportError.notSent("no connection", underlying: error)
+        } catch let error as HTTPClientError
+            where error == .deadlineExceeded
+        {
+            throw TransportError.timedOut(underlying: error)
+        } catch is NIOTooManyBytesError {
+            throw TransportError.tooLong
         }
     }
 }

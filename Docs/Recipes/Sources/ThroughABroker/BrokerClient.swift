@@ -11,21 +11,26 @@ final class BrokerClient: TokenLoader {
     private let directory: BrokerDirectory
     private let client: HTTPClient
     private let startLimit: Duration
+    private let answerLimit: TimeAmount
     private let start: @Sendable () throws -> Void
     /// The session of the tokens that this client has.
     private let session = Mutex("")
 
     /// - Parameters:
     ///   - client: Made with the configuration `forBroker`.
+    ///   - answerLimit: More than the 35 s that the broker may take for a load
+    ///     and its save; with `startLimit`, less than `loadTimeout` below.
     ///   - start: Starts a program that runs the broker.
     init(
         in directory: BrokerDirectory, over client: HTTPClient,
         startLimit: Duration = .seconds(20),
+        answerLimit: TimeAmount = .seconds(38),
         start: @escaping @Sendable () throws -> Void
     ) {
         self.directory = directory
         self.client = client
         self.startLimit = startLimit
+        self.answerLimit = answerLimit
         self.start = start
     }
 
@@ -80,7 +85,7 @@ final class BrokerClient: TokenLoader {
             try directory.check()
             do {
                 let answer = try await client.execute(
-                    request, timeout: .seconds(60))
+                    request, timeout: answerLimit)
                 return (answer, try await answer.body.collect(upTo: 2 << 20))
             } catch {
                 try Task.checkCancellation()

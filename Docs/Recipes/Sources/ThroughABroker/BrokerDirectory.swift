@@ -12,6 +12,10 @@ struct BrokerDirectory {
     ///   to which nobody else can write.
     init(path: String) throws {
         self.path = path
+        // A broker that is started has another working directory.
+        guard path.hasPrefix("/") else {
+            throw BrokerError("\(path) must be an absolute path")
+        }
         let limit = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
         guard socket.utf8.count < limit else {
             throw BrokerError("\(socket): longer than \(limit - 1) bytes")

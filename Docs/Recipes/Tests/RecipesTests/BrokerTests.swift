@@ -49,10 +49,13 @@ final class BrokerPlace: Sendable {
     }
 
     func client(
-        over client: HTTPClient, startLimit: Duration = .seconds(20), start: (@Sendable () throws -> Void)? = nil
+        over client: HTTPClient, startLimit: Duration = .seconds(20), answerLimit: TimeAmount = .seconds(38),
+        start: (@Sendable () throws -> Void)? = nil
     ) throws -> BrokerClient {
         let settings = settings
-        return try BrokerClient(in: BrokerDirectory(path: settings.directory), over: client, startLimit: startLimit) {
+        return try BrokerClient(
+            in: BrokerDirectory(path: settings.directory), over: client, startLimit: startLimit, answerLimit: answerLimit
+        ) {
             try start?() ?? BrokerClient.launch(settings.program, ["broker", settings.text])
         }
     }
@@ -252,11 +255,12 @@ struct `A broker` {
             try await other.signOut()
             #expect(place.notes("revoked") == ["2"])
             try await place.ended()
-            let nobody = await #expect(throws: TokenServiceError.self) { try await TokenService.asking(other).retrieveToken() }
+            let tokens = TokenService.asking(other)
+            let nobody = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
             #expect(nobody?.remedy == .signIn)
             let directory = try BrokerDirectory(path: place.settings.directory)
-            try await signIn(place.grant(), other, directory, place.store)
-            #expect(try await TokenService.asking(other).retrieveToken().value == "access-4")
+            try await signIn(place.grant(), other, directory, place.store, tokens)
+            #expect(try await tokens.retrieveToken().value == "access-4")
             let error = await #expect(throws: TokenServiceError.self) { try await anna.retrieveToken(insteadOf: token) }
             #expect(error?.remedy == .signIn)
             _ = await anna.reset()
@@ -301,6 +305,11 @@ struct `What a broker and its clients find in place of each other` {
         #expect(try BrokerDirectory(path: folder + name).socket.utf8.count == limit)
         let error = #expect(throws: BrokerError.self) { try BrokerDirectory(path: folder + name + "x") }
         #expect(error?.description.hasSuffix("/socket: longer than \(limit) bytes") == true)
+    }
+
+    @Test func `a path that isn't absolute would be another one for the broker, and is refused`() {
+        let error = #expect(throws: BrokerError.self) { try BrokerDirectory(path: "reports") }
+        #expect(error?.description == "reports must be an absolute path")
     }
 
     @Test(arguments: [0o755, 0o710, 0o707, 0o701, 0o770])
@@ -412,6 +421,24 @@ struct `What a broker and its clients find in place of each other` {
         withExtendedLifetime(other) {}
     }
 
+    @Test func `a broker that is stopped is an error at the client's own limit, and answers when it goes on`() async throws {
+        let place = try BrokerPlace { $0.lifetime = 3_600_000 }
+        try await place.signIn()
+        try await withClient(.forBroker) { client in
+            _ = try await TokenService.asking(place.client(over: client)).retrieveToken()
+            let broker = try #require(try place.broker)
+            kill(broker, SIGSTOP)
+            defer { kill(broker, SIGCONT) }
+            let tokens = TokenService.asking(
+                try place.client(over: client, startLimit: .milliseconds(100), answerLimit: .milliseconds(200)))
+            let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+            #expect(error?.remedy == .retry && error?.underlying is BrokerError, "\(error as Any)")
+            kill(broker, SIGCONT)
+            #expect(try await TokenService.asking(place.client(over: client)).retrieveToken().value == "access-2")
+        }
+        try await place.end()
+    }
+
     @Test func `a program that is not there, or that ends at once, is an error that says what to do`() async throws {
         let place = try BrokerPlace()
         let ending = try await error(place) { try BrokerClient.launch("/bin/false", []) }
@@ -454,10 +481,12 @@ private func runBroker(_ home: String, loader: some TokenLoader) async throws {
 }
 
 private func signIn(
-    _ token: AccessToken, _ broker: BrokerClient, _ directory: BrokerDirectory, _ store: FileTokenStore
+    _ token: AccessToken, _ broker: BrokerClient, _ directory: BrokerDirectory, _ store: FileTokenStore,
+    _ tokens: TokenService
 ) async throws {
     try await broker.signOut()
     while try await !directory.signIn(with: token, in: store) {
         try await broker.signOut()
     }
+    await tokens.reset()
 }

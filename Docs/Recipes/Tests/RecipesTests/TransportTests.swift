@@ -108,7 +108,7 @@ struct `The token endpoint over AsyncHTTPClient` {
         case .error(.timedOut, _):
             #expect(cause?.underlying as? HTTPClientError == .deadlineExceeded, "\(error)")
         case .error(_, _) where fault.testDescription.contains("10 MiB"):
-            #expect(cause?.underlying is NIOTooManyBytesError, "\(error)")
+            #expect(cause?.code == .unreadableResponse, "\(error)")
         case .error(_, _) where fault.testDescription.contains("gzip"):
             #expect(cause?.code == .unreadableResponse, "\(error)")  // what isn't inflated isn't compared
         case .error(let code, _): #expect(cause?.code == code, "\(error)")
