@@ -67,7 +67,7 @@ struct ProofAnswer {
         } catch {
             // The text of any other error may have a secret.
             throw failure(
-                error is any TokenLoadFailure ? String("\(error)".dropLast()) : "\(type(of: error)) says that its nonce can't be used")
+                error is any TokenLoadFailure ? String("\(error)".dropLast()) : "\(type(of: error)) refuses its nonce")
         }
         guard let nonce else { throw failure("it demands a nonce in the proof and sends none") }
         guard !isRepeated, nonce != proof.nonce else { throw failure("it refuses the nonce that it has sent") }

@@ -60,7 +60,7 @@ struct `Every fault of the test server over AsyncHTTPClient` {
         #expect(error.remedy != .signIn && error.retryAfter == retryAfter)
         switch fault.testDescription {
         case _ where code == .timedOut: #expect(error.underlying as? HTTPClientError == .deadlineExceeded, "\(error)")
-        case let name where name.contains("10 MiB"): #expect(code == .unreadableResponse, "\(error)")
+        case let name where name.contains("10 MiB"): #expect(error.code == .unreadableResponse, "\(error)")
         // What isn't inflated isn't compared with what it was to be.
         case let name where name.contains("gzip"): #expect(error.code == .unreadableResponse, "\(error)")
         case _ where code == .unsupportedTokenType && !isToken: #expect(error.code == .unreadableResponse, "\(error)")
