@@ -16,7 +16,8 @@ public import Foundation
 /// ```
 ///
 /// The signature is yours, so that the private key may stay in a key service or a security chip. Give the same object
-/// to the client and to the loaders of data: it remembers the last nonce of each server, which goes to that server and to no other. Neither it nor its errors show a proof, a nonce or a part of the key.
+/// to the client and to the loaders of data: it remembers the last nonce of each server, which goes to that server and to no other.
+/// Neither it nor its errors show a proof, a nonce or a part of the key.
 ///
 /// With an HTTP client of your own, add the headers of ``proof(method:url:accessToken:nonce:)`` to each request that carries a
 /// token, and give ``nonce(in:from:)`` the headers of each answer.

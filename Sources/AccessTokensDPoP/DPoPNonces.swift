@@ -2,8 +2,8 @@ import AccessTokensHTTP
 
 /// The last nonce of each server, as a pure value.
 ///
-/// A nonce is a server's, so it never goes to another origin. Which of two nonces of one origin is the newer, nobody can know: answers
-/// overtake each other. The one that came last is kept; if it is the older one, the next request is refused once and sent again with
+/// A nonce is a server's, so it never goes to another origin. Nobody can tell which of two nonces of one origin is newer, since
+/// answers overtake each other. The one that came last is kept; if it is the older one, the next request is refused once and sent again with
 /// the nonce of *its own* refusal, so no order of answers costs a request more than that.
 ///
 /// Source: RFC 9449 §8, §9.

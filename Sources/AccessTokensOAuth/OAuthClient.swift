@@ -17,7 +17,8 @@ public import Foundation
 ///
 /// A value without state: concurrent calls are independent requests. Each call sends one request, never redirected, and never
 /// repeated but for one case: a client with a `proof` sends a form once more if the server definitely answers that it has only
-/// looked at the proof and wants another nonce in it (`use_dpop_nonce`, RFC 9449 §8). Neither the client nor its errors show a secret: not the client's own, not one of a form, not the answer's.
+/// looked at the proof and wants another nonce in it (`use_dpop_nonce`, RFC 9449 §8). Neither the client nor its errors show a secret:
+/// not the client's own, not one of a form, not the answer's.
 ///
 /// For a `TokenService`, use a loader over it: ``ClientCredentialsLoader``, ``RefreshTokenLoader``, or ``GrantLoader`` for any other
 /// grant.

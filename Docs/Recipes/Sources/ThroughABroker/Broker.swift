@@ -18,7 +18,7 @@ struct Broker {
     var revoke: @Sendable (AccessToken) async -> Void = { _ in }
     var logger = Logger(label: "broker")
 
-    /// Answers until SIGTERM, a sign-out, or a while in which nobody asks.
+    /// Answers until SIGTERM, a sign-out, or `idleLimit` without a request.
     ///
     /// Before it returns, it waits for what would lose the session. It
     /// returns at once if another broker runs.
@@ -134,7 +134,7 @@ extension StoredToken {
     }
 }
 
-/// Ends the broker when nobody has asked for a while.
+/// Ends the broker after a time without requests.
 private final class IdleLimit: Service {
     private let limit: Duration
     private let state: Mutex<(answering: Int, end: ContinuousClock.Instant)>

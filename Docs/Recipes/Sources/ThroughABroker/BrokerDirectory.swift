@@ -68,7 +68,7 @@ struct BrokerDirectory {
             return false
         }
         defer { withExtendedLifetime(lock) {} }
-        // The name first: whoever knows the last session gets no token.
+        // The name first: a client of the last session gets no token.
         try lock.truncate(atOffset: 0)
         try lock.write(contentsOf: Data(UUID().uuidString.utf8))
         try await store.save(StoredToken(token, received: .now))
