@@ -39,7 +39,8 @@ import TokenServiceConcurrency
             capacities.append(buffers.calls.capacity)
             _ = state.continueDelivery(buffers)
         }
-        #expect(capacities.allSatisfy { $0 >= 10 && $0 == capacities[0] })
+        // A segment keeps its first call in a place of its own, so nine stand in the buffer.
+        #expect(capacities.allSatisfy { $0 >= 9 && $0 == capacities[0] }, "\(capacities)")
     }
 
     @Test func `a miss behind a hit is none of the misses in front of it`() {
