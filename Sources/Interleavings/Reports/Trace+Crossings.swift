@@ -9,7 +9,15 @@ private struct Call {
     let name: String
     let task: String
     let depth: Int
-    var runs: [Run]
+    /// Where it is suspended after its last run; `nil`: it returned.
+    var address: UInt?
+    var runs: [Run] = []
+
+    /// Notes that it ran in a step, until it was suspended or returned.
+    mutating func run(in step: Int?, to address: UInt?) {
+        self.address = address
+        if let step { runs.append(Run(step: step, address: address)) }
+    }
 
     /// The function itself, or the one in which a closure stands.
     var base: Substring { name.ranges(of: " in ").last.map { name[$0.upperBound...] } ?? name[...] }
@@ -81,10 +89,11 @@ extension Trace {
 
     private func calls(_ name: (UInt) -> String?) -> [Call] {
         var ended: [Call] = []
-        var tasks: [String: (step: Int, calls: [Call])] = [:]
+        var tasks: [String: (step: Int?, calls: [Call])] = [:]
         for (index, step) in steps.enumerated() where !functions[index].isEmpty {
             let frames = functions[index].reversed().compactMap { address in name(address).map { (address, $0) } }
-            var task = tasks[step.task] ?? (step: index, calls: [])
+            // What ran before a task's first step that shows functions, on an executor of the program's own, is unknown.
+            var task = tasks[step.task] ?? (step: nil, calls: [])
             ended += Self.take(&task.calls, from: task.step, to: frames, in: step.task)
             tasks[step.task] = (index, task.calls)
         }
@@ -96,19 +105,20 @@ extension Trace {
     ///
     /// - Returns: The calls that returned in the step.
     private static func take(
-        _ calls: inout [Call], from step: Int, to frames: [(address: UInt, name: String)], in task: String
+        _ calls: inout [Call], from step: Int?, to frames: [(address: UInt, name: String)], in task: String
     ) -> [Call] {
-        var same = zip(calls, frames).prefix { $0.runs.last?.address == $1.address }.count
+        var same = zip(calls, frames).prefix { $0.address == $1.address }.count
         if same < min(calls.count, frames.count), calls[same].name == frames[same].name {
-            calls[same].runs.append(Call.Run(step: step, address: frames[same].address))
+            calls[same].run(in: step, to: frames[same].address)
             same += 1
         }
         var returned = Array(calls[same...])
-        for index in returned.indices { returned[index].runs.append(Call.Run(step: step, address: nil)) }
+        for index in returned.indices { returned[index].run(in: step, to: nil) }
         calls.removeSubrange(same...)
         for frame in frames[same...] {
-            let run = Call.Run(step: step, address: frame.address)
-            calls.append(Call(name: frame.name, task: task, depth: calls.count, runs: [run]))
+            var call = Call(name: frame.name, task: task, depth: calls.count)
+            call.run(in: step, to: frame.address)
+            calls.append(call)
         }
         return returned
     }

@@ -173,9 +173,56 @@ import UntouchedCode
         #expect(failure.blame == nil)
     }
 
+    @Test func `is found where the first steps of the tasks run on an executor of the program's own`() async throws {
+        let failure = try await failure { simulation in
+            let thread = OneThread(simulation)
+            let account = Account(simulation)
+            for name in ["Anna", "Ben"] {
+                simulation.spawn(name) { try await Task(executorPreference: thread) { try await account.add() }.value }
+            }
+            try await simulation.settle()
+            try simulation.require(await account.sum == 2, "both are counted")
+        }
+        #expect(failure.blame?.contains(" was suspended in Account.add() at ") == true, "\(failure)")
+    }
+
     @Test func `is none in a program that names no functions`() async throws {
         let failure = try await Overrides.unaided { try await self.failure(.preferred, BrokenProgram.price.scenario) }
         #expect(failure.blame == nil)
+    }
+}
+
+/// A queue that runs tasks.
+private final class OneThread: TaskExecutor {
+    private let queue: VirtualQueue
+
+    init(_ simulation: Simulation) {
+        queue = simulation.serialQueue("thread")
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
+private actor Account {
+    private let executor: any SerialExecutor
+    private let clock: VirtualClock
+    private(set) var sum = 0
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    init(_ simulation: Simulation) {
+        executor = simulation.actorExecutor("account")
+        clock = simulation.clock
+    }
+
+    func add() async throws {
+        try await clock.sleep(for: .seconds(1))
+        let before = sum
+        try await clock.sleep(for: .seconds(1))
+        sum = before + 1
     }
 }
 
