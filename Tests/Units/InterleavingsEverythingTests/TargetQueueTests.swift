@@ -1,6 +1,7 @@
 import Dispatch
 import Interleavings
 import InterleavingsEverything
+import TestBudgets
 import Testing
 import UntouchedCode
 
@@ -89,7 +90,8 @@ import UntouchedCode
             chain.drain()
             try #require(chain.notes.all.joined() == program.order)
         }
-        try await explore(.mixed(schedules: 300), granularity: granularity, driving: .everythingAndQueues) { simulation in
+        let strategy = Strategy.mixed(schedules: .everyday(60, thorough: 300))
+        try await explore(strategy, granularity: granularity, driving: .everythingAndQueues) { simulation in
             let chain = Chain()
             simulation.spawn("caller") {
                 program.run(chain)

@@ -5,9 +5,10 @@ import Testing
 @Suite struct `Fairness` {
     /// Each schedule of an exhaustive search may pass over a task for thousands of steps.
     private static let most = Int.everyday(20, thorough: 200)
+    private static let some = Int.everyday(12, thorough: 60)
 
     private static let strategies = [
-        Strategy.replay(""), .random(schedules: 30), .pct(schedules: 60), .mixed(schedules: 60),
+        Strategy.replay(""), .random(schedules: some), .pct(schedules: some), .mixed(schedules: some),
         .exhaustive(preemptions: 0, limit: most), .exhaustive(preemptions: 1, limit: most), .exhaustive(limit: most),
     ]
 
@@ -64,7 +65,7 @@ import Testing
     }
 
     @Test func `a task that was passed over too often is picked from then on, not once in a hundred steps`() async throws {
-        try await explore(.pct(schedules: 60), stepLimit: 5_000) { simulation in
+        try await explore(.pct(schedules: Self.some), stepLimit: 5_000) { simulation in
             let flag = Tally()
             simulation.spawn("waiter") { while flag.value == 0 { await Task.yield() } }
             simulation.spawn("worker") {

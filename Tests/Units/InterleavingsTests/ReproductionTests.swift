@@ -4,10 +4,12 @@ import TestBudgets
 import Testing
 
 @Suite struct `Reproduction` {
-    @Test(arguments: [Strategy.random(schedules: 200), .pct(schedules: 200), .mixed(schedules: 200), .exhaustive(limit: 200)])
+    private static let some = Int.everyday(60, thorough: 200)
+
+    @Test(arguments: [Strategy.random(schedules: some), .pct(schedules: some), .mixed(schedules: some), .exhaustive(limit: some)])
     func `the same seed gives the same executions`(strategy: Strategy) async throws {
         let first = try await story(strategy)
-        #expect(first.count >= 200)
+        #expect(first.count >= Self.some)
         #expect(try await story(strategy) == first)
     }
 
@@ -16,9 +18,9 @@ import Testing
     }
 
     @Test func `eight explorations at once run as each does alone`() async throws {
-        let alone = try await story(.mixed(schedules: 150))
+        let alone = try await story(.mixed(schedules: 60))
         try await withThrowingTaskGroup { group in
-            for _ in 1...8 { group.addTask { try await story(.mixed(schedules: 150)) } }
+            for _ in 1...8 { group.addTask { try await story(.mixed(schedules: 60)) } }
             for try await one in group { #expect(one == alone) }
         }
     }
@@ -27,7 +29,7 @@ import Testing
         var outputs: [String] = []
         for _ in 1...3 {
             let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-                let story = try await story(.mixed(schedules: 150))
+                let story = try await story(.mixed(schedules: 60))
                 print("story:", story.joined(separator: "|").utf8.reduce(5_381 as UInt64) { $0 &* 33 &+ UInt64($1) }, ":")
             }
             let output = String(decoding: try #require(result).standardOutputContent, as: UTF8.self)
