@@ -118,10 +118,11 @@ extension Engine.State {
     mutating func record(_ pick: Int, task: String, lane: Int?) {
         let passedOver = pick > 0 ? name(of: candidateTasks[0]) : nil
         let place = lane.map { lanes[$0].name } ?? ""
+        let candidates = candidateTasks.map { $0 == Self.timeTask ? "" : name(of: $0) }
         recorder?.begin(
             Trace.Step(
-                number: steps, task: task, place: place, time: now, candidates: candidateTasks.count, pick: pick,
-                passedOver: passedOver),
+                number: steps, task: task, place: place, time: now,
+                candidates: candidates, pick: pick, passedOver: passedOver),
             lane: lane ?? Self.timeTask)
     }
 

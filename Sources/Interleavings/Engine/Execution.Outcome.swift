@@ -135,6 +135,9 @@ extension Trace {
 
 extension Trace.Step {
     fileprivate var actor: String { isTime ? "the clock" : "'\(task)'" }
+    fileprivate var choice: String {
+        candidates.map { $0.isEmpty ? "time" : "'\($0)'" }.sorted().joined(separator: ", ")
+    }
 
     /// The most telling difference between two steps.
     fileprivate static func differing(_ one: Self, _ two: Self) -> (String, String) {
@@ -142,7 +145,7 @@ extension Trace.Step {
             return ("\(one.actor) ran", "\(two.actor)\(one.task == two.task ? " in '\(two.place)'" : "")")
         }
         if one.candidates != two.candidates {
-            return ("\(one.candidates) could run", "\(two.candidates)")
+            return ("\(one.choice) could run", two.choice)
         }
         for index in 0..<max(one.events.count, two.events.count) {
             let texts = [one, two].map { $0.events.indices.contains(index) ? "'\($0.events[index].text)'" : "nothing" }

@@ -69,14 +69,15 @@ extension Exploration {
     /// - Parameter detail: What is known of a difference that doesn't come again.
     mutating func difference(after outcome: Execution.Outcome, _ detail: String) -> ExplorationProblem {
         let first = execute(.replay(Replay(choices: outcome.choices)), records: true)
+        var (detail, omissions) = (detail, outcome.omissions)
         for _ in 0..<20 {
             let second = execute(.replay(Replay(choices: outcome.choices)), records: true)
             if second.hasEscaped, let escape = second.error as? ExplorationProblem { return escape }
-            guard let detail = first.difference(from: second) else { continue }
-            return ExplorationProblem(.nondeterminism, detail: detail)
+            guard let difference = first.difference(from: second) else { continue }
+            (detail, omissions) = (difference, first.omissions.union(second.omissions))
+            break
         }
-        let isLate = outcome.omissions.contains(.sleepingStep)
         let cause = "; a step slept while others went on, and how long it slept depends on the machine's load"
-        return ExplorationProblem(.nondeterminism, detail: detail + (isLate ? cause : ""))
+        return ExplorationProblem(.nondeterminism, detail: detail + (omissions.contains(.sleepingStep) ? cause : ""))
     }
 }

@@ -106,7 +106,7 @@ package struct FailurePage: Sendable {
         let steps = short.steps.map { step in
             JSON.object([
                 ("number", .number(step.number)), ("task", .text(step.task)), ("place", .text(step.place)),
-                ("time", .text(PlainText.time(step.time))), ("candidates", .number(step.candidates)),
+                ("time", .text(PlainText.time(step.time))), ("candidates", .number(step.candidates.count)),
                 ("pick", .number(step.pick)), ("function", function(of: step, in: trace).map { .text($0) } ?? .null),
                 ("passedOver", step.passedOver.map { .text($0) } ?? .null),
                 ("events", .array(step.events.map(Self.event))),

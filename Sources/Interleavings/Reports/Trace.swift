@@ -35,8 +35,8 @@ package struct Trace: Sendable, Equatable {
         package let place: String
         /// The time at the end of the step.
         package let time: Duration
-        /// How many could have run.
-        package let candidates: Int
+        /// The tasks that could have run; time is an empty name.
+        package let candidates: [String]
         /// The picked candidate, counted from 0; candidate 0 needs no switch, or has waited longest.
         package let pick: Int
         /// The task of candidate 0, if another one was picked.

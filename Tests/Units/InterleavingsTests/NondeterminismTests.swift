@@ -35,6 +35,16 @@ import Testing
         #expect(found.problem?.code == .nondeterminism)
     }
 
+    @Test func `in what can run is reported with the names of both runs' tasks`() async throws {
+        let runs = Tally()
+        let found = try await failure(.replay("")) { simulation in
+            let isOdd = runs.next() % 2 == 1
+            simulation.spawn("Anna") {}
+            if isOdd { simulation.spawn("Ben") {} }
+        }
+        #expect(found.problem?.detail.contains("'Anna', 'Ben' could run, the first time, and 'Anna'") == true, "\(found)")
+    }
+
     @Test func `is found if a failure comes and goes in executions that look the same`() async throws {
         let runs = Tally()
         let found = try await failure(.random(schedules: 5)) { _ in

@@ -14,8 +14,8 @@ struct Sketch {
         let events = texts.map { Trace.Event(task: name ?? task, text: $0, kind: .event) }
         trace.steps.append(
             Trace.Step(
-                number: trace.steps.count + 1, task: task, place: "pool", time: .zero, candidates: 2, pick: other == nil ? 0 : 1,
-                passedOver: other, events: events))
+                number: trace.steps.count + 1, task: task, place: "pool", time: .zero, candidates: [task, "other"],
+                pick: other == nil ? 0 : 1, passedOver: other, events: events))
     }
 
     var text: String { Diagram(trace, error: CancellationError()).text }
