@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
@@ -97,5 +97,5 @@ public struct AnswerMembers: Sendable {
 
 extension AnswerMembers: Redacted {
     /// How many members there are; no names and no values.
-    public var description: String { "AnswerMembers(\(members.count))" }
+    package var text: String { "AnswerMembers(\(members.count))" }
 }

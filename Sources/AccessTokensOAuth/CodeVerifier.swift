@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 /// A random secret that binds a sign-in's code to the program that began the sign-in (PKCE).
@@ -31,5 +31,5 @@ public struct CodeVerifier: Sendable, Hashable {
 
 extension CodeVerifier: Redacted {
     /// The type's name alone.
-    public var description: String { "CodeVerifier" }
+    package var text: String { "CodeVerifier" }
 }

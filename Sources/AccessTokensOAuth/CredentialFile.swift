@@ -23,10 +23,10 @@ import Glibc
 /// that was left half-written before can't be told from another credential, which the server refuses.
 public struct CredentialFile: Sendable {
     /// Where the file is.
-    public let path: String
+    package let path: String
 
     /// The largest file that is read, in bytes (64 KiB).
-    public static let maximumSize = CredentialSource.maximumSize
+    package static let maximumSize = CredentialSource.maximumSize
 
     /// Creates a source; the file needn't exist yet.
     public init(path: String) {

@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 /// The parameters of a request to an authorization server, in order; each may be secret.
@@ -75,7 +75,7 @@ public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 
 extension Form: Redacted {
     /// How many parameters there are; no names and no values.
-    public var description: String { "Form(\(parameters.count) parameters)" }
+    package var text: String { "Form(\(parameters.count) parameters)" }
 }
 
 /// Parameters with a meaning of their own.

@@ -13,7 +13,7 @@ public import TokenServiceConcurrency
 /// Source: RFC 6749 §1.3, §4.5.
 public struct Grant: Sendable {
     /// The value of `grant_type`.
-    public let type: String
+    package let type: String
 
     /// The other parameters, but those of the client's authentication.
     public var form: Form
@@ -146,15 +146,15 @@ public struct Grant: Sendable {
 
 extension Grant: Redacted {
     /// How many parameters it has; no names and no values.
-    public var description: String { "Grant(\(form.parameters.count) parameters)" }
+    package var text: String { "Grant(\(form.parameters.count) parameters)" }
 }
 
 /// What kind of token an exchange is about.
 ///
 /// Source: RFC 8693 §3.
-public struct TokenType: Sendable, Hashable, CustomStringConvertible {
+public struct TokenType: Sendable, Hashable, Described {
     /// The type's URI.
-    public let uri: String
+    package let uri: String
 
     /// Creates a type of any URI.
     public init(uri: String) {
@@ -172,6 +172,5 @@ public struct TokenType: Sendable, Hashable, CustomStringConvertible {
     /// A SAML 2.0 assertion.
     public static let saml2 = TokenType(uri: "urn:ietf:params:oauth:token-type:saml2")
 
-    /// The URI.
-    public var description: String { uri }
+    package var text: String { uri }
 }

@@ -1,5 +1,5 @@
 import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
@@ -155,5 +155,5 @@ public struct SignInRequest: Sendable {
 
 extension SignInRequest: Redacted {
     /// The client and the server; neither the state nor the verifier.
-    public var description: String { "SignInRequest(client \(client.id) at \(url.host ?? "nowhere"))" }
+    package var text: String { "SignInRequest(client \(client.id) at \(url.host ?? "nowhere"))" }
 }

@@ -38,27 +38,3 @@ extension SharedTokenStores {
         for key in try await storedKeys() { body(key) }
     }
 }
-
-/// Shared stores that last as long as the program: for tests.
-public final class InMemorySharedTokenStores<Key: Hashable & Sendable>: SharedTokenStores {
-    private let stores = Lock<[Key: InMemorySharedTokenStore]>([:])
-
-    /// Creates stores without records.
-    public init() {}
-
-    /// Returns the store of a key; the same one each time.
-    ///
-    /// - Parameter key: The key.
-    public func store(for key: Key) -> any SharedTokenStore {
-        stores.withLock { stores in
-            let store = stores[key] ?? InMemorySharedTokenStore()
-            stores[key] = store
-            return store
-        }
-    }
-
-    /// Returns the keys that have a record.
-    @concurrent public func storedKeys() async -> [Key] {
-        stores.withLock { $0 }.filter { $0.value.contents != nil }.map(\.key)
-    }
-}

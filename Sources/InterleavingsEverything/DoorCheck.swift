@@ -1,6 +1,7 @@
 import Dispatch
 import Interleavings
 import RuntimeDoors
+import TokenServiceConcurrency
 
 /// Tries each door once, before the first schedule.
 ///

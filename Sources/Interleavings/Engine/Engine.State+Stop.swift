@@ -8,7 +8,7 @@ extension Engine.State {
             failure = problem
             return .stop
         }
-        return .breakpoint(problem.description)
+        return .breakpoint(problem.text)
     }
 
     /// The whole schedule of a replay that was stopped; `nil`: none was.

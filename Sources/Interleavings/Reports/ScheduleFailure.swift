@@ -1,21 +1,23 @@
+public import TokenServiceConcurrency
+
 /// A failing schedule, shrunk, with a trace of its execution and the line that runs it again.
-public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
+public struct ScheduleFailure: Error, Sendable, Described {
     /// The failure: an error of the scenario, or an ``ExplorationProblem``.
     public let underlying: any Error
     /// The shrunk schedule.
     public let schedule: Schedule
     /// Which schedule of the exploration failed, from 1.
-    public let number: Int
+    package let number: Int
     /// How many schedules were planned; `nil` if the strategy cannot tell.
     package let planned: Int?
     /// The strategy's name.
-    public let strategy: String
+    package let strategy: String
     /// The exploration's seed, with which the strategy runs the same schedules; `nil` if it does not use one.
-    public let seed: UInt64?
+    package let seed: UInt64?
     /// What ran when, under the shrunk schedule.
     package let trace: Trace
     /// The generated program that failed, shrunk; `nil`: the scenario is the test's own.
-    public internal(set) var program: Program?
+    package internal(set) var program: Program?
     /// The same program for a person; `nil` if there is none.
     var programInWords: ProgramInWords?
     let settings: Settings
@@ -30,7 +32,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     package var isMinimal: Bool { if case .proven = minimality { true } else { false } }
 
     /// When the schedule's clock moved.
-    public var time: TimeModel { settings.time }
+    package var time: TimeModel { settings.time }
 
     /// The line that runs this schedule again.
     public var replayLine: String {
@@ -39,7 +41,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     }
 
     /// The whole report: the failure, the diagram, and how to run the schedule again.
-    public var description: String {
+    package var text: String {
         let reason = PlainText.clean("\(underlying)", keepsLines: true)
         let picture = trace.steps.isEmpty ? "" : "\n\(diagram)\n"
         let program = programInWords.map { "\($0.heading):\n\($0.lines.map { "    \($0)\n" }.joined())" } ?? ""
@@ -173,7 +175,7 @@ extension ScheduleFailure {
     /// The execution as text for a terminal: a column for each task, queue or thread, and time downwards.
     ///
     /// Unnamed tasks that logged nothing have no column. Each access draws it again.
-    public var diagram: String { Diagram(trace, error: underlying).text }
+    package var diagram: String { Diagram(trace, error: underlying).text }
 
     /// The execution as a self-contained SVG image, for light and dark pages.
     ///

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Interleavings
+import TokenServiceConcurrency
 
 /// What surrounds a design while a trial runs: time, a pool, a queue, and the way to the server; all of it simulated.
 ///
