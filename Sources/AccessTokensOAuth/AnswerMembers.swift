@@ -76,7 +76,7 @@ public struct AnswerMembers: Sendable {
     /// The time that a member tells; `nil` if it tells none.
     func seconds(_ name: String) -> Duration? { value(name)?.seconds }
 
-    /// What the server issued, which no text may show.
+    /// The issued secrets, which no text may show.
     var secrets: [String] {
         texts(of: ["access_token", "refresh_token", "id_token", "device_code", "user_code", "code", "request_uri"])
     }

@@ -144,11 +144,11 @@ public struct ClientAuthentication: Sendable, Described {
         }
     }
 
-    /// What authenticates one request.
+    /// The authentication of one request.
     struct Credentials {
         var headers: [String: String] = [:]
         var form = Form()
-        /// What no text may show, beside the form's secrets.
+        /// Texts that must not be shown, besides the form's secrets.
         var secrets: [String] = []
     }
 }

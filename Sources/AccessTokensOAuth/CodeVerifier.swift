@@ -25,7 +25,7 @@ public struct CodeVerifier: Sendable, Hashable {
         self.value = value
     }
 
-    /// What the sign-in carries, with the method `S256`: the verifier's SHA-256 in Base64 for URLs (RFC 7636 §4.2).
+    /// The code challenge for the method `S256`: the verifier's SHA-256 in Base64 for URLs (RFC 7636 §4.2).
     public var challenge: String { Base64URL.encode(SHA256.hash(Array(value.utf8))) }
 }
 

@@ -88,7 +88,7 @@ public struct CredentialFile: Sendable {
         return status
     }
 
-    /// What a write changes.
+    /// The attributes that a write changes.
     private struct Version: Equatable {
         let size: Int64
         let seconds, nanoseconds: Int

@@ -20,9 +20,9 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, it has expired, or it
         /// is bound to another key; nothing was sent.
         public static let notSignedIn = Code(text: "notSignedIn")
-        /// What authenticates the client, or the grant, could not be made or read; nothing was sent.
+        /// The client's credentials or the grant could not be made or read; nothing was sent.
         public static let credentialsUnavailable = Code(text: "credentialsUnavailable")
-        /// What a browser came back with doesn't answer this sign-in: its state or its issuer is another; nothing was sent.
+        /// The callback doesn't answer this sign-in: its state or its issuer is another; nothing was sent.
         public static let callbackMismatch = Code(text: "callbackMismatch")
         /// The user did not sign in on the other device in time.
         public static let signInExpired = Code(text: "signInExpired")
@@ -36,7 +36,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let redirected = Code(text: "redirected")
         /// The server's answer is not a token response: HTML, empty, cut off, too long, members missing or of wrong types.
         public static let unreadableResponse = Code(text: "unreadableResponse")
-        /// What a server says about itself can't be used: it is about another server, lacks something, or is no such document.
+        /// The server's metadata can't be used: they are another server's, lack something, or are no such document.
         public static let invalidMetadata = Code(text: "invalidMetadata")
         /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
         public static let unsupportedTokenType = Code(text: "unsupportedTokenType")
@@ -67,13 +67,13 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// How long the server asked to wait, at most ten years; `nil` if it didn't (RFC 9110 §10.2.3).
     public internal(set) var retryAfter: Duration?
 
-    /// What can end the failure: time, a new sign-in, or a change of the client's registration.
+    /// How to recover: by waiting, a new sign-in, or a change of the client's registration.
     public internal(set) var remedy: TokenServiceError.Remedy = .retry
 
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
-    /// Who asked whom, for the text.
+    /// The client and the server, for the text.
     package struct Asked: Sendable {
         let client, method, place: String
 

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// What a loader says of itself: not its session, which holds the requests in flight with their tokens.
+/// The description leaves out the session, which holds the requests in flight with their tokens.
 ///
 /// On Linux reflecting a `URLSession` in flight also ends the process.
 extension DataLoader: Redacted {

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// What bound tokens say of themselves: where they go, not what they are.
+/// The description says where the tokens go and shows none of them.
 extension OriginTokens: Redacted {
     /// The origins that get tokens.
     package var text: String {

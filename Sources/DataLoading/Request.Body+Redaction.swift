@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// What a body says of itself: its size, for a form may carry a password.
+/// The description has the body's size only: a form may carry a password.
 extension Request.Body: Redacted {
     /// How long it is, or that it is a stream; not its contents.
     package var text: String {

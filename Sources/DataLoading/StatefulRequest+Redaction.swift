@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// What a started request says of itself: neither what it sends and receives, nor what its handler holds.
+/// The description shows neither what the request sends and receives, nor what its handler holds.
 extension StatefulRequest: Redacted {
     /// The request, and how far it is.
     package var text: String {

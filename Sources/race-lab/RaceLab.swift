@@ -87,7 +87,7 @@ import RaceGallery
         exit(status)
     }
 
-    /// What is said of an error: lines of the lab's own, whatever lines a server's words have.
+    /// An error's text in the lab's own lines, whatever lines a server's words have.
     static func note(of reason: String) -> String {
         "race-lab: \(reason.split(whereSeparator: \.isNewline).joined(separator: " "))".wrapped(indent: 2)
     }

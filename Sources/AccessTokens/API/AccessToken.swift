@@ -142,7 +142,7 @@ extension AccessToken: Hashable {
     }
 }
 
-/// What a token says of itself: nothing that the server wrote, since a server may write a secret anywhere.
+/// The description repeats nothing that the server wrote, since a server may write a secret anywhere.
 extension AccessToken: Redacted {
     /// The lifetime, the number of scopes, whether there is a refresh token, and the type if it is a known one.
     package var text: String {

@@ -107,8 +107,8 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
             "The same choices led to another execution: \(detail). Something in the scenario differs from run to run."
                 + (remedy ?? Self.differenceRemedy)
         case .shutDoor:
-            "Shut door: \(detail). So this program cannot be driven whole. Use 'driving: .preferred', and give the code under test"
-                + " the simulation's executor and clock. If this is said there too, don't link InterleavingsEverything."
+            "A runtime hook is missing: \(detail). So this program can't be fully controlled. Use 'driving: .preferred', and give the code under test"
+                + " the simulation's executor and clock. If the same error comes then, don't link InterleavingsEverything."
         case .divergence:
             "The schedule does not fit: \(detail). Replay it with the scenario, the granularity, the time model and the"
                 + " build configuration (debug or release) that it was found with; if the code has changed since, explore again."

@@ -58,7 +58,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
         crossing.flatMap { crossing in settings.doors.map { PlainText.clean(crossing.sentence($0.line)) } }
     }
 
-    /// What the line that runs the schedule again is for: an escape may not come again, and a stopped replay can go on.
+    /// The purpose of the replay line: an escape may not come again, and a stopped replay can go on.
     private var again: String {
         switch (underlying as? ExplorationProblem)?.code {
         case .escape: "To try the same schedule"
@@ -67,14 +67,14 @@ public struct ScheduleFailure: Error, Sendable, Described {
         }
     }
 
-    /// What to do about an error that says nothing by itself; `nil`: it says enough.
+    /// Advice for an error that says nothing by itself; `nil` if it says enough.
     private var hint: String? {
         guard String(reflecting: type(of: underlying)) == "Testing.ExpectationFailedError" else { return nil }
         return "A #require failed. Add the product InterleavingsTesting to the test target: the report then says which, and an"
             + " #expect that fails in a scenario is a failing schedule too."
     }
 
-    /// What else the cause may be: an escape that took too long to be seen; `nil`: it is ruled out.
+    /// Another possible cause: an escape that took too long to be seen; `nil` if that is ruled out.
     private var doubt: String? {
         let code = (underlying as? ExplorationProblem)?.code
         let names = doubted.filter { $0 != Diagram.scenario }.map { "'\($0)'" }.joined(separator: ", ")
