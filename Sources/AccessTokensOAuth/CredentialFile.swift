@@ -44,7 +44,7 @@ public struct CredentialFile: Sendable {
         try await read {}
     }
 
-    /// The same; a test changes the file while it is read.
+    /// Reads the file, and lets a test change it meanwhile.
     func read(meanwhile: @escaping @Sendable () -> Void) async throws -> String {
         let answer = SingleResult<String>()
         DispatchQueue.global().async { [self] in
