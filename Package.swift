@@ -96,8 +96,8 @@ let package = Package(
         .executableTarget(
             name: "race-lab",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing",
-                "Interleavings", "LoopbackServers", "RaceGallery", "TokenServiceConcurrency",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensOAuth", "Interleavings", "RaceGallery",
+                "TokenServiceConcurrency",
             ]),
         // Raw servers on the loopback interface, right or wrong, that test targets and the sample share.
         .target(name: "LoopbackServers"),

@@ -12,20 +12,19 @@ import Foundation
 /// No text of it shows a key, a proof or a nonce.
 public struct DPoPError: TokenLoadFailure, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, Described {
         /// The public key can't be used, or its algorithm doesn't fit.
-        public static let invalidKey = Code(description: "invalidKey")
+        public static let invalidKey = Code(text: "invalidKey")
         /// The request's URL or method can't be proven.
-        public static let invalidRequest = Code(description: "invalidRequest")
+        public static let invalidRequest = Code(text: "invalidRequest")
         /// What signs returned something that is no signature of the algorithm.
-        public static let invalidSignature = Code(description: "invalidSignature")
+        public static let invalidSignature = Code(text: "invalidSignature")
         /// What signs took longer than the limit.
-        public static let signingTimedOut = Code(description: "signingTimedOut")
+        public static let signingTimedOut = Code(text: "signingTimedOut")
         /// The server's nonce is too long, or has characters that no nonce has.
-        public static let invalidNonce = Code(description: "invalidNonce")
+        public static let invalidNonce = Code(text: "invalidNonce")
 
-        /// The code's name, for logs and metrics.
-        public let description: String
+        package let text: String
     }
 
     /// What went wrong.
@@ -52,7 +51,7 @@ public struct DPoPError: TokenLoadFailure, Sendable {
 
 extension DPoPError: Redacted, DescribedError {
     /// What went wrong and what to do about it.
-    public var description: String {
+    package var text: String {
         switch code {
         case .invalidKey: "The key can't be used for proofs: \(detail)."
         case .invalidRequest: "The request can't be proven, so nothing was sent: \(detail)."

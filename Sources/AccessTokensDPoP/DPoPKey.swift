@@ -1,5 +1,5 @@
 public import AccessTokensHTTP
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -169,5 +169,5 @@ public final class DPoPKey: TokenProof {
 
 extension DPoPKey: Redacted {
     /// The algorithm; nothing of the key.
-    public var description: String { "DPoPKey(\(algorithm))" }
+    package var text: String { "DPoPKey(\(algorithm))" }
 }

@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
@@ -133,5 +133,5 @@ public struct PublicJWK: Sendable, Hashable {
 
 extension PublicJWK: Redacted {
     /// The key's type.
-    public var description: String { "PublicJWK(\(algorithms[0]))" }
+    package var text: String { "PublicJWK(\(algorithms[0]))" }
 }

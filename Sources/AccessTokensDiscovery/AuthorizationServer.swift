@@ -1,6 +1,6 @@
 public import AccessTokensHTTP
 public import AccessTokensOAuth
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -169,5 +169,5 @@ extension AnswerMembers {
 
 extension AuthorizationServer: Redacted {
     /// The server's host.
-    public var description: String { "AuthorizationServer(\(URL(string: issuer)?.host ?? "nowhere"))" }
+    package var text: String { "AuthorizationServer(\(URL(string: issuer)?.host ?? "nowhere"))" }
 }

@@ -1,6 +1,6 @@
 public import AccessTokensHTTP
 public import AccessTokensOAuth
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -75,5 +75,5 @@ public struct ProtectedResource: Sendable {
 
 extension ProtectedResource: Redacted {
     /// The resource's host.
-    public var description: String { "ProtectedResource(\(URL(string: resource)?.host ?? "nowhere"))" }
+    package var text: String { "ProtectedResource(\(URL(string: resource)?.host ?? "nowhere"))" }
 }

@@ -1,4 +1,4 @@
-public import AccessTokens
+import AccessTokens
 import AccessTokensHTTP
 public import TokenServiceConcurrency
 
@@ -13,29 +13,28 @@ import Foundation
 /// The server's text is cut to one short line, without the secrets that it may have echoed.
 public struct EtcdError: Error, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, Described {
         /// The store's key, endpoints or the given revision are invalid; nothing was sent.
-        public static let invalidConfiguration = Code(description: "invalidConfiguration")
+        public static let invalidConfiguration = Code(text: "invalidConfiguration")
         /// No connection could be made; nothing was sent.
-        public static let unreachable = Code(description: "unreachable")
+        public static let unreachable = Code(text: "unreachable")
         /// The connection ended before the answer did.
-        public static let connectionLost = Code(description: "connectionLost")
+        public static let connectionLost = Code(text: "connectionLost")
         /// The answer was not complete within the time limit, as when a majority of the members can't be reached.
-        public static let timedOut = Code(description: "timedOut")
+        public static let timedOut = Code(text: "timedOut")
         /// etcd answered that it can't serve the request now: no leader, no majority, too many requests.
-        public static let unavailable = Code(description: "unavailable")
+        public static let unavailable = Code(text: "unavailable")
         /// etcd did not accept the user: the name or password is wrong, or one is needed, or none is expected.
-        public static let authenticationFailed = Code(description: "authenticationFailed")
+        public static let authenticationFailed = Code(text: "authenticationFailed")
         /// The user is not allowed to read or write the key.
-        public static let permissionDenied = Code(description: "permissionDenied")
+        public static let permissionDenied = Code(text: "permissionDenied")
         /// etcd, or something in front of it, refused the request for another reason.
-        public static let refused = Code(description: "refused")
+        public static let refused = Code(text: "refused")
         /// The answer makes no sense: it is not JSON, is truncated or too long, has missing members or wrong types, or is about
         /// another key.
-        public static let unreadableAnswer = Code(description: "unreadableAnswer")
+        public static let unreadableAnswer = Code(text: "unreadableAnswer")
 
-        /// The code's name, for logs and metrics.
-        public let description: String
+        package let text: String
     }
 
     /// What went wrong.
@@ -84,7 +83,7 @@ public struct EtcdError: Error, Sendable {
 
 extension EtcdError: Redacted, DescribedError {
     /// What is wrong and what to do about it; never a record, a password or a token.
-    public var description: String {
+    package var text: String {
         let at = endpoint.map { " at \($0)" } ?? ""
         let swap = isOutcomeUnknown ? " The record may have been replaced all the same: read it again." : ""
         return switch code {

@@ -1,7 +1,7 @@
 public import AccessTokens
 public import AccessTokensHTTP
 public import AccessTokensSharing
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -33,7 +33,7 @@ public import Foundation
 /// It needs etcd 3.4 or newer, whose HTTP gateway is at `/v3/`. Every error is an ``EtcdError`` or a `CancellationError`.
 public final class EtcdTokenStore: SharedTokenStore {
     /// The key of the record.
-    public let key: String
+    package let key: String
 
     private let name: Data
     private let timeLimit: Duration
@@ -143,6 +143,5 @@ public final class EtcdTokenStore: SharedTokenStore {
 }
 
 extension EtcdTokenStore: Redacted {
-    /// The key.
-    public var description: String { "EtcdTokenStore(key \(String(reflecting: key)))" }
+    package var text: String { "EtcdTokenStore(key \(String(reflecting: key)))" }
 }

@@ -1,11 +1,11 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// A user of etcd, with the password with which the store fetches authentication tokens.
 ///
 /// Only the request that fetches a token contains the password: no description, dump, mirror or error shows it.
 public struct EtcdUser: Sendable, Hashable {
     /// The user's name.
-    public let name: String
+    package let name: String
 
     let password: String
 
@@ -23,6 +23,5 @@ public struct EtcdUser: Sendable, Hashable {
 }
 
 extension EtcdUser: Redacted {
-    /// The name.
-    public var description: String { "EtcdUser(\(name))" }
+    package var text: String { "EtcdUser(\(name))" }
 }

@@ -24,7 +24,7 @@ import Foundation
 /// file is removed, that save fails and the earlier token stays.
 ///
 /// **One name.** Another name of the same file (a hard link) acts as a copy: it keeps its token when ``save(_:)`` replaces or
-/// ``remove()`` removes the file at ``path``. A copied token is only gone when the server revokes it.
+/// ``remove()`` removes the file. A copied token is only gone when the server revokes it.
 ///
 /// **Who can read it.** The file's mode is `0600` whatever the umask. If others have permissions on the file, in a copy or a
 /// backup, ``load()`` removes them. The contents are not encrypted.
@@ -48,7 +48,7 @@ public final class FileTokenStore: TokenStore {
     }
 
     /// The absolute path of the token file, or the path as given if there was no working directory to resolve it.
-    public var path: String { file.path }
+    package var path: String { file.path }
 
     /// Returns the token that was saved last; first removes other users' permissions on the file, if there are any.
     ///

@@ -14,7 +14,7 @@ extension TokenFile {
 
     func problem(_ problem: StoredTokenFormat.Problem) -> TokenFileError {
         switch problem {
-        case .foreign: TokenFileError(.notATokenFile, path: path, detail: "it does not begin like one")
+        case .foreign: TokenFileError(.notATokenFile, path: path, detail: "it doesn't begin with a token file's header")
         case .damaged: TokenFileError(.damaged, path: path, detail: "it is cut off or altered")
         case .unsupportedVersion(let version):
             TokenFileError(.unsupportedVersion, path: path, detail: "version \(version), not \(StoredTokenFormat.version)")

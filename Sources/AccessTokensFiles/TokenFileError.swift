@@ -1,4 +1,4 @@
-public import AccessTokens
+import AccessTokens
 import Foundation
 public import TokenServiceConcurrency
 
@@ -7,36 +7,35 @@ public import TokenServiceConcurrency
 /// It names the file and the system's message, and shows nothing of the file's contents.
 public struct TokenFileError: Error, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, Described {
         /// The path can't be a file's: it is empty, has a NUL, ends in a slash, in dots or in too long a name, or is relative to
         /// a deleted directory.
-        public static let invalidPath = Code(description: "invalidPath")
+        public static let invalidPath = Code(text: "invalidPath")
         /// The directory doesn't exist, or can't be opened.
-        public static let noDirectory = Code(description: "noDirectory")
+        public static let noDirectory = Code(text: "noDirectory")
         /// The system doesn't allow the file to be read.
-        public static let unreadable = Code(description: "unreadable")
+        public static let unreadable = Code(text: "unreadable")
         /// Something else is at the path: another program's file, a directory, a symbolic link.
-        public static let notATokenFile = Code(description: "notATokenFile")
+        public static let notATokenFile = Code(text: "notATokenFile")
         /// The file or directory belongs to another user, who may have put it there; the process's effective user counts.
-        public static let foreignOwner = Code(description: "foreignOwner")
+        public static let foreignOwner = Code(text: "foreignOwner")
         /// The file begins like a token file but isn't a whole one: it is truncated, empty or altered.
-        public static let damaged = Code(description: "damaged")
+        public static let damaged = Code(text: "damaged")
         /// A key's directory has another key's name in it: it was moved or copied there.
-        public static let otherKey = Code(description: "otherKey")
+        public static let otherKey = Code(text: "otherKey")
         /// The file was written by a later version of this package.
-        public static let unsupportedVersion = Code(description: "unsupportedVersion")
+        public static let unsupportedVersion = Code(text: "unsupportedVersion")
         /// Others have permissions on the file or directory, and these can't be removed.
-        public static let unprotected = Code(description: "unprotected")
+        public static let unprotected = Code(text: "unprotected")
         /// The token could not be written: no permission, no space, a failing disk, or a token that no file can hold.
-        public static let writeFailed = Code(description: "writeFailed")
+        public static let writeFailed = Code(text: "writeFailed")
         /// The file could not be removed, or the disk did not confirm it.
-        public static let removeFailed = Code(description: "removeFailed")
+        public static let removeFailed = Code(text: "removeFailed")
         /// Another process kept a shared file or a key's directory locked for 4 s: it was stopped in the middle of a change, or
         /// the disk is very slow.
-        public static let locked = Code(description: "locked")
+        public static let locked = Code(text: "locked")
 
-        /// The code's name, for logs and metrics.
-        public let description: String
+        package let text: String
     }
 
     /// What went wrong.
@@ -46,7 +45,7 @@ public struct TokenFileError: Error, Sendable {
     public let path: String
 
     /// The system's error number, such as `ENOSPC`; `nil` if no system call failed.
-    public let systemError: Int32?
+    package let systemError: Int32?
 
     /// The exact problem, in our own words or the system's.
     let detail: String
@@ -77,7 +76,7 @@ public struct TokenFileError: Error, Sendable {
 
 extension TokenFileError: Redacted, DescribedError {
     /// What is wrong and what to do about it; never anything that the file holds.
-    public var description: String {
+    package var text: String {
         // Quoted and escaped, because a path may contain line breaks.
         let name = String(reflecting: path)
         return switch code {

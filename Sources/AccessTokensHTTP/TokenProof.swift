@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -64,5 +64,5 @@ public struct RequestProof: Sendable, Hashable {
 
 extension RequestProof: Redacted {
     /// Whether it has a nonce.
-    public var description: String { "RequestProof(\(nonce == nil ? "without a nonce" : "with a nonce"))" }
+    package var text: String { "RequestProof(\(nonce == nil ? "without a nonce" : "with a nonce"))" }
 }

@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -79,7 +79,7 @@ public struct TransportRequest: Sendable, Hashable {
 
 extension TransportRequest: Redacted {
     /// The method, the host and the size of the body; neither its contents nor the values of headers.
-    public var description: String { "TransportRequest(\(method) to \(url.host ?? "nowhere"), \(body.count) bytes)" }
+    package var text: String { "TransportRequest(\(method) to \(url.host ?? "nowhere"), \(body.count) bytes)" }
 }
 
 /// A server's complete answer, not yet read.
@@ -112,5 +112,5 @@ public struct TransportResponse: Sendable, Hashable {
 
 extension TransportResponse: Redacted {
     /// The status and the size of the body, not its contents.
-    public var description: String { "TransportResponse(status \(status), \(body.count) bytes)" }
+    package var text: String { "TransportResponse(status \(status), \(body.count) bytes)" }
 }

@@ -30,7 +30,7 @@ extension TransportError: Redacted, LocalizedError {
     public var errorDescription: String? { description }
 
     /// What went wrong, and what has become of the request.
-    public var description: String {
+    package var text: String {
         switch self {
         case .notSent(let reason, _): "The server could not be reached, so nothing was sent: \(reason)."
         case .connectionLost(let reason, _):

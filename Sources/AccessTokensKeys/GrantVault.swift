@@ -100,7 +100,7 @@ extension Result {
     }
 }
 
-/// Refers to the grant of a vault, which is made before the grant.
+/// Refers to the grant that owns a vault, since the vault is made first.
 final class VaultOwner: Sendable {
     private let grant = Lock<WeakReference<SharedGrant>?>(nil)
 

@@ -1,5 +1,5 @@
 import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// How many services there are, for a metric of the program's memory.
 public struct ServiceCounts: Sendable, Hashable {
@@ -27,6 +27,5 @@ extension TokenServices {
 
 /// The number of services says nothing of their keys, which may be names of people.
 extension TokenServices: Redacted {
-    /// The type's name.
-    public var description: String { "TokenServices" }
+    package var text: String { "TokenServices" }
 }

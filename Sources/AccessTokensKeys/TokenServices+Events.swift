@@ -1,5 +1,5 @@
 public import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// Something that happened in the service of one key, for logs and metrics.
 ///
@@ -38,5 +38,5 @@ extension TokenServices {
 
 extension KeyEvent: Redacted {
     /// The event's own line, without the key.
-    public var description: String { event.description }
+    package var text: String { event.description }
 }

@@ -81,6 +81,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// Replaces the stores for keys that share their grants with other processes.
     package struct KeySharing: Sendable {
         let session: @Sendable (Key) -> GrantSessionMaker
+        /// A closure, since an `any StoredKeys` would cost each key's service a tenth more to make.
         let forEachStoredKey: @Sendable @concurrent (_ body: @escaping @Sendable (Key) -> Void) async throws -> Void
 
         package init(

@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
@@ -76,7 +76,7 @@ public struct AnswerMembers: Sendable {
     /// The time that a member tells; `nil` if it tells none.
     func seconds(_ name: String) -> Duration? { value(name)?.seconds }
 
-    /// What the server issued, which no text may show.
+    /// The issued secrets, which no text may show.
     var secrets: [String] {
         texts(of: ["access_token", "refresh_token", "id_token", "device_code", "user_code", "code", "request_uri"])
     }
@@ -97,5 +97,5 @@ public struct AnswerMembers: Sendable {
 
 extension AnswerMembers: Redacted {
     /// How many members there are; no names and no values.
-    public var description: String { "AnswerMembers(\(members.count))" }
+    package var text: String { "AnswerMembers(\(members.count))" }
 }

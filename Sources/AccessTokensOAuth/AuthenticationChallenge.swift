@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 /// One challenge of a `WWW-Authenticate` header: how to authenticate a request, and why the server refused it.
@@ -16,10 +16,10 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     public var scheme: String { challenge.scheme }
 
     /// The one value that some schemes have instead of parameters, such as the data of `Negotiate`.
-    public var token68: String? { challenge.token68 }
+    package var token68: String? { challenge.token68 }
 
     /// The parameters by their names in lower case; a value may hold anything that the server wrote.
-    public var parameters: [String: String] { challenge.parameters }
+    package var parameters: [String: String] { challenge.parameters }
 
     /// Creates a challenge from its parts.
     ///
@@ -57,7 +57,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 
 extension AuthenticationChallenge: Redacted {
     /// The scheme and, if there is one, the error, made safe to print; no other value, for some schemes carry secrets.
-    public var description: String {
+    package var text: String {
         let error = self["error"].map { ", error \($0)" } ?? ""
         return "AuthenticationChallenge(\(ServerText.safe(scheme + error, hiding: [])))"
     }

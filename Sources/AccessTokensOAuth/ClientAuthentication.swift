@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -10,13 +12,13 @@ import Foundation
 /// program runs. It may be called concurrently. An error that it throws ends the load before anything is sent.
 ///
 /// Source: RFC 6749 §2.3; the names are those of the IANA registry "OAuth Token Endpoint Authentication Methods".
-public struct ClientAuthentication: Sendable, CustomStringConvertible {
+public struct ClientAuthentication: Sendable, Described {
     private enum Method: Sendable {
         case none, basic, post, idAlone, assertion
     }
 
     /// The method's registered name.
-    public let description: String
+    package let text: String
 
     private let method: Method
     /// The secret or the assertion; its parameters are the client's id and the server's issuer.
@@ -29,7 +31,7 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
         _ description: String, _ method: Method, problem: String? = nil, needsIssuer: Bool = false,
         make: @escaping @Sendable @concurrent (String, String) async throws -> String = { _, _ in "" }
     ) {
-        self.description = description
+        text = description
         self.method = method
         self.problem = problem
         self.needsIssuer = needsIssuer
@@ -142,11 +144,11 @@ public struct ClientAuthentication: Sendable, CustomStringConvertible {
         }
     }
 
-    /// What authenticates one request.
+    /// The authentication of one request.
     struct Credentials {
         var headers: [String: String] = [:]
         var form = Form()
-        /// What no text may show, beside the form's secrets.
+        /// Texts that must not be shown, besides the form's secrets.
         var secrets: [String] = []
     }
 }

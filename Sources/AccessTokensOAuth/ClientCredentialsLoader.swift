@@ -1,6 +1,6 @@
 public import AccessTokens
 public import AccessTokensHTTP
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -79,5 +79,5 @@ public struct ClientCredentialsLoader: TokenLoader {
 
 extension ClientCredentialsLoader: Redacted {
     /// The client's id and the server's host; not the secret.
-    public var description: String { "ClientCredentialsLoader(\(client.place))" }
+    package var text: String { "ClientCredentialsLoader(\(client.place))" }
 }

@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 /// A random secret that binds a sign-in's code to the program that began the sign-in (PKCE).
@@ -25,11 +25,11 @@ public struct CodeVerifier: Sendable, Hashable {
         self.value = value
     }
 
-    /// What the sign-in carries, with the method `S256`: the verifier's SHA-256 in Base64 for URLs (RFC 7636 §4.2).
+    /// The code challenge for the method `S256`: the verifier's SHA-256 in Base64 for URLs (RFC 7636 §4.2).
     public var challenge: String { Base64URL.encode(SHA256.hash(Array(value.utf8))) }
 }
 
 extension CodeVerifier: Redacted {
     /// The type's name alone.
-    public var description: String { "CodeVerifier" }
+    package var text: String { "CodeVerifier" }
 }

@@ -1,6 +1,6 @@
 #if os(macOS) || os(Linux)
 import Dispatch
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 #if canImport(Darwin)
@@ -24,7 +24,7 @@ import Glibc
 /// files, and an empty standard input. Its standard error is dropped, since it may contain secrets. Only on macOS and Linux.
 public struct CredentialCommand: Sendable {
     /// The program's absolute path.
-    public let program: String
+    package let program: String
     fileprivate let arguments: [String]
     fileprivate let timeLimit: Duration
 
@@ -69,7 +69,7 @@ public struct CredentialCommand: Sendable {
 
 extension CredentialCommand: Redacted {
     /// The program, without its arguments.
-    public var description: String { "CredentialCommand(\(program))" }
+    package var text: String { "CredentialCommand(\(program))" }
 }
 
 /// One run of a program.

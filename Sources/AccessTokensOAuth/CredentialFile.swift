@@ -23,10 +23,10 @@ import Glibc
 /// that was left half-written before can't be told from another credential, which the server refuses.
 public struct CredentialFile: Sendable {
     /// Where the file is.
-    public let path: String
+    package let path: String
 
     /// The largest file that is read, in bytes (64 KiB).
-    public static let maximumSize = CredentialSource.maximumSize
+    package static let maximumSize = CredentialSource.maximumSize
 
     /// Creates a source; the file needn't exist yet.
     public init(path: String) {
@@ -44,7 +44,7 @@ public struct CredentialFile: Sendable {
         try await read {}
     }
 
-    /// The same; a test changes the file while it is read.
+    /// Reads the file, and lets a test change it meanwhile.
     func read(meanwhile: @escaping @Sendable () -> Void) async throws -> String {
         let answer = SingleResult<String>()
         DispatchQueue.global().async { [self] in
@@ -88,7 +88,7 @@ public struct CredentialFile: Sendable {
         return status
     }
 
-    /// What a write changes.
+    /// The attributes that a write changes.
     private struct Version: Equatable {
         let size: Int64
         let seconds, nanoseconds: Int

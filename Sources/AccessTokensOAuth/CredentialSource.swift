@@ -11,7 +11,7 @@ struct CredentialSource: Sendable {
     /// The longest credential, in bytes.
     static let maximumSize = 1 << 16
 
-    /// What errors call it, such as "the file /run/token".
+    /// Its name in errors, such as "the file /run/token".
     let name: String
 
     /// A source whose name has a part that is shown safely.

@@ -1,5 +1,5 @@
 public import AccessTokensHTTP
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -94,5 +94,5 @@ public struct CredentialURL: Sendable {
 
 extension CredentialURL: Redacted {
     /// The host; neither the path nor the headers.
-    public var description: String { "CredentialURL(\(request.url.host ?? "nowhere"))" }
+    package var text: String { "CredentialURL(\(request.url.host ?? "nowhere"))" }
 }

@@ -1,5 +1,5 @@
 import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
@@ -131,5 +131,5 @@ public struct DeviceSignIn: Sendable {
 
 extension DeviceSignIn: Redacted {
     /// The client and the server; no code.
-    public var description: String { "DeviceSignIn(\(client.place))" }
+    package var text: String { "DeviceSignIn(\(client.place))" }
 }

@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 /// The parameters of a request to an authorization server, in order; each may be secret.
@@ -64,7 +64,7 @@ public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         if let value, !value.isEmpty { add(name, value) }
     }
 
-    /// What no text may show: each secret whole, and of a signed token the parts that tell something.
+    /// Texts that must not be shown: each secret whole, and of a signed token the parts that tell something.
     var secrets: [String] { parameters.filter(\.isSecret).flatMap { Self.secrets(of: $0.value) } }
 
     static func secrets(of value: String) -> [String] {
@@ -75,7 +75,7 @@ public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 
 extension Form: Redacted {
     /// How many parameters there are; no names and no values.
-    public var description: String { "Form(\(parameters.count) parameters)" }
+    package var text: String { "Form(\(parameters.count) parameters)" }
 }
 
 /// Parameters with a meaning of their own.
@@ -90,7 +90,7 @@ enum ParameterNames {
     /// Those of a client's authentication, and the grant's type: never a part of another form.
     static let ofClient: Set<String> = ["grant_type", "client_id", "client_secret", "client_assertion", "client_assertion_type"]
 
-    /// What belongs to a grant or to a client's authentication, so that it can't be an additional parameter of a loader.
+    /// Parameters of a grant or of a client's authentication, which can't be additional parameters of a loader.
     static let reserved: Set<String> = secret.union(ofClient).union(["scope", "username", "redirect_uri", "token_type_hint"])
 
     /// Source: RFC 8707 §2; RFC 8693 §2.1.

@@ -1,7 +1,7 @@
 public import AccessTokens
 public import TokenServiceConcurrency
 
-/// What a client presents to get a token.
+/// The credential that a client presents to get a token.
 ///
 /// ```swift
 /// var grant = Grant.jwtBearer(assertion, scope: "api.read")
@@ -13,7 +13,7 @@ public import TokenServiceConcurrency
 /// Source: RFC 6749 §1.3, §4.5.
 public struct Grant: Sendable {
     /// The value of `grant_type`.
-    public let type: String
+    package let type: String
 
     /// The other parameters, but those of the client's authentication.
     public var form: Form
@@ -21,7 +21,7 @@ public struct Grant: Sendable {
     /// Whether presenting it twice does no harm: not a code or a refresh token, each of which is good for one use.
     public var isRepeatable: Bool
 
-    /// What ends the failure when the server refuses this grant (`invalid_grant`, and of OpenID Connect `interaction_required`,
+    /// How to recover when the server refuses this grant (`invalid_grant`, and of OpenID Connect `interaction_required`,
     /// `login_required` and `consent_required`).
     ///
     /// `signIn` for what a user gave, such as a code; `clientRegistration` for what the program itself presents, such as an
@@ -121,15 +121,15 @@ public struct Grant: Sendable {
     /// The refresh token that is presented, which stays good unless a new one comes.
     var refreshToken: String? { type == Self.refreshType ? form["refresh_token"] : nil }
 
-    /// What says that the server refuses the grant (RFC 6749 §5.2; OpenID Connect Core §3.1.2.6).
+    /// Error codes by which a server refuses the grant (RFC 6749 §5.2; OpenID Connect Core §3.1.2.6).
     static let refusals: Set<String> = ["invalid_grant", "interaction_required", "login_required", "consent_required"]
 
-    /// What says that of one type alone: of a device's sign-in (RFC 8628 §3.5); of a code, as Glewlwyd 2.7.5 does.
+    /// The same for one type of grant: a device's sign-in (RFC 8628 §3.5); a code, at Glewlwyd 2.7.5.
     static let refusalsOfType: [String: Set<String>] = [
         deviceType: ["access_denied", "expired_token"], codeType: ["invalid_code"],
     ]
 
-    /// What asks a device to wait (RFC 8628 §3.5).
+    /// Error codes that ask a device to wait (RFC 8628 §3.5).
     static let pausesOfDevices: Set<String> = ["authorization_pending", "slow_down"]
 
     /// Whether an error code says that the server refuses the grant.
@@ -146,15 +146,15 @@ public struct Grant: Sendable {
 
 extension Grant: Redacted {
     /// How many parameters it has; no names and no values.
-    public var description: String { "Grant(\(form.parameters.count) parameters)" }
+    package var text: String { "Grant(\(form.parameters.count) parameters)" }
 }
 
-/// What kind of token an exchange is about.
+/// The kind of token that an exchange is about.
 ///
 /// Source: RFC 8693 §3.
-public struct TokenType: Sendable, Hashable, CustomStringConvertible {
+public struct TokenType: Sendable, Hashable, Described {
     /// The type's URI.
-    public let uri: String
+    package let uri: String
 
     /// Creates a type of any URI.
     public init(uri: String) {
@@ -172,6 +172,5 @@ public struct TokenType: Sendable, Hashable, CustomStringConvertible {
     /// A SAML 2.0 assertion.
     public static let saml2 = TokenType(uri: "urn:ietf:params:oauth:token-type:saml2")
 
-    /// The URI.
-    public var description: String { uri }
+    package var text: String { uri }
 }

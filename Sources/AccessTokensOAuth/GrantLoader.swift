@@ -1,5 +1,5 @@
 public import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// A loader for any grant, which a closure makes for each load.
 ///
@@ -53,5 +53,5 @@ public struct GrantLoader: TokenLoader {
 
 extension GrantLoader: Redacted {
     /// The client's id and the server's host; not the grant.
-    public var description: String { "GrantLoader(\(client.place))" }
+    package var text: String { "GrantLoader(\(client.place))" }
 }

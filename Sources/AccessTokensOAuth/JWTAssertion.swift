@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
@@ -66,7 +66,7 @@ public struct JWTAssertion: Sendable {
 
 extension JWTAssertion: Redacted {
     /// The type's name alone.
-    public var description: String { "JWTAssertion" }
+    package var text: String { "JWTAssertion" }
 }
 
 extension ClientAuthentication {

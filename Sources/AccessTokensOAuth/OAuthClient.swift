@@ -1,6 +1,6 @@
 public import AccessTokens
 public import AccessTokensHTTP
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -26,13 +26,13 @@ public import Foundation
 /// Source: RFC 6749 §2, §3.2.
 public struct OAuthClient: Sendable {
     /// The client's id.
-    public let id: String
+    package let id: String
 
     /// The authorization server's identifier, as its metadata has it; `nil` if unknown.
-    public let issuer: String?
+    package let issuer: String?
 
     /// How the client proves who it is.
-    public let authentication: ClientAuthentication
+    package let authentication: ClientAuthentication
 
     let endpoint: TokenEndpoint
     let acceptedTokenTypes: Set<String>
@@ -210,7 +210,7 @@ public struct OAuthClient: Sendable {
 
 extension OAuthClient: Redacted {
     /// The client's id and the server's host; not the secret.
-    public var description: String { "OAuthClient(\(place))" }
+    package var text: String { "OAuthClient(\(place))" }
 
     /// The key that its tokens are bound to.
     var keyThumbprint: String? { proof?.keyThumbprint }

@@ -14,35 +14,34 @@ package import Foundation
 /// kept short, in one line, without control characters and without the secrets that it may have echoed.
 public struct OAuthError: TokenLoadFailure, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, Described {
         /// The loader's configuration is invalid; nothing was sent.
-        public static let invalidConfiguration = Code(description: "invalidConfiguration")
+        public static let invalidConfiguration = Code(text: "invalidConfiguration")
         /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, it has expired, or it
         /// is bound to another key; nothing was sent.
-        public static let notSignedIn = Code(description: "notSignedIn")
-        /// What authenticates the client, or the grant, could not be made or read; nothing was sent.
-        public static let credentialsUnavailable = Code(description: "credentialsUnavailable")
-        /// What a browser came back with doesn't answer this sign-in: its state or its issuer is another; nothing was sent.
-        public static let callbackMismatch = Code(description: "callbackMismatch")
+        public static let notSignedIn = Code(text: "notSignedIn")
+        /// The client's credentials or the grant could not be made or read; nothing was sent.
+        public static let credentialsUnavailable = Code(text: "credentialsUnavailable")
+        /// The callback doesn't answer this sign-in: its state or its issuer is another; nothing was sent.
+        public static let callbackMismatch = Code(text: "callbackMismatch")
         /// The user did not sign in on the other device in time.
-        public static let signInExpired = Code(description: "signInExpired")
+        public static let signInExpired = Code(text: "signInExpired")
         /// The server could not be reached, or the connection ended before its answer did.
-        public static let connectionFailed = Code(description: "connectionFailed")
+        public static let connectionFailed = Code(text: "connectionFailed")
         /// The answer was not complete within the client's time limit.
-        public static let timedOut = Code(description: "timedOut")
+        public static let timedOut = Code(text: "timedOut")
         /// The server answered with an error: an OAuth one, or a status other than success.
-        public static let refused = Code(description: "refused")
+        public static let refused = Code(text: "refused")
         /// The server redirected the request, which is not followed with credentials (RFC 9700 §4.12).
-        public static let redirected = Code(description: "redirected")
+        public static let redirected = Code(text: "redirected")
         /// The server's answer is not a token response: HTML, empty, cut off, too long, members missing or of wrong types.
-        public static let unreadableResponse = Code(description: "unreadableResponse")
-        /// What a server says about itself can't be used: it is about another server, lacks something, or is no such document.
-        public static let invalidMetadata = Code(description: "invalidMetadata")
+        public static let unreadableResponse = Code(text: "unreadableResponse")
+        /// The server's metadata can't be used: they are another server's, lack something, or are no such document.
+        public static let invalidMetadata = Code(text: "invalidMetadata")
         /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
-        public static let unsupportedTokenType = Code(description: "unsupportedTokenType")
+        public static let unsupportedTokenType = Code(text: "unsupportedTokenType")
 
-        /// The code's name, for logs and metrics.
-        public let description: String
+        package let text: String
     }
 
     /// The error of a load that has nothing to present: no user has signed in.
@@ -68,13 +67,13 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// How long the server asked to wait, at most ten years; `nil` if it didn't (RFC 9110 §10.2.3).
     public internal(set) var retryAfter: Duration?
 
-    /// What can end the failure: time, a new sign-in, or a change of the client's registration.
+    /// How to recover: by waiting, a new sign-in, or a change of the client's registration.
     public internal(set) var remedy: TokenServiceError.Remedy = .retry
 
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
-    /// Who asked whom, for the text.
+    /// The client and the server, for the text.
     package struct Asked: Sendable {
         let client, method, place: String
 
@@ -143,7 +142,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 
 extension OAuthError: Redacted, DescribedError {
     /// What went wrong and what to do about it; never a secret.
-    public var description: String {
+    package var text: String {
         switch problem {
         case .invalidConfiguration(let detail): "The configuration is invalid, so nothing was sent: \(detail)."
         case .notSignedIn: "There is no refresh token: no user is signed in, and nothing was sent."

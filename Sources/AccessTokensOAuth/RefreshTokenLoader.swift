@@ -1,6 +1,6 @@
 public import AccessTokens
 public import AccessTokensHTTP
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -115,5 +115,5 @@ public struct RefreshTokenLoader: TokenLoader {
 
 extension RefreshTokenLoader: Redacted {
     /// The client's id and the server's host; not the secret.
-    public var description: String { "RefreshTokenLoader(\(client.place))" }
+    package var text: String { "RefreshTokenLoader(\(client.place))" }
 }

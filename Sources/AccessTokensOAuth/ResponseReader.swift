@@ -230,7 +230,7 @@ extension ResponseReader {
         return ServerText.safe(text, hiding: secrets + members.secrets + credentials)
     }
 
-    /// What the server calls its answer, when that is not JSON: a usual name, or none, since a server may write anything there.
+    /// The server's name for an answer that is not JSON: a usual name, or none, since a server may write anything there.
     private var kindOfAnswer: String {
         guard let type = response.header("Content-Type")?.lowercased(), !type.contains("json") else { return "" }
         let usual = ["text/html", "text/plain", "text/xml", "application/xml", "application/x-www-form-urlencoded"]
@@ -240,7 +240,7 @@ extension ResponseReader {
 }
 
 extension TokenServiceError.Remedy {
-    /// What ends the errors that time alone does not, unless they are about a grant (RFC 6749 §5.2; RFC 8707 §2 for
+    /// The remedies for errors that time alone doesn't end, unless they are about a grant (RFC 6749 §5.2; RFC 8707 §2 for
     /// `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`; RFC 9449 §5, §8 for those of a proof).
     static let permanent: [String: TokenServiceError.Remedy] = [
         "invalid_grant": .clientRegistration,

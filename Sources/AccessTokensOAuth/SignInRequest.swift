@@ -1,5 +1,5 @@
 import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 #if canImport(FoundationEssentials)
@@ -21,12 +21,12 @@ public import Foundation
 ///
 /// Source: RFC 6749 §4.1; RFC 7636; RFC 9207.
 public struct SignInRequest: Sendable {
-    /// What to open in a browser.
+    /// The URL to open in a browser.
     public private(set) var url: URL
 
     private let client: OAuthClient
     private let authorizationURL: URL
-    /// What the URL has, but the client's id.
+    /// The URL's parameters, without the client's id.
     private let form: Form
     private let redirectURI: String?
     private let requiresIssuer: Bool
@@ -56,7 +56,7 @@ public struct SignInRequest: Sendable {
         verifier = CodeVerifier()
         state = Base64URL.random(bytes: 16)
         guard !requiresIssuer || client.issuer?.isEmpty == false else {
-            throw OAuthError(.invalidConfiguration("a callback's issuer is compared with the client's, which it must name"))
+            throw OAuthError(.invalidConfiguration("requiresIssuer needs a client that names its issuer"))
         }
         let endpoint = try TokenEndpoint("authorization URL", authorizationURL)
         try endpoint.check(additional: additionalParameters)
@@ -95,7 +95,7 @@ public struct SignInRequest: Sendable {
 
     /// Sends the sign-in's parameters to the server, with one request, and returns the sign-in with a URL that has none of them.
     ///
-    /// Nobody can change or read them on their way through the browser then. Some servers demand it.
+    /// They can't be changed or read on their way through the browser then. Some servers demand it.
     ///
     /// - Parameter url: The pushed authorization request endpoint: `https`, or `http` to a loopback address.
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
@@ -140,7 +140,7 @@ public struct SignInRequest: Sendable {
         return .authorizationCode(code, verifier: verifier, redirectURI: redirectURI)
     }
 
-    /// What a server may answer with, also beside an error.
+    /// The parameters of a server's answer, also of an error.
     private static let secretNames: Set<String> = ["code", "access_token", "id_token", "refresh_token"]
 
     /// Returns the parameters of a callback's query, which is form-encoded (RFC 6749 §4.1.2).
@@ -155,5 +155,5 @@ public struct SignInRequest: Sendable {
 
 extension SignInRequest: Redacted {
     /// The client and the server; neither the state nor the verifier.
-    public var description: String { "SignInRequest(client \(client.id) at \(url.host ?? "nowhere"))" }
+    package var text: String { "SignInRequest(client \(client.id) at \(url.host ?? "nowhere"))" }
 }

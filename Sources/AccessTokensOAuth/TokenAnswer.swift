@@ -1,5 +1,5 @@
 public import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 /// What an authorization server answered to a grant: the token, and everything else by name.
@@ -15,7 +15,7 @@ public struct TokenAnswer: Sendable {
 
 extension TokenAnswer: Redacted {
     /// What the token says of itself.
-    public var description: String { "TokenAnswer(\(token))" }
+    package var text: String { "TokenAnswer(\(token))" }
 }
 
 /// A number of seconds, for which some servers send a string.

@@ -11,7 +11,7 @@ import Foundation
 /// Source: RFC 6749 §3.2 (TLS, no fragment, nothing empty or repeated), §2.3.1 (no secret in the URL).
 struct TokenEndpoint: Sendable {
     let url: URL
-    /// What errors call the URL.
+    /// The URL's name in errors.
     private let name: String
     private let namesInQuery: Set<String>
 

@@ -1,6 +1,6 @@
 public import AccessTokens
 public import AccessTokensHTTP
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -75,5 +75,5 @@ public struct TokenRevocation: Sendable {
 
 extension TokenRevocation: Redacted {
     /// The client's id and the server's host; not the secret.
-    public var description: String { "TokenRevocation(client \(client.id) at \(endpoint.url.host ?? "nowhere"))" }
+    package var text: String { "TokenRevocation(client \(client.id) at \(endpoint.url.host ?? "nowhere"))" }
 }

@@ -62,7 +62,7 @@ struct SharedFile: Sendable {
     private func record(_ bytes: [UInt8]) throws(TokenFileError) -> SharedRecord {
         guard bytes.prefix(Self.marker.count).elementsEqual(Self.marker.prefix(bytes.count)) else {
             throw TokenFileError(
-                .notATokenFile, path: file.path, detail: "it does not begin like a shared record of this version")
+                .notATokenFile, path: file.path, detail: "it doesn't begin with the header of this version's shared records")
         }
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")), end >= Self.marker.count else { return damaged(bytes) }
         var words = String(decoding: bytes[Self.marker.count..<end], as: UTF8.self).split(separator: " ")

@@ -44,7 +44,7 @@ public final class SharedFileTokenStore: SharedTokenStore {
     }
 
     /// The absolute path of the file.
-    public var path: String { file.file.path }
+    package var path: String { file.file.path }
 
     /// Returns the current record.
     ///

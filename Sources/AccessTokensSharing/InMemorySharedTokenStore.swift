@@ -2,13 +2,13 @@ import AccessTokens
 import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+package import FoundationEssentials
 #else
-public import Foundation
+package import Foundation
 #endif
 
-/// A shared store that lasts as long as the program: for tests, and for several services of one program that share a grant.
-public final class InMemorySharedTokenStore: SharedTokenStore {
+/// A shared store without a disk, for tests and benchmarks.
+package final class InMemorySharedTokenStore: SharedTokenStore {
     private struct State {
         var bytes: Data?
         var swaps = 0
@@ -20,21 +20,14 @@ public final class InMemorySharedTokenStore: SharedTokenStore {
 
     private let state = Lock(State())
 
-    /// Creates a store without a record.
-    public init() {}
+    package init() {}
 
     /// The current record.
-    public var contents: SharedRecord? { state.withLock { $0.record } }
+    package var contents: SharedRecord? { state.withLock { $0.record } }
 
-    /// Returns the current record.
-    @concurrent public func load() async -> SharedRecord? { contents }
+    @concurrent package func load() async -> SharedRecord? { contents }
 
-    /// Replaces the record if its revision is still the given one, in one step.
-    ///
-    /// - Parameters:
-    ///   - bytes: The new record.
-    ///   - revision: The revision of the record that it replaces; `nil` if there is none.
-    @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async -> SharedRecord.Swap {
+    @concurrent package func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async -> SharedRecord.Swap {
         let (outcome, woken) = state.withLock { state -> (SharedRecord.Swap, [SingleResult<Void>]) in
             guard state.record?.revision == revision else { return (.conflict(state.record), []) }
             state.bytes = bytes
@@ -46,14 +39,8 @@ public final class InMemorySharedTokenStore: SharedTokenStore {
         return outcome
     }
 
-    /// Returns when the record has changed, or the task is cancelled; the caller watches the limit, since its clock may be a
-    /// test's.
-    ///
-    /// - Parameters:
-    ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
-    ///   - limit: Ignored.
-    /// - Returns: `nil`.
-    @concurrent public func changedRecord(
+    /// Ignores the limit, which the caller watches, since its clock may be a test's.
+    @concurrent package func changedRecord(
         from revision: SharedRecord.Revision?, atMost limit: Duration
     ) async throws -> SharedRecord? {
         let change = SingleResult<Void>()

@@ -33,7 +33,7 @@ extension SharedSession {
             case forever
         }
 
-        /// From when on the service can be released without a loss; `nil`: not yet.
+        /// When the service can be released without a loss; `nil`: not yet.
         var restsFrom: Duration? {
             switch (fence, respect) {
             case (nil, .unmarked): .zero

@@ -93,7 +93,7 @@ extension SharedTokenStore {
 }
 
 /// The record of a shared grant, as a store returned it.
-public struct SharedRecord: Sendable, Hashable {
+public struct SharedRecord: Sendable, Equatable {
     /// Names one version of the record; no two versions have the same name, and names are only compared for equality.
     public struct Revision: Sendable, Hashable {
         /// The store's own name for the version: a number, an ETag, a version of a row.
@@ -108,7 +108,7 @@ public struct SharedRecord: Sendable, Hashable {
     }
 
     /// The outcome of a swap.
-    public enum Swap: Sendable, Hashable {
+    public enum Swap: Sendable, Equatable {
         /// The record was replaced; it has this revision now.
         case done(Revision)
         /// The record has another revision than the one given; `nil` if there is no record.
@@ -148,13 +148,5 @@ public struct SharedRecord: Sendable, Hashable {
     /// Two records are equal if they have the same bytes and the same revision, even if their ages differ.
     public static func == (a: SharedRecord, b: SharedRecord) -> Bool {
         a.revision == b.revision && a.bytes == b.bytes
-    }
-
-    /// Hashes the bytes and the revision.
-    ///
-    /// - Parameter hasher: The hasher to use.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(revision)
-        hasher.combine(bytes)
     }
 }

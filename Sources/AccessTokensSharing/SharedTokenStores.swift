@@ -1,15 +1,10 @@
-import AccessTokens
-import AccessTokensKeys
-import TokenServiceConcurrency
+public import AccessTokens
 
 /// Where the services of `TokenServices` share their grants with other processes: a record for each key.
 ///
 /// `TokenServices` releases a key's service when it hasn't been used for a while; the record stays. A sign-out of an account must
-/// reach such records too, so the stores can name their keys: ``forEachStoredKey(_:)``.
-public protocol SharedTokenStores<Key>: Sendable {
-    /// The type of the keys.
-    associatedtype Key: Hashable & Sendable
-
+/// reach such records too, so the stores can name their keys: `forEachStoredKey(_:)`.
+public protocol SharedTokenStores<Key>: StoredKeys {
     /// Returns the store of a key; different keys have different records.
     ///
     /// Called each time that a service is made, on any thread. Calls may run at the same time, even for the same key. Only make
@@ -17,48 +12,4 @@ public protocol SharedTokenStores<Key>: Sendable {
     ///
     /// - Parameter key: The key.
     func store(for key: Key) -> any SharedTokenStore
-
-    /// Returns the keys that have a record, in any order, including those that are signed out.
-    @concurrent func storedKeys() async throws -> [Key]
-
-    /// Calls `body` with each key that has a record, in any order, as soon as the key is found.
-    ///
-    /// `TokenServices.reset(where:)` calls it once, and signs out each key as soon as it's named. It waits at most 5 s for each
-    /// next key. The default implementation names the keys of ``storedKeys()``, which then has 5 s for all of them.
-    ///
-    /// - Parameter body: Called with each key; returns at once.
-    @concurrent func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws
-}
-
-extension SharedTokenStores {
-    /// Calls `body` with the keys of ``storedKeys()``, all at once.
-    ///
-    /// - Parameter body: Called with each key.
-    @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
-        for key in try await storedKeys() { body(key) }
-    }
-}
-
-/// Shared stores that last as long as the program: for tests.
-public final class InMemorySharedTokenStores<Key: Hashable & Sendable>: SharedTokenStores {
-    private let stores = Lock<[Key: InMemorySharedTokenStore]>([:])
-
-    /// Creates stores without records.
-    public init() {}
-
-    /// Returns the store of a key; the same one each time.
-    ///
-    /// - Parameter key: The key.
-    public func store(for key: Key) -> any SharedTokenStore {
-        stores.withLock { stores in
-            let store = stores[key] ?? InMemorySharedTokenStore()
-            stores[key] = store
-            return store
-        }
-    }
-
-    /// Returns the keys that have a record.
-    @concurrent public func storedKeys() async -> [Key] {
-        stores.withLock { $0 }.filter { $0.value.contents != nil }.map(\.key)
-    }
 }

@@ -1,5 +1,6 @@
 import AccessTokens
 public import AccessTokensSharing
+public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -58,7 +59,7 @@ public struct SharedStoreReport: Sendable, Hashable {
 }
 
 /// A promise that a shared store broke.
-public struct SharedStoreViolation: Error, CustomStringConvertible {
+public struct SharedStoreViolation: Error, Described {
     /// The broken promise, and the history that shows it if there is one.
-    public let description: String
+    package let text: String
 }

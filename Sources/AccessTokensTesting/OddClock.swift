@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// A manual clock with a fault, or with a spy in its reading.
 package struct OddClock: Clock {
     package enum Fault: Sendable {

@@ -1,4 +1,5 @@
 public import AccessTokens
+import TokenServiceConcurrency
 
 /// A failed load with a remedy of the test's choice, and the time that the server asked to wait.
 public struct ScriptedFailure: TokenLoadFailure, Hashable {
@@ -31,7 +32,6 @@ public struct ScriptedFailure: TokenLoadFailure, Hashable {
     }
 }
 
-extension ScriptedFailure: CustomStringConvertible {
-    /// The failure's message.
-    public var description: String { message }
+extension ScriptedFailure: Described {
+    package var text: String { message }
 }

@@ -25,9 +25,8 @@ public final class ScriptedStore: TokenStore {
     }
 
     /// The error that a failing operation throws.
-    package struct Failure: Error, Hashable, CustomStringConvertible {
-        /// A fixed text.
-        public var description: String { "the scripted store failed" }
+    package struct Failure: Error, Hashable, Described {
+        package var text: String { "the scripted store failed" }
     }
 
     private struct State {

@@ -29,7 +29,7 @@ package final class SharedStoreTrial: Sendable {
     /// Begins a trial with stores of one record.
     package init(_ stores: [any SharedTokenStore]) async throws {
         self.stores = stores
-        guard !stores.isEmpty else { throw SharedStoreViolation(description: "There is no store to check.") }
+        guard !stores.isEmpty else { throw SharedStoreViolation(text: "There is no store to check.") }
     }
 
     /// Restores the record's previous content, as far as the store allows; services treat an empty record as none.
@@ -49,7 +49,7 @@ package final class SharedStoreTrial: Sendable {
         // More than one packet holds; every byte; and last a short text, with which the history begins.
         for content in [Data(repeating: 7, count: 100_000) + text(0), Data((0...255).map { UInt8($0) }) + text(1), text(2)] {
             guard case .done(let revision) = try await stores[0].swap(content, ifAt: current?.revision) else {
-                throw SharedStoreViolation(description: "A swap at the current revision didn't replace the record.")
+                throw SharedStoreViolation(text: "A swap at the current revision didn't replace the record.")
             }
             try require(revision != current?.revision && revision != before?.revision, "A new record has an earlier revision.")
             let stale = current?.revision
@@ -105,7 +105,7 @@ package final class SharedStoreTrial: Sendable {
         // The last load: every acknowledged swap must be visible.
         _ = try await load("last", stores[0], history)
         if case .notLinearizable(let problem) = history.check() {
-            throw SharedStoreViolation(description: "The history is not that of one record:\n\(problem)")
+            throw SharedStoreViolation(text: "The history is not that of one record:\n\(problem)")
         }
         try history.requireLinearizable()
         return report
@@ -191,5 +191,5 @@ package final class SharedStoreTrial: Sendable {
 }
 
 private func require(_ condition: Bool, _ problem: String) throws(SharedStoreViolation) {
-    guard condition else { throw SharedStoreViolation(description: problem) }
+    guard condition else { throw SharedStoreViolation(text: problem) }
 }

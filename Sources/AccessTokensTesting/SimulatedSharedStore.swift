@@ -34,9 +34,8 @@ public final class SimulatedSharedStore: SharedTokenStore {
     }
 
     /// The error of an operation that fails or whose answer is lost: the service can't tell the two apart.
-    package struct Failure: Error, Hashable, CustomStringConvertible {
-        /// A fixed text.
-        public var description: String { "the simulated store did not answer" }
+    package struct Failure: Error, Hashable, Described {
+        package var text: String { "the simulated store did not answer" }
     }
 
     struct State: Sendable {

@@ -11,7 +11,7 @@ struct CarriedToken: Sendable {
     /// The secrets of the request that was refused for its nonce before.
     var earlier: [String] = []
 
-    /// What no text may show.
+    /// Secrets, which no text may show.
     var secrets: [String] { earlier + [token.value] + (proof?.secrets ?? []) }
 
     /// Source: RFC 6750 §2.1; RFC 9449 §7.1.

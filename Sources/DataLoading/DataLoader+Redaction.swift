@@ -1,9 +1,9 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
-/// What a loader says of itself: not its session, which holds the requests in flight with their tokens.
+/// The description leaves out the session, which holds the requests in flight with their tokens.
 ///
 /// On Linux reflecting a `URLSession` in flight also ends the process.
 extension DataLoader: Redacted {
     /// How many requests are running.
-    public var description: String { "DataLoader(\(running.count) under way)" }
+    package var text: String { "DataLoader(\(running.count) under way)" }
 }

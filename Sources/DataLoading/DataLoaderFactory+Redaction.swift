@@ -1,7 +1,7 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
-/// What a factory says of itself: not its session, which holds the requests in flight with their tokens.
+/// The description leaves out the session, which holds the requests in flight with their tokens.
 extension DataLoaderFactory: Redacted {
     /// Which origins get tokens.
-    public var description: String { "DataLoaderFactory(\(runner.tokens.map { "\($0)" } ?? "no tokens"))" }
+    package var text: String { "DataLoaderFactory(\(runner.tokens.map { "\($0)" } ?? "no tokens"))" }
 }

@@ -1,4 +1,4 @@
-public import AccessTokens
+import AccessTokens
 public import TokenServiceConcurrency
 import AccessTokensHTTP
 
@@ -14,36 +14,35 @@ public import Foundation
 /// it was sent, and `CancellationError`.
 public struct DataLoadingError: Error, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, Described {
         /// Tokens can't be bound to this URL: it has no origin, it uses neither TLS nor loopback, or a proxy would read them.
-        public static let invalidConfiguration = Code(description: "invalidConfiguration")
+        public static let invalidConfiguration = Code(text: "invalidConfiguration")
         /// The request is invalid; nothing was sent.
-        public static let invalidRequest = Code(description: "invalidRequest")
+        public static let invalidRequest = Code(text: "invalidRequest")
         /// The token's type or its characters don't fit an `Authorization` header; nothing was sent.
-        public static let unusableToken = Code(description: "unusableToken")
+        public static let unusableToken = Code(text: "unusableToken")
         /// The key that the token is bound to made no proof: what signs failed or took too long; nothing was sent.
-        public static let proofUnavailable = Code(description: "proofUnavailable")
+        public static let proofUnavailable = Code(text: "proofUnavailable")
         /// The server could not be reached, or the connection ended before the response did.
-        public static let connectionFailed = Code(description: "connectionFailed")
+        public static let connectionFailed = Code(text: "connectionFailed")
         /// The session's time limit passed first.
-        public static let timedOut = Code(description: "timedOut")
+        public static let timedOut = Code(text: "timedOut")
         /// The response's body is longer than ``Request/responseLimit``.
-        public static let responseTooLong = Code(description: "responseTooLong")
+        public static let responseTooLong = Code(text: "responseTooLong")
         /// The server redirected to a place that the request must not go to, or too often.
-        public static let redirectRefused = Code(description: "redirectRefused")
+        public static let redirectRefused = Code(text: "redirectRefused")
         /// The server answered 401: there was no token, or it refused a new one as well (RFC 9110 §15.5.2).
-        public static let unauthorized = Code(description: "unauthorized")
+        public static let unauthorized = Code(text: "unauthorized")
         /// The server refused the token, and the body can't be sent again with a new one; the next request carries the new token.
-        public static let bodyNotReplayable = Code(description: "bodyNotReplayable")
+        public static let bodyNotReplayable = Code(text: "bodyNotReplayable")
         /// The token is valid but allows too little; ``DataLoadingError/scope`` says what is missing (RFC 6750 §3.1).
-        public static let insufficientScope = Code(description: "insufficientScope")
+        public static let insufficientScope = Code(text: "insufficientScope")
         /// The server answered with any other status that is not a success.
-        public static let unacceptableStatus = Code(description: "unacceptableStatus")
+        public static let unacceptableStatus = Code(text: "unacceptableStatus")
         /// The response arrived, but can't be decoded as the requested type.
-        public static let undecodable = Code(description: "undecodable")
+        public static let undecodable = Code(text: "undecodable")
 
-        /// The code's name, for logs and metrics.
-        public let description: String
+        package let text: String
     }
 
     /// What went wrong.
@@ -94,7 +93,7 @@ public struct DataLoadingError: Error, Sendable {
 
 extension DataLoadingError: Redacted, DescribedError {
     /// What went wrong and what to do about it; neither a token nor a body.
-    public var description: String {
+    package var text: String {
         let text = explanation
         return detail.map { "\(text): \($0)." } ?? "\(text)."
     }

@@ -1,9 +1,9 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
-/// What bound tokens say of themselves: where they go, not what they are.
+/// The description says where the tokens go and shows none of them.
 extension OriginTokens: Redacted {
     /// The origins that get tokens.
-    public var description: String {
+    package var text: String {
         "OriginTokens(for \(services.keys.map { "\($0)" }.sorted().joined(separator: ", ")))"
     }
 }

@@ -13,7 +13,7 @@ public struct Request: Sendable {
     /// What to do with the resource.
     ///
     /// Source: RFC 9110 §9.
-    public struct Method: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public struct Method: RawRepresentable, Hashable, Sendable, Described {
         /// Reads the resource; such a request has no body.
         public static let get = Method(rawValue: "GET")
         /// Reads the response's headers alone; such a request has no body.
@@ -33,12 +33,8 @@ public struct Request: Sendable {
         /// Creates a method from its name, which is case-sensitive.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The method's name.
-        public var description: String { rawValue }
+        package var text: String { rawValue }
     }
-
-    /// The longest response body that is read by default: 64 MiB.
-    public static let defaultResponseLimit = 64 << 20
 
     /// The resource's address: `http` or `https`, with a host, without user and password.
     public var url: URL
@@ -55,7 +51,8 @@ public struct Request: Sendable {
     /// The body; set its type in the header `Content-Type`.
     public var body: Body?
 
-    /// The longest response body that is read, in bytes after decompression; a longer one ends with `responseTooLong`.
+    /// The longest response body that is read, in bytes after decompression, 64 MiB by default; a longer one ends with
+    /// `responseTooLong`.
     ///
     /// The transfer is given up before the body fills the memory. On Linux, some tens of MiB more arrive until `URLSession`
     /// stops. There the body of a redirect has no limit: the request ends at the session's time limit, the transfer when the
@@ -69,7 +66,7 @@ public struct Request: Sendable {
         headers: [String: String] = [:],
         query: [URLQueryItem] = [],
         body: Body? = nil,
-        responseLimit: Int = Request.defaultResponseLimit
+        responseLimit: Int = 64 << 20
     ) {
         self.url = url
         self.method = method
@@ -82,5 +79,5 @@ public struct Request: Sendable {
 
 extension Request: Redacted {
     /// Method, host and path; neither query, headers nor body, any of which may be secret.
-    public var description: String { "\(method) \(url.host ?? "nowhere")\(url.path)" }
+    package var text: String { "\(method) \(url.host ?? "nowhere")\(url.path)" }
 }

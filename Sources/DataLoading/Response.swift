@@ -1,5 +1,5 @@
 public import Foundation
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 import AccessTokensHTTP
 
 /// A server's complete response.
@@ -49,7 +49,7 @@ public struct Response: Sendable {
 
 extension Response: Redacted {
     /// The status and the size of the body, not its contents.
-    public var description: String { "Response(status \(status), \(body.count) bytes)" }
+    package var text: String { "Response(status \(status), \(body.count) bytes)" }
 }
 
 extension DecodingError {

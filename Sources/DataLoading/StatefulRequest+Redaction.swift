@@ -1,9 +1,9 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
-/// What a started request says of itself: neither what it sends and receives, nor what its handler holds.
+/// The description shows neither what the request sends and receives, nor what its handler holds.
 extension StatefulRequest: Redacted {
     /// The request, and how far it is.
-    public var description: String {
+    package var text: String {
         let progress =
             switch state {
             case .pending: "pending"
@@ -16,10 +16,10 @@ extension StatefulRequest: Redacted {
 
 extension StatefulRequest.States: Redacted {
     /// The request whose states they are.
-    var description: String { "States(of \(request))" }
+    var text: String { "States(of \(request))" }
 }
 
 extension StatefulRequest.States.Iterator: Redacted {
     /// The request whose states it hands out.
-    var description: String { "Iterator(of \(request))" }
+    var text: String { "Iterator(of \(request))" }
 }

@@ -1,5 +1,5 @@
 public import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// Gets a token that allows more when a resource asks for it.
 ///
@@ -74,6 +74,5 @@ public final class StepUp: Sendable {
 }
 
 extension StepUp: Redacted {
-    /// The type's name.
-    public var description: String { "StepUp" }
+    package var text: String { "StepUp" }
 }

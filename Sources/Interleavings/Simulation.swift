@@ -3,7 +3,8 @@
 /// Every member may be used from any task or block of the execution. After its end they have no effect.
 public final class Simulation: Sendable {
     /// The simulation of the current task; `nil` outside an execution, and in detached tasks.
-    @TaskLocal public static var current: Simulation?
+    public static var current: Simulation? { running }
+    @TaskLocal static var running: Simulation?
     /// The name of the current spawned task.
     @TaskLocal static var taskName: String?
 

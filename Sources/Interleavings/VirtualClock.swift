@@ -1,20 +1,15 @@
-import TokenServiceConcurrency
+public import TokenServiceConcurrency
 
 /// A simulation's clock: it jumps from deadline to deadline and does not run with real time.
 public struct VirtualClock: Clock, Sendable {
     /// A time since the execution began.
-    public struct Instant: InstantProtocol, Sendable, CustomStringConvertible {
+    public struct Instant: OffsetInstant, Described {
         /// The time since the execution began.
         public let offset: Duration
 
-        /// Returns the instant that is later by a duration.
-        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        /// Returns how much later another instant is.
-        public func duration(to other: Instant) -> Duration { other.offset - offset }
-        /// Whether one instant is before another.
-        public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
-        /// The time since the execution began.
-        public var description: String { "\(offset)" }
+        package init(offset: Duration) { self.offset = offset }
+
+        package var text: String { "\(offset)" }
     }
 
     let engine: Engine

@@ -3,7 +3,7 @@ import TokenServiceConcurrency
 /// A queue whose blocks run when the schedule says so.
 public struct VirtualQueue: Sendable {
     /// The queue's name in reports.
-    public let label: String
+    package let label: String
     private let engine: Engine
     private let lane: Int
 

@@ -4,7 +4,7 @@ import RuntimeDoors
 import Synchronization
 
 extension DoorCheck {
-    /// What a shut door for queues shows, in this order.
+    /// The symptoms of a missing hook for queues, in the order of the trials.
     ///
     /// None waits without end where a door is shut, nor uses the main queue's own thread.
     static let trialsOfQueues: [(sign: String, Trial)] = [

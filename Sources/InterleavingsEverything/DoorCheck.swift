@@ -1,10 +1,11 @@
 import Dispatch
 import Interleavings
 import RuntimeDoors
+import TokenServiceConcurrency
 
 /// Tries each door once, before the first schedule.
 ///
-/// A shut door is named, and nothing is explored through half of them.
+/// An error names the missing hook; nothing is explored with some of them missing.
 enum DoorCheck {
     static let ofAll = Result { try check(.all) }
     static let ofAllAndQueues = Result { try check(.allAndQueues) }
@@ -59,14 +60,14 @@ enum DoorCheck {
 
     typealias Trial = @Sendable (Simulation) async throws -> Void
 
-    /// What a shut door of default actors shows.
+    /// The symptom of a missing hook for default actors.
     private static let trialsOfActors: [(sign: String, Trial)] = [
         ("a call of a default actor is not a step", { try await $0.require(Probe().isInLane, "it ran elsewhere") }),
         ("the runtime leaves an actor", { try await $0.require(Probe().staysInLane(), "it went elsewhere") }),
         ("an immediate task waits", { try await $0.require(Probe().beginsAtOnce(), "it began later") }),
     ]
 
-    /// What another shut door shows, in this order: each trial needs only the doors of those before it.
+    /// The symptoms of the other missing hooks: each trial needs only the hooks of those before it.
     private static let trials: [(sign: String, Trial)] = [
         ("a task isn't driven", { _ in await Task.detached { await Task.yield() }.value }),
         ("the default pool isn't driven", { _ in await Task(executorPreference: globalConcurrentExecutor) {}.value }),

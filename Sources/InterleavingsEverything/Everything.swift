@@ -47,7 +47,7 @@ struct Doors: OptionSet {
     static let groups = Doors(rawValue: UInt32(doors_groups))
     static let semaphores = Doors(rawValue: UInt32(doors_semaphores))
     static let items = Doors(rawValue: UInt32(doors_items))
-    /// What the main queue says of itself.
+    /// The main queue's description.
     static let place = Doors(rawValue: UInt32(doors_place))
 
     static let queues: Doors = [.blocks, .sync, .groups, .semaphores, .items, .place]

@@ -1,7 +1,18 @@
-/// What shows its description and nothing else, so that no print, dump, debugger or failed test shows a secret inside it.
+/// A type whose `description` is its `text`; outside of the package only `CustomStringConvertible` is seen.
+package protocol Described: CustomStringConvertible {
+    /// What is printed of it.
+    var text: String { get }
+}
+
+extension Described {
+    /// Same as `text`.
+    public var description: String { text }
+}
+
+/// A type that shows its description and nothing else, so that no print, dump, debugger or failed test shows a secret inside it.
 ///
 /// The public types of our modules conform to it; outside of the package only the three protocols are seen.
-package protocol Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
+package protocol Redacted: Described, CustomDebugStringConvertible, CustomReflectable {}
 
 extension Redacted {
     /// Same as `description`, so debuggers show no secret either.

@@ -1,7 +1,7 @@
 import Foundation
 import RaceGallery
 
-/// The lab: six designs on a simulated server, one service on a real one, or processes with one grant.
+/// The lab: six designs on a simulated server, or three on a real one.
 @main struct RaceLab {
     /// What `sysexits.h` calls `EX_USAGE`.
     private static let usageStatus: Int32 = 64
@@ -9,16 +9,13 @@ import RaceGallery
     static func main() async {
         do {
             let arguments = Array(CommandLine.arguments.dropFirst())
-            if arguments.first == FleetWorker.flag { await (try FleetWorker(arguments)).run() }
             let options = try Options(parsing: arguments)
             switch options.mode {
             case .help: Console.print(Help.text)
             case .museum: Console.print(try await MuseumPage.text())
-            case .sharing: try await contrastSharing(options)
             case .contrast(let callers): try await simulate(callers, options)
             case .show(let name, let page): try await show(name, page: page)
             case .server(let server): try await connect(to: server, options)
-            case .processes(let fleet): try await share(fleet, options)
             }
             try Console.finish()
         } catch let error as UsageError {
@@ -66,28 +63,12 @@ import RaceGallery
         if let reason = summary.error { end(reason, status: 1) }
     }
 
-    private static func contrastSharing(_ options: Options) async throws {
-        let contrast = try await SharingContrast(report: Console.progress) { text in
-            Console.progress("")
-            if !options.isJSON { Console.print(text) }
-        }
-        if options.isJSON { try Console.print(json: contrast.rows) }
-    }
-
-    private static func share(_ fleet: Options.Fleet, _ options: Options) async throws {
-        let print: @Sendable (String) -> Void = { if !options.isJSON { Console.print($0) } }
-        print(fleet.opening + "\n")
-        let summary = try await FleetRun.measure(fleet, print: print)
-        if options.isJSON { try Console.print(json: summary) } else { Console.print("\n\(summary)") }
-        if let reason = summary.error { end(reason, status: 1) }
-    }
-
     private static func end(_ reason: String, status: Int32) -> Never {
         Console.note(note(of: reason))
         exit(status)
     }
 
-    /// What is said of an error: lines of the lab's own, whatever lines a server's words have.
+    /// An error's text in the lab's own lines, whatever lines a server's words have.
     static func note(of reason: String) -> String {
         "race-lab: \(reason.split(whereSeparator: \.isNewline).joined(separator: " "))".wrapped(indent: 2)
     }

@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -142,10 +142,10 @@ extension AccessToken: Hashable {
     }
 }
 
-/// What a token says of itself: nothing that the server wrote, since a server may write a secret anywhere.
+/// The description repeats nothing that the server wrote, since a server may write a secret anywhere.
 extension AccessToken: Redacted {
     /// The lifetime, the number of scopes, whether there is a refresh token, and the type if it is a known one.
-    public var description: String {
+    package var text: String {
         let known = ["Bearer", "DPoP"].first { $0.lowercased() == tokenType.lowercased() }
         var parts = [known.map { "\($0) token" } ?? "token of another type"]
         if let lifetime { parts.append("lifetime \(lifetime)") }

@@ -1,3 +1,5 @@
+package import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
 #else
@@ -5,7 +7,7 @@ package import Foundation
 #endif
 
 /// An error whose `localizedDescription` is its description.
-package protocol DescribedError: LocalizedError, CustomStringConvertible {}
+package protocol DescribedError: LocalizedError, Described {}
 
 extension DescribedError {
     /// Same as `description`.

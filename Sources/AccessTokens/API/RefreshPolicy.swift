@@ -105,7 +105,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// another start.
     ///
     /// An operation of a ``TokenStore`` is forgotten 95 s after it began: three times ``loadTimeout`` after its limit of 5 s.
-    public static let timeoutsUntilForgotten = 4
+    package static let timeoutsUntilForgotten = 4
 
     /// The part of a token's leeway that is left unused when the token is handed out after a failure; a tenth, 6 s of a minute:
     /// enough for a request to arrive.

@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 /// The result of ``TokenService/reset()`` or ``TokenService/replace(with:)``: the tokens given up, and the store's part.
 public struct SessionChange: Sendable {
     /// The tokens that the service and its store gave up.
@@ -24,19 +26,18 @@ public struct SessionChange: Sendable {
 /// The service hands it to the closure `onDiscard` of its `init`, so that the program can revoke it (RFC 7009).
 public struct DiscardedGrant: Sendable {
     /// Why a token was given up, as a value to compare.
-    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+    public struct Reason: Sendable, Hashable, Described {
         /// A sign-out gave up the service's or its store's token, or the token arrived later from a load that the sign-out cut
         /// off.
-        public static let signedOut = Reason(description: "signedOut")
+        public static let signedOut = Reason(text: "signedOut")
         /// ``TokenService/replace(with:)`` put another token in its place, or cut off the load that brought it.
         ///
         /// Think before you revoke it: some servers then end the whole session, including the new token.
-        public static let replaced = Reason(description: "replaced")
+        public static let replaced = Reason(text: "replaced")
         /// A load that had taken too long delivered it after a newer load had delivered.
-        public static let superseded = Reason(description: "superseded")
+        public static let superseded = Reason(text: "superseded")
 
-        /// The reason's name, for logs.
-        public let description: String
+        package let text: String
     }
 
     /// The token, with the refresh token to revoke.

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -32,7 +34,7 @@ public struct StoredTokenFormatError: Error, Sendable, DescribedError {
     }
 
     /// What is wrong and what to do about it; nothing of the bytes.
-    public var description: String {
+    package var text: String {
         switch problem {
         case .foreign: "These bytes were not written by StoredToken.serialized(): check which item the store reads."
         case .damaged: "The bytes of the stored token are damaged or cut off: remove them and sign in again."

@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 /// Something that happened in a ``TokenService``, for logs and metrics.
 ///
 /// Each load whose start is announced is also announced to end, by an event with its number: ``Name/loadSucceeded``,
@@ -5,35 +7,34 @@
 /// (``TokenService/reset()``, ``TokenService/replace(with:)``) cut off are not sent: ``Name/reset`` and ``Name/replaced`` end the
 /// loads of all earlier generations. The end of a load that timed out may be announced a second time, when its result comes late:
 /// by any of these events, whether it brings a token, an expired one, a failure, or nothing.
-public struct TokenEvent: Sendable, CustomStringConvertible {
+public struct TokenEvent: Sendable, Described {
     /// What happened, as a value to compare and to name a metric after.
-    public struct Name: Sendable, Hashable, CustomStringConvertible {
+    public struct Name: Sendable, Hashable, Described {
         /// A load started because a caller waits for it.
-        public static let loadStarted = Name(description: "loadStarted")
+        public static let loadStarted = Name(text: "loadStarted")
         /// A load started ahead of expiry, while callers get the current token.
-        public static let refreshStarted = Name(description: "refreshStarted")
+        public static let refreshStarted = Name(text: "refreshStarted")
         /// A load returned a token, and its callers have it.
-        public static let loadSucceeded = Name(description: "loadSucceeded")
+        public static let loadSucceeded = Name(text: "loadSucceeded")
         /// A load failed or timed out; ``TokenEvent/error`` says why.
-        public static let loadFailed = Name(description: "loadFailed")
+        public static let loadFailed = Name(text: "loadFailed")
         /// A load failed or timed out, and the current token stays: a refresh ahead, or a load inside the token's leeway.
-        public static let refreshFailed = Name(description: "refreshFailed")
+        public static let refreshFailed = Name(text: "refreshFailed")
         /// A load or a refresh ahead ended without a token and without an error: no caller waited for it any longer, or another
         /// service was already working on the shared grant.
-        public static let loadDropped = Name(description: "loadDropped")
+        public static let loadDropped = Name(text: "loadDropped")
         /// The current token was refused by a resource server and dropped.
-        public static let invalidated = Name(description: "invalidated")
+        public static let invalidated = Name(text: "invalidated")
         /// The program gave the service a new token.
-        public static let replaced = Name(description: "replaced")
+        public static let replaced = Name(text: "replaced")
         /// The store had a token of an earlier run or, if the grant is shared, of another service; callers get it now.
-        public static let restored = Name(description: "restored")
+        public static let restored = Name(text: "restored")
         /// An operation of the store failed or took too long, without ending a load; ``TokenEvent/error`` says why.
-        public static let storeFailed = Name(description: "storeFailed")
+        public static let storeFailed = Name(text: "storeFailed")
         /// The service was reset (signed out).
-        public static let reset = Name(description: "reset")
+        public static let reset = Name(text: "reset")
 
-        /// The name as text.
-        public let description: String
+        package let text: String
     }
 
     /// What happened.
@@ -72,7 +73,7 @@ public struct TokenEvent: Sendable, CustomStringConvertible {
     }
 
     /// One line for a log, with the error's code, cause and remedy; never a token.
-    public var description: String {
+    package var text: String {
         var text = "\(name) generation=\(generation)"
         if let load { text += " load=\(load) callers=\(callers)" }
         if let error {

@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -9,30 +11,29 @@ public import Foundation
 /// A caller that is cancelled gets a `CancellationError` instead.
 public struct TokenServiceError: Error, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, Described {
         /// The loader threw; ``TokenServiceError/underlying`` is its error.
-        public static let loadFailed = Code(description: "loadFailed")
+        public static let loadFailed = Code(text: "loadFailed")
         /// The load took longer than ``RefreshPolicy/loadTimeout``, or one that did is still running.
-        public static let loadTimedOut = Code(description: "loadTimedOut")
+        public static let loadTimedOut = Code(text: "loadTimedOut")
         /// The caller's own limit, given with `within:`, passed first; the load goes on for the others.
-        public static let deadlineExceeded = Code(description: "deadlineExceeded")
+        public static let deadlineExceeded = Code(text: "deadlineExceeded")
         /// The service was reset (signed out) while the caller waited, or after the refused request was sent.
-        public static let reset = Code(description: "reset")
+        public static let reset = Code(text: "reset")
         /// The loader returned a token whose lifetime had passed when it arrived.
-        public static let tokenExpiredOnArrival = Code(description: "tokenExpiredOnArrival")
+        public static let tokenExpiredOnArrival = Code(text: "tokenExpiredOnArrival")
         /// The loader returned a token that was invalidated before.
-        public static let tokenRejectedBefore = Code(description: "tokenRejectedBefore")
+        public static let tokenRejectedBefore = Code(text: "tokenRejectedBefore")
         /// Too many fresh tokens were invalidated one after the other: the resource server accepts none of them.
-        public static let tooManyInvalidations = Code(description: "tooManyInvalidations")
+        public static let tooManyInvalidations = Code(text: "tooManyInvalidations")
         /// The store failed or took too long; ``TokenServiceError/underlying`` is its error.
-        public static let storeFailed = Code(description: "storeFailed")
+        public static let storeFailed = Code(text: "storeFailed")
         /// There is no valid token, and a drained service loads none; see ``TokenService/drain(within:)``.
-        public static let drained = Code(description: "drained")
+        public static let drained = Code(text: "drained")
         /// A loader asked its own service for a token, and would wait for itself.
-        public static let loaderWaitsForItself = Code(description: "loaderWaitsForItself")
+        public static let loaderWaitsForItself = Code(text: "loaderWaitsForItself")
 
-        /// The code's name, for logs and metrics.
-        public let description: String
+        package let text: String
     }
 
     /// What went wrong.
@@ -111,7 +112,7 @@ extension TokenServiceError: TokenLoadFailure {
 
 extension TokenServiceError: DescribedError {
     /// What went wrong and what to do about it, in a sentence; never a token.
-    public var description: String {
+    package var text: String {
         var text = explanation
         if let underlying { text += " Cause: \(LogText.sentence("\(underlying)"))" }
         if let retryAt { text += details.isDue ? " The next call tries again." : " Next attempt: \(retryAt)." }

@@ -53,28 +53,15 @@ public struct StoredToken: Sendable, Hashable {
     }
 }
 
-/// A store that lasts as long as the program: for tests, and for services that share a session.
-public final class InMemoryTokenStore: TokenStore {
+/// A store without a disk, for tests and `InMemoryTokenStores`.
+package final class InMemoryTokenStore: TokenStore {
     private let stored: Lock<StoredToken?>
 
-    /// Creates a store.
-    ///
-    /// - Parameter token: The initial contents.
-    public init(_ token: StoredToken? = nil) {
-        stored = Lock(token)
-    }
+    package init(_ token: StoredToken? = nil) { stored = Lock(token) }
 
-    /// The current contents of the store.
-    public var contents: StoredToken? { stored.withLock { $0 } }
+    package var contents: StoredToken? { stored.withLock { $0 } }
 
-    /// Returns what was saved last.
-    @concurrent public func load() async -> StoredToken? { contents }
-
-    /// Saves a token in place of the earlier one.
-    ///
-    /// - Parameter token: The token to keep.
-    @concurrent public func save(_ token: StoredToken) async { stored.withLock { $0 = token } }
-
-    /// Forgets the token.
-    @concurrent public func remove() async { stored.withLock { $0 = nil } }
+    @concurrent package func load() async -> StoredToken? { contents }
+    @concurrent package func save(_ token: StoredToken) async { stored.withLock { $0 = token } }
+    @concurrent package func remove() async { stored.withLock { $0 = nil } }
 }

@@ -45,7 +45,7 @@ package struct ServiceTether: Sendable {
     }
 }
 
-/// What a service reports through its tether.
+/// The reports of a service to its tether.
 @usableFromInline
 package enum ServiceReport: Sendable {
     case announce(TokenEvent)

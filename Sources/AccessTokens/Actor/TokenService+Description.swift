@@ -1,9 +1,8 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
-/// What a service says of itself: neither its token nor its loader and store, which are the program's own and may hold secrets.
+/// The description shows neither the token nor the loader and the store, which are the program's own and may hold secrets.
 ///
 /// It is also what makes a dump safe at any moment: a mirror reads an actor's state from outside the actor.
 extension TokenService: Redacted {
-    /// The type's name.
-    public nonisolated var description: String { "TokenService" }
+    package nonisolated var text: String { "TokenService" }
 }

@@ -10,7 +10,7 @@ struct Grant: Sendable {
     let hasStore: Bool
 
     private(set) var token: AccessToken? {
-        // It is in use, maybe again: giving it up is news.
+        // It is in use again, so giving it up must be reported again.
         didSet { if let token { forget(token) } }
     }
 

@@ -1,7 +1,7 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// What the engine knows of code outside: the calls and the work that come from threads it does not drive.
+/// Calls and work from threads that the engine doesn't drive.
 extension Engine {
     /// Whether the engine drives the calling thread.
     var isAtHome: Bool {

@@ -10,7 +10,7 @@ extension Engine {
             /// Frozen for good; nothing waits for its tasks.
             case killed
 
-            /// What the report says of those who do it, and of its tasks.
+            /// The report's words for the process and its tasks.
             var words: (deed: String, fate: String) {
                 switch self {
                 case .running: ("thaws", "is thawed")

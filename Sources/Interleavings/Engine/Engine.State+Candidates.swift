@@ -1,6 +1,6 @@
 /// Finds the work that may be picked.
 ///
-/// What runs for each step and changes nothing is `mutating` all the same: else a debug build copies the whole state for the call.
+/// Functions that run for each step are `mutating` even if they change nothing: else a debug build copies the whole state for the call.
 extension Engine.State {
     /// Stands for time among the candidates' tasks.
     static let timeTask = -1

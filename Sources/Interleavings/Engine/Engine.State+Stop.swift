@@ -8,7 +8,7 @@ extension Engine.State {
             failure = problem
             return .stop
         }
-        return .breakpoint(problem.description)
+        return .breakpoint(problem.text)
     }
 
     /// The whole schedule of a replay that was stopped; `nil`: none was.
@@ -41,7 +41,7 @@ extension Engine.State {
         job?.task.flatMap { task in session?.whereabouts(of: task) }
     }
 
-    /// What has work that is ready, or that stopped on its way.
+    /// Tasks and queues with work that is ready, or that stopped on its way.
     private func working(next: Int) -> [TaskState] {
         ready.indices.map { index in
             let entry = ready[index]
@@ -58,7 +58,7 @@ extension Engine.State {
         return entry.wait.map { "waits for \(name(of: $0))" } ?? "waits for its turn\(place)"
     }
 
-    /// What sleeps, settles, or waits for something that the engine doesn't know.
+    /// Tasks that sleep, settle, or wait for something that the engine doesn't know.
     private func waiting(besides names: Set<String>) -> [TaskState] {
         let sleeping = timers.map { timer in
             (name(of: timer.suspension, timer.sleeper), "sleeps until \(timer.deadline)", function(of: timer.suspension.job))

@@ -1,4 +1,4 @@
-/// Who may run beside whom.
+/// Which tasks may run at the same time.
 extension Engine.State {
     /// Whether it is an entry's time: nothing runs that excludes it, and nothing is before it in the order of its queue and of the
     /// queues in which that runs its work.

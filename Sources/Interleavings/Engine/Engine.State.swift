@@ -173,7 +173,7 @@ extension Engine {
         var haste = Haste.possible
 
         var steps = 0
-        /// Whether a step runs; else sleeps and waits end, which come in any order.
+        /// Whether a step runs; between steps, sleeps and waits end in any order.
         var isInStep = false
         /// The step before which a replay stops; `nil`: it has done so, or runs to its end.
         var stop: Int?

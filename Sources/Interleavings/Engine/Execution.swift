@@ -23,7 +23,7 @@ struct Execution: Sendable {
 
     private func drive(waitsForOutside: Bool, _ scenario: @escaping Exploration.Scenario) -> Outcome {
         let (engine, simulation) = (engine, simulation)
-        Simulation.$current.withValue(simulation) {
+        Simulation.$running.withValue(simulation) {
             _ = simulation.spawn("scenario") {
                 do { try await scenario(simulation) } catch {
                     engine.fail(error, by: "scenario", "throws \(PlainText.beginning(of: error))")

@@ -1,8 +1,10 @@
+public import TokenServiceConcurrency
+
 /// Which orders an exploration tried: all, all within its bounds, or not all, and why.
 ///
 /// An order is one of the steps at the exploration's granularity, of the work that the explorer drives. What lies outside is
 /// listed in <doc:WhatAPassProves>.
-public struct Coverage: Sendable, Hashable, CustomStringConvertible {
+public struct Coverage: Sendable, Hashable, Described {
     /// A limit that was set for the exploration and that cut off orders; later versions may add some.
     package struct Bound: Sendable, Hashable, CustomStringConvertible {
         /// Schedules with more preemptions were left out.
@@ -56,7 +58,7 @@ public struct Coverage: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The steps whose orders count.
-    public let granularity: Granularity
+    package let granularity: Granularity
     /// The bounds that cut off orders; empty: none did.
     package internal(set) var bounds: [Bound] = []
     /// Why orders within the bounds are missing; empty: none is.
@@ -68,7 +70,7 @@ public struct Coverage: Sendable, Hashable, CustomStringConvertible {
     public var isAllWithinBounds: Bool { gaps.isEmpty }
 
     /// The orders that ran, in words.
-    public var description: String {
+    package var text: String {
         let steps = granularity == .jobs ? "jobs" : "jobs and marked accesses"
         let within = bounds.isEmpty ? "" : " with " + bounds.map(\.description).joined(separator: " and ")
         let orders = "all orders of \(steps)\(within)"

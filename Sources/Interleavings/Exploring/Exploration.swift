@@ -84,7 +84,7 @@ struct Exploration: Sendable {
         present = (summary.schedules + 1, strategy, seed)
     }
 
-    /// What a watchdog reports of an execution; of one inside another scenario's step, what it reports of that.
+    /// The watchdog's report of an execution; of one inside another scenario's step, its report of that.
     private func moment(_ engine: Engine) -> Watchdog.Moment? {
         if let outer = surroundings.watchdog?.present { return Watchdog.Moment(engine: engine, describe: outer.describe) }
         let (settings, present, planned) = (settings, present, planned)

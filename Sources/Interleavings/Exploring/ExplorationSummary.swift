@@ -1,5 +1,7 @@
+public import TokenServiceConcurrency
+
 /// What an exploration did.
-public struct ExplorationSummary: Sendable, CustomStringConvertible {
+public struct ExplorationSummary: Sendable, Described {
     /// How many schedules ran, without those for checking and shrinking.
     public internal(set) var schedules = 0
     /// How many of them differed from each other.
@@ -28,7 +30,7 @@ public struct ExplorationSummary: Sendable, CustomStringConvertible {
     }
 
     /// The counts, the models of time and the coverage, as a sentence, with a note if the scenario tests less than it seems to.
-    public var description: String {
+    package var text: String {
         let about = distinctSchedules > DistinctCount.capacity ? "about " : ""
         let distinct = distinctSchedules == schedules ? "" : " (\(about)\(distinctSchedules) distinct)"
         let count = (schedules == 1 ? "1 schedule" : "\(schedules) schedules") + distinct

@@ -1,12 +1,14 @@
+public import TokenServiceConcurrency
+
 /// The choices of one execution, enough to run it again: `"0.2.1"` picks the first candidate, then the third, then the second.
 ///
 /// Choices are counted only where there was more than one candidate; after the last one the first candidate is picked.
-public struct Schedule: Sendable, Hashable, LosslessStringConvertible, ExpressibleByStringLiteral {
+public struct Schedule: Sendable, Hashable, LosslessStringConvertible, Described, ExpressibleByStringLiteral {
     /// The picks, each counted from 0.
-    public let choices: [Int]
+    package let choices: [Int]
 
     /// Creates a schedule without the zeros at the end; a negative pick counts as 0.
-    public init(choices: [Int]) {
+    package init(choices: [Int]) {
         let end = choices.lastIndex { $0 > 0 }.map { $0 + 1 } ?? 0
         self.choices = choices[..<end].map { max($0, 0) }
     }
@@ -32,7 +34,7 @@ public struct Schedule: Sendable, Hashable, LosslessStringConvertible, Expressib
     }
 
     /// The picks, separated by periods.
-    public var description: String { choices.map(Self.text).joined(separator: ".") }
+    package var text: String { choices.map(Self.text).joined(separator: ".") }
 
     static func text(of choice: Int) -> String { choice == .max ? "?" : "\(choice)" }
 }

@@ -1,21 +1,10 @@
-import TokenServiceConcurrency
+public import TokenServiceConcurrency
 
 /// Checking a history.
 extension History {
     /// Looks for an order of the operations in which every answer is right.
-    ///
-    /// Call it when the recorded work has ended; a call that is still open may have taken effect or not. The same history
-    /// always gets the same verdict and the same report.
-    ///
-    /// The problem is NP-complete, but the number of calls that are open at once decides: a thousand operations of four callers
-    /// take a few steps each. More expensive are objects that remember an order which no answer has shown yet, such as a
-    /// queue that grows while its callers overlap, and calls that never return.
-    ///
-    /// - Parameter stepLimit: How often the search may ask the specification. A million steps take less than a second in
-    ///   release, ten in debug; a passing history of six callers and thirty operations needs a few hundred.
-    /// - Returns: What was found; never ``LinearizabilityVerdict/linearizable`` without an order in hand.
     @inlinable
-    public func check(stepLimit: Int = 1_000_000) -> LinearizabilityVerdict {
+    package func check(stepLimit: Int = 1_000_000) -> LinearizabilityVerdict {
         let (operations, outcomes, log) = snapshot()
         var numbered = NumberedStates(specification, operations: operations, outcomes: outcomes)
         let ending = log.search(stepLimit: stepLimit) { call, state, result in
@@ -26,7 +15,15 @@ extension History {
 
     /// Throws unless there is an order of the operations in which every answer is right.
     ///
-    /// - Parameter stepLimit: How often the search may ask the specification; see ``check(stepLimit:)``.
+    /// Call it when the recorded work has ended; a call that is still open may have taken effect or not. The same history
+    /// always gets the same verdict and the same report.
+    ///
+    /// The problem is NP-complete, but the number of calls that are open at once decides: a thousand operations of four callers
+    /// take a few steps each. More expensive are objects that remember an order which no answer has shown yet, such as a
+    /// queue that grows while its callers overlap, and calls that never return.
+    ///
+    /// - Parameter stepLimit: How often the search may ask the specification. A million steps take less than a second in
+    ///   release, ten in debug; a passing history of six callers and thirty operations needs a few hundred.
     /// - Throws: ``NotLinearizable`` with the picture of the history, or ``LinearizabilityUndecided`` at the limit.
     @inlinable
     public func requireLinearizable(stepLimit: Int = 1_000_000) throws {
@@ -69,7 +66,8 @@ extension History {
 }
 
 /// The result of checking a history.
-public enum LinearizabilityVerdict: Sendable {
+@usableFromInline
+package enum LinearizabilityVerdict: Sendable {
     /// There is an order in which every answer is right.
     case linearizable
     /// There is no such order; the value shows why.
@@ -79,7 +77,7 @@ public enum LinearizabilityVerdict: Sendable {
 }
 
 /// A history that has no order: an object that serves one caller after another could not have given these answers.
-public struct NotLinearizable: Error, CustomStringConvertible {
+public struct NotLinearizable: Error, Described {
     // Written on demand: a program that looks for the shortest of many failing histories reads one report.
     private let report: @Sendable () -> String
 
@@ -88,23 +86,23 @@ public struct NotLinearizable: Error, CustomStringConvertible {
     }
 
     /// The operations in a timeline, the order that gets furthest, and why none of the others can come next.
-    public var description: String { report() }
+    package var text: String { report() }
 }
 
 /// A check that reached its step limit: the history may have an order or not.
 ///
 /// Raise the step limit, record fewer operations that are open at once, or give objects that don't influence each other a
 /// history each. Calls that never return cost most: each may take effect at any later moment.
-public struct LinearizabilityUndecided: Error, CustomStringConvertible {
+public struct LinearizabilityUndecided: Error, Described {
     /// How many steps were allowed.
-    public let stepLimit: Int
+    package let stepLimit: Int
     /// How many operations the history holds.
-    public let operations: Int
+    package let operations: Int
     /// The largest number of operations that were open at once.
-    public let concurrency: Int
+    package let concurrency: Int
 
     /// The numbers, and how to get a verdict.
-    public var description: String {
+    package var text: String {
         """
         Undecided: the search for an order of \(operations) operations, up to \(concurrency) of them open at once, was ended \
         after \(stepLimit) steps. Raise stepLimit, record fewer operations that are open at once, or give objects that don't \

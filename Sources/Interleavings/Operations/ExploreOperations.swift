@@ -34,7 +34,7 @@
 ///   - fileID: The file of the call, which a report after a crash names.
 ///   - line: The line of the call.
 /// - Returns: Which programs ran, and what was done with each.
-/// - Throws: A ``ScheduleFailure`` with the failing ``ScheduleFailure/program``, an ``ExplorationProblem`` if there is no program to
+/// - Throws: A ``ScheduleFailure`` with the failing program, an ``ExplorationProblem`` if there is no program to
 ///   run, or `CancellationError` if the calling task is cancelled.
 @discardableResult
 public func exploreOperations<Specification: SequentialSpecification, Subject: Sendable>(
@@ -83,7 +83,7 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
 ///   - fileID: The file of the call, which a report after a crash names.
 ///   - line: The line of the call.
 /// - Returns: Which programs ran, and what was done with each.
-/// - Throws: A ``ScheduleFailure`` with the failing ``ScheduleFailure/program``, an ``ExplorationProblem`` if there is no program to
+/// - Throws: A ``ScheduleFailure`` with the failing program, an ``ExplorationProblem`` if there is no program to
 ///   run, or `CancellationError` if the calling task is cancelled.
 @discardableResult
 public func exploreOperations<Operation: Sendable, Subject: Sendable>(

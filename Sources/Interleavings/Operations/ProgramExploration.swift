@@ -1,3 +1,5 @@
+public import TokenServiceConcurrency
+
 /// Explores programs one after another, and makes the first failing one small.
 struct ProgramExploration {
     /// Each operation in words.
@@ -80,20 +82,20 @@ struct ProgramInWords: Sendable {
 }
 
 /// What an exploration of operations did.
-public struct OperationsSummary: Sendable, CustomStringConvertible {
+public struct OperationsSummary: Sendable, Described {
     /// The programs that ran, in words: each task's operations in their order.
-    public internal(set) var programs: [String] = []
+    package internal(set) var programs: [String] = []
     /// What was done with each program.
     public internal(set) var explorations: [ExplorationSummary] = []
     /// With which seed the programs were drawn; `nil`: one was replayed.
-    public let seed: UInt64?
+    package let seed: UInt64?
 
     init(seed: UInt64?) {
         self.seed = seed
     }
 
     /// How many programs and schedules ran.
-    public var description: String {
+    package var text: String {
         let schedules = explorations.reduce(0) { $0 + $1.schedules }
         let seed = seed.map { " (seed \($0))" } ?? ""
         return "\(programs.count) program\(programs.count == 1 ? "" : "s")\(seed), \(schedules) schedules, none failed"

@@ -1,4 +1,4 @@
-import TokenServiceConcurrency
+public import TokenServiceConcurrency
 
 /// Which programs of operations are explored: drawn at random, or one that a report printed.
 public struct Programs: Sendable, Hashable {
@@ -75,12 +75,12 @@ public struct Programs: Sendable, Hashable {
 }
 
 /// The operations that each task performs, by their places in a list: `"0.1|0"` has two tasks, the first with operations 0 and 1.
-public struct Program: Sendable, Hashable, LosslessStringConvertible, ExpressibleByStringLiteral {
+public struct Program: Sendable, Hashable, LosslessStringConvertible, Described, ExpressibleByStringLiteral {
     /// Each task's operations, counted from 0.
-    public let tasks: [[Int]]
+    package let tasks: [[Int]]
 
     /// Creates a program of each task's operations.
-    public init(tasks: [[Int]]) {
+    package init(tasks: [[Int]]) {
         self.tasks = tasks
     }
 
@@ -101,7 +101,7 @@ public struct Program: Sendable, Hashable, LosslessStringConvertible, Expressibl
     }
 
     /// The operations of a task separated by periods, the tasks by vertical bars.
-    public var description: String { tasks.map { $0.map(String.init).joined(separator: ".") }.joined(separator: "|") }
+    package var text: String { tasks.map { $0.map(String.init).joined(separator: ".") }.joined(separator: "|") }
 
     /// How many operations all tasks together perform.
     var count: Int { tasks.reduce(0) { $0 + $1.count } }

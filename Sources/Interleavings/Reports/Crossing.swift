@@ -1,6 +1,6 @@
 /// A suspension that another task crossed: while a function was suspended at an `await`, another one ran on the same actor.
 struct Crossing: Sendable {
-    /// What two executions can have in common.
+    /// The parts that two executions can have in common.
     struct Kind: Hashable, Sendable {
         /// The suspended task, and where its function goes on.
         let suspended: String

@@ -1,46 +1,47 @@
+public import TokenServiceConcurrency
+
 /// A problem that the explorer finds in an execution, as opposed to an error that the scenario throws.
-public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvertible {
+public struct ExplorationProblem: Error, Sendable, Hashable, Described {
     /// The kinds of problems; there may be more in later versions.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, Described {
         /// ``Simulation/require(_:_:fileID:line:)`` found its condition false.
-        public static let requirement = Code(description: "requirement")
+        public static let requirement = Code(text: "requirement")
         /// A spawned task threw an error, and nothing asked for its ``SpawnedTask/value`` or ``SpawnedTask/result``.
-        public static let unreadError = Code(description: "unread error")
+        public static let unreadError = Code(text: "unread error")
         /// A spawned task threw a `CancellationError` although it was not cancelled, and nothing read the error.
-        public static let uncausedCancellation = Code(description: "uncaused cancellation")
+        public static let uncausedCancellation = Code(text: "uncaused cancellation")
         /// Nothing can run and no timer is pending, but a task has not ended.
-        public static let deadlock = Code(description: "deadlock")
+        public static let deadlock = Code(text: "deadlock")
         /// The step limit was reached.
-        public static let livelock = Code(description: "livelock")
+        public static let livelock = Code(text: "livelock")
         /// A task awaited or began something that the explorer does not drive.
-        public static let escape = Code(description: "escape")
+        public static let escape = Code(text: "escape")
         /// A step blocked its thread.
-        public static let blockedThread = Code(description: "blocked thread")
+        public static let blockedThread = Code(text: "blocked thread")
         /// The same choices led to a different execution.
-        public static let nondeterminism = Code(description: "nondeterminism")
+        public static let nondeterminism = Code(text: "nondeterminism")
         /// The explorer cannot drive all code in this program.
-        public static let shutDoor = Code(description: "shut door")
+        public static let shutDoor = Code(text: "shut door")
         /// A replay stopped before the step that it was given, without a failure of the code.
-        public static let stopped = Code(description: "stopped")
+        public static let stopped = Code(text: "stopped")
         /// A replayed schedule picks a candidate that does not exist.
-        public static let divergence = Code(description: "divergence")
+        public static let divergence = Code(text: "divergence")
 
         /// The exploration would pass whatever the code does: it has no schedule, or its scenario starts nothing.
-        public static let nothingToExplore = Code(description: "nothing to explore")
+        public static let nothingToExplore = Code(text: "nothing to explore")
 
-        /// The code's name.
-        public let description: String
+        package let text: String
     }
 
     /// The kind of problem.
     public let code: Code
     /// The names of the tasks that wait, spin, escaped or threw.
-    public let tasks: [String]
+    package let tasks: [String]
     /// The particulars of this problem.
-    public let detail: String
+    package let detail: String
     /// Where the requirement stands, or the spawning of the task that threw, such as `CacheTests/PriceCacheTests.swift:31`; empty
     /// for other problems.
-    public let place: String
+    package let place: String
 
     /// What to do about it where everything is driven; `nil`: use the simulation's own means.
     private var remedy: String?
@@ -76,7 +77,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
     }
 
     /// What happened, and what to do.
-    public var description: String {
+    package var text: String {
         let names = tasks.map { "'\($0)'" }.joined(separator: ", ")
         return switch code {
         case .requirement, .stopped: detail
@@ -106,8 +107,8 @@ public struct ExplorationProblem: Error, Sendable, Hashable, CustomStringConvert
             "The same choices led to another execution: \(detail). Something in the scenario differs from run to run."
                 + (remedy ?? Self.differenceRemedy)
         case .shutDoor:
-            "Shut door: \(detail). So this program cannot be driven whole. Use 'driving: .preferred', and give the code under test"
-                + " the simulation's executor and clock. If this is said there too, don't link InterleavingsEverything."
+            "A runtime hook is missing: \(detail). So this program can't be fully controlled. Use 'driving: .preferred', and give the code under test"
+                + " the simulation's executor and clock. If the same error comes then, don't link InterleavingsEverything."
         case .divergence:
             "The schedule does not fit: \(detail). Replay it with the scenario, the granularity, the time model and the"
                 + " build configuration (debug or release) that it was found with; if the code has changed since, explore again."

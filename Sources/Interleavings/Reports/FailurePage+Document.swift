@@ -30,7 +30,7 @@ extension FailurePage {
             """
     }
 
-    /// What a person sees, and a script fills in.
+    /// The visible parts, which a script fills in.
     private static func main(_ title: String, _ reason: String, _ blame: String, _ report: String) -> String {
         """
         <main>

@@ -15,7 +15,7 @@ package struct FailurePage: Sendable {
     package var html: String {
         Self.document(
             title: failure.heading, reason: "\(failure.underlying)", blame: failure.blame, json: data.text,
-            report: failure.description)
+            report: failure.text)
     }
 
     /// What the page shows.
@@ -28,7 +28,7 @@ package struct FailurePage: Sendable {
         return .object([
             ("replay", .array(replays.map { .text($0) })),
             ("program", program),
-            ("schedule", .text(failure.schedule.description)),
+            ("schedule", .text(failure.schedule.text)),
             ("failing", run(failure.trace, last: last)),
             ("passing", passing),
             ("parting", parting.map { .number($0) } ?? .null),

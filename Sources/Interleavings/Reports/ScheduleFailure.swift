@@ -1,21 +1,23 @@
+public import TokenServiceConcurrency
+
 /// A failing schedule, shrunk, with a trace of its execution and the line that runs it again.
-public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
+public struct ScheduleFailure: Error, Sendable, Described {
     /// The failure: an error of the scenario, or an ``ExplorationProblem``.
     public let underlying: any Error
     /// The shrunk schedule.
     public let schedule: Schedule
     /// Which schedule of the exploration failed, from 1.
-    public let number: Int
+    package let number: Int
     /// How many schedules were planned; `nil` if the strategy cannot tell.
     package let planned: Int?
     /// The strategy's name.
-    public let strategy: String
+    package let strategy: String
     /// The exploration's seed, with which the strategy runs the same schedules; `nil` if it does not use one.
-    public let seed: UInt64?
+    package let seed: UInt64?
     /// What ran when, under the shrunk schedule.
     package let trace: Trace
     /// The generated program that failed, shrunk; `nil`: the scenario is the test's own.
-    public internal(set) var program: Program?
+    package internal(set) var program: Program?
     /// The same program for a person; `nil` if there is none.
     var programInWords: ProgramInWords?
     let settings: Settings
@@ -30,7 +32,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     package var isMinimal: Bool { if case .proven = minimality { true } else { false } }
 
     /// When the schedule's clock moved.
-    public var time: TimeModel { settings.time }
+    package var time: TimeModel { settings.time }
 
     /// The line that runs this schedule again.
     public var replayLine: String {
@@ -39,7 +41,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
     }
 
     /// The whole report: the failure, the diagram, and how to run the schedule again.
-    public var description: String {
+    package var text: String {
         let reason = PlainText.clean("\(underlying)", keepsLines: true)
         let picture = trace.steps.isEmpty ? "" : "\n\(diagram)\n"
         let program = programInWords.map { "\($0.heading):\n\($0.lines.map { "    \($0)\n" }.joined())" } ?? ""
@@ -56,7 +58,7 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
         crossing.flatMap { crossing in settings.doors.map { PlainText.clean(crossing.sentence($0.line)) } }
     }
 
-    /// What the line that runs the schedule again is for: an escape may not come again, and a stopped replay can go on.
+    /// The purpose of the replay line: an escape may not come again, and a stopped replay can go on.
     private var again: String {
         switch (underlying as? ExplorationProblem)?.code {
         case .escape: "To try the same schedule"
@@ -65,14 +67,14 @@ public struct ScheduleFailure: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What to do about an error that says nothing by itself; `nil`: it says enough.
+    /// Advice for an error that says nothing by itself; `nil` if it says enough.
     private var hint: String? {
         guard String(reflecting: type(of: underlying)) == "Testing.ExpectationFailedError" else { return nil }
         return "A #require failed. Add the product InterleavingsTesting to the test target: the report then says which, and an"
             + " #expect that fails in a scenario is a failing schedule too."
     }
 
-    /// What else the cause may be: an escape that took too long to be seen; `nil`: it is ruled out.
+    /// Another possible cause: an escape that took too long to be seen; `nil` if that is ruled out.
     private var doubt: String? {
         let code = (underlying as? ExplorationProblem)?.code
         let names = doubted.filter { $0 != Diagram.scenario }.map { "'\($0)'" }.joined(separator: ", ")
@@ -173,7 +175,7 @@ extension ScheduleFailure {
     /// The execution as text for a terminal: a column for each task, queue or thread, and time downwards.
     ///
     /// Unnamed tasks that logged nothing have no column. Each access draws it again.
-    public var diagram: String { Diagram(trace, error: underlying).text }
+    package var diagram: String { Diagram(trace, error: underlying).text }
 
     /// The execution as a self-contained SVG image, for light and dark pages.
     ///

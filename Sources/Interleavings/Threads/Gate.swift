@@ -1,6 +1,6 @@
-/// What a stopped thread waits for: it is not picked until the gate is open.
+/// The condition of a stopped thread: it is not picked until the gate is open.
 package protocol Gate: AnyObject, Sendable {
-    /// What it is, for the report: "the lock 'cache'".
+    /// Its name in reports: "the lock 'cache'".
     var title: String { get }
     /// Whether one thread may pass.
     ///

@@ -71,7 +71,7 @@ public final class InterleavedLock: Sendable {
         defer {
             gate.free()
             thread.note("frees the lock '\(gate.name)'")
-            // What comes next may be something that others see, and that has no point of its own.
+            // The code that follows may change something that other tasks see, without a point of its own.
             thread.pause()
         }
         return try body()

@@ -23,7 +23,7 @@ extension ThreadIdentity {
         let call = String(decoding: read("syscall"), as: UTF8.self).split(separator: " ")
         guard call.count > 1, Self.futexCalls.contains(call[0]) else { return [] }
         guard let address = Int(call[1].dropFirst(2), radix: 16) else { return [] }
-        // As a file: the word may be gone.
+        // Read through the file, since the memory at the address may be gone.
         let words = Self.read("/proc/self/mem", from: address, count: 12)
         guard words.count == 12 else { return [] }
         return [0, 8].map { start in

@@ -1,8 +1,9 @@
 import AccessTokens
 import AccessTokensTesting
 import Interleavings
+import TokenServiceConcurrency
 
-/// What surrounds a design while a trial runs: time, a pool, a queue, and the way to the server; all of it simulated.
+/// The surroundings of a design while a trial runs: time, a pool, a queue, and the way to the server; all of it simulated.
 ///
 /// ``EveryOrder`` is for the explorer, which tries the orders one after the other. ``UsualOrder`` has one order, first come,
 /// first served, and room for thousands of callers.

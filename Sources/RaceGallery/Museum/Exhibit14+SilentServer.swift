@@ -1,5 +1,6 @@
 import AccessTokens
 import Interleavings
+import TokenServiceConcurrency
 
 /// Shares one load among its callers, and gives it as long as it takes.
 ///

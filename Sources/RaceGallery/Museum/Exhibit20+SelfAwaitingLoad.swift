@@ -57,7 +57,7 @@ extension Exhibit {
             answered.withLock { $0 } < .seconds(30), "a load that waits for itself is told so at once, not by a time limit")
     }
 
-    /// What all requests of the app go through.
+    /// The client through which all requests of the app go.
     private final class Client: Sendable {
         let retrieve = Lock<Retrieve?>(nil)
     }

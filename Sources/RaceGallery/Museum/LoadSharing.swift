@@ -10,7 +10,7 @@ protocol LoadSharing: Actor {
     func load() async throws -> AccessToken
 }
 
-/// What such a service is made of.
+/// The parts of such a service.
 struct SharedLoad {
     let loader: any TokenLoader
     let executor: (any TaskExecutor)?

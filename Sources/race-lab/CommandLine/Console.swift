@@ -11,7 +11,7 @@ enum Console {
 
     /// Writes a line of the result, at once even into a pipe.
     ///
-    /// A failure waits for ``finish()``: a run that holds a user's grant must come to its own end.
+    /// A failure waits for ``finish()``, so that the run comes to its own end.
     static func print(_ line: String) {
         do { try write(line + "\n", to: .standardOutput) } catch { hasFailed.withLock { $0 = true } }
     }

@@ -28,6 +28,6 @@ extension Duration {
 }
 
 /// A number with its noun.
-func counted(_ number: Int, _ noun: String, plural: String? = nil) -> String {
-    "\(number) \(number == 1 ? noun : plural ?? noun + "s")"
+func counted(_ number: Int, _ noun: String) -> String {
+    "\(number) \(noun)\(number == 1 ? "" : "s")"
 }

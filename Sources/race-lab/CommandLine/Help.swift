@@ -23,20 +23,8 @@ enum Help {
             at once: choose an N that the server can bear. The client's secret comes
             from CLIENT_SECRET in the environment, never from an argument.
 
-        race-lab --processes N --store PATH [--kill] [--expiries N] [--seconds N]
-                 [--json]
-            Starts N processes that share one grant in a file, and a server that
-            rotates its refresh token and ends the session if one comes twice. Tells
-            which process loads and which adopt, and for each lost session why. Kill
-            one with 'kill -9' meanwhile, or stop it with 'kill -STOP'; --kill kills
-            one at random now and then. Another takes its place.
-
-        race-lab --sharing [--json]
-            Counts in virtual time how many sessions each of five ways to share a
-            rotating refresh token loses, without faults and with three kinds.
-
         race-lab --museum
-            Prints the museum of races as a page of Markdown, with long lines: 35 bugs
+            Prints the museum of races as a page of Markdown, with long lines: 37 bugs
             of token libraries and of code around them, each with the schedule that
             shows it.
 
@@ -54,18 +42,14 @@ enum Help {
                        at each load: its absolute path and its arguments, separated
                        by spaces, without a shell
         --scope S      the scopes to ask for, separated by spaces; none by default
-        --processes N  the number of processes that share a grant, 1 to \(Options.Fleet.limit)
-        --store PATH   the file with the grant that they share
-        --kill         kills a process at random, every 0.5 to 3 s
         --expiries N   the number of times that tokens must be replaced, 1 to \(Options.expiryLimit);
-                       3 by default, 20 with --processes
-        --seconds N    the longest time that a run may take, with --token-url for each
-                       design, 1 to \(Options.secondLimit); \(Options.usualSeconds) by default
+                       3 by default
+        --seconds N    the longest time that the run of a design may take, 1 to
+                       \(Options.secondLimit); \(Options.usualSeconds) by default
         --help, -h     prints this, whatever else is given
 
-        Exit status: 0; 1 if the server refuses or cannot be reached, processes lose a
-        session without a reason or don't replace the token often enough, or a file or
-        standard output cannot be read or written; 64 if an argument is wrong or
-        something is missing in the environment.
+        Exit status: 0; 1 if the server refuses or cannot be reached, or standard output
+        or a page cannot be written; 64 if an argument is wrong or something is missing
+        in the environment.
         """
 }

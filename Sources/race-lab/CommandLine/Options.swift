@@ -5,12 +5,11 @@ import RaceGallery
 struct Options: Equatable {
     /// What the lab does.
     enum Mode: Equatable {
-        case help, museum, sharing
+        case help, museum
         case contrast(callers: Int)
         /// The name of a design, and the path for a page that walks through its schedule.
         case show(String, page: String?)
         case server(Server)
-        case processes(Fleet)
     }
 
     /// A real server, and how long to ask it.
@@ -30,22 +29,6 @@ struct Options: Equatable {
         case basic, post
         /// With what a program prints.
         case assertion(program: String, arguments: [String])
-    }
-
-    /// Processes that share one grant.
-    struct Fleet: Equatable {
-        let processes: Int
-        /// The path of the file with the grant.
-        let store: String
-        /// How many times the token must be replaced.
-        var expiries = 20
-        /// The longest time that the run may take.
-        var seconds = Options.usualSeconds
-        /// Whether a process is killed now and then.
-        var kills = false
-
-        /// More than that measure the machine.
-        static let limit = 64
     }
 
     let mode: Mode
@@ -112,16 +95,5 @@ extension Options.Mode {
             throw UsageError("--assertion-command expects a program's absolute path, then its arguments, separated by spaces")
         }
         return .assertion(program: program, arguments: Array(words.dropFirst()))
-    }
-
-    static func processes(_ given: Given) throws(UsageError) -> Self {
-        guard let store = given["--store"] else {
-            throw UsageError("--processes needs --store: the file with the grant")
-        }
-        let processes = try given.number("--processes", upTo: Options.Fleet.limit)
-        var fleet = Options.Fleet(processes: processes ?? 1, store: store, kills: given.has("--kill"))
-        fleet.expiries = try given.number("--expiries", upTo: Options.expiryLimit) ?? fleet.expiries
-        fleet.seconds = try given.number("--seconds", upTo: Options.secondLimit) ?? fleet.seconds
-        return .processes(fleet)
     }
 }

@@ -16,15 +16,11 @@ struct Usage: Sendable {
                 "--json",
             ],
             mode: Options.Mode.server),
-        Usage(
-            option: "--processes", others: ["--store", "--kill", "--expiries", "--seconds", "--json"],
-            mode: Options.Mode.processes),
-        Usage(option: "--sharing", others: ["--json"]) { _ in .sharing },
         Usage(option: "--museum", others: []) { _ in .museum },
     ]
 
     /// The options without a value.
-    static let flags = ["--help", "-h", "--json", "--museum", "--kill", "--sharing"]
+    static let flags = ["--help", "-h", "--json", "--museum"]
     /// The options with one.
     static let names = Set(all.flatMap { [$0.option].compactMap(\.self) + $0.others }).subtracting(flags)
 

@@ -9,7 +9,7 @@ import TokenServiceConcurrency
 final class RealRun: Sendable {
     /// The design's name, as in the simulated mode.
     let name: String
-    /// What it asks the server through.
+    /// The loader through which it asks the server.
     let server: MeteredLoader
     /// How a caller gets a token.
     private let ask: @Sendable () async throws -> AccessToken

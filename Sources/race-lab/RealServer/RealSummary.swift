@@ -1,4 +1,4 @@
-/// What one design made of the server.
+/// The requests and waits of one design at the server.
 struct RealFigures: Encodable, Sendable {
     let design: String
     let requests: Int

@@ -1,3 +1,4 @@
+import TokenServiceConcurrency
 import AccessTokens
 import AccessTokensOAuth
 

@@ -5,6 +5,7 @@ import Interleavings
 import InterleavingsTesting
 import Synchronization
 import Testing
+import TokenServiceConcurrency
 
 // The two actors in “Avoiding races”, under every schedule. `GuideTests` holds the page to this file.
 

@@ -5,6 +5,7 @@ import Interleavings
 import InterleavingsTesting
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 // The two bridges in “Migrating from completion handlers” that look right, run. `GuideTests` holds the page to this file.
 

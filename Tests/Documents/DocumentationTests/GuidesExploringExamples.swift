@@ -4,6 +4,7 @@ import Foundation
 import Interleavings
 import InterleavingsTesting
 import Testing
+import TokenServiceConcurrency
 
 // The Swift blocks of `TestingYourCode` about schedules, as they stand there, run; and its diagram, drawn again.
 

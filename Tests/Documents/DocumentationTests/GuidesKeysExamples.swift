@@ -97,14 +97,6 @@ private struct Scope: Hashable {
         #expect(services["Anna"].cachedToken == nil)
     }
 
-    @Test func `shares each account's grant among processes`() async throws {
-        let shared = InMemorySharedTokenStores<String>()
-        let web = TokenServices(sharedStores: shared, loader: { _ in server.loader })
-        let worker = TokenServices(sharedStores: shared, loader: { _ in server.loader })
-        await web["Anna"].replace(with: server.signIn())
-        #expect(try await worker["Anna"].retrieveToken().value == "access-1")  // one sign-in for both
-    }
-
     @Test func `binds an account's tokens, and each origin's, to requests`() throws {
         let services = TokenServices<String> { tenant, _ in try await fetchToken(for: tenant) }
         let urls = try ["api", "mail", "files"].map { try #require(URL(string: "https://\($0).example.com")) }

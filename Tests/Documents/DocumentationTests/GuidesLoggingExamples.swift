@@ -4,6 +4,7 @@ import Interleavings
 import Synchronization
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 // The Swift blocks of `LoggingAndMetrics` that are no recipes, as they stand there, run.
 

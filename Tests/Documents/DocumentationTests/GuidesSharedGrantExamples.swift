@@ -50,14 +50,14 @@ private struct RecordVault {
     }
 
     @Test func `looks for a sign-out elsewhere`() async throws {
-        let store = InMemorySharedTokenStore()
+        let store = SimulatedSharedStore()
         let checked = TokenService(sharedStore: store, sharing: TokenSharing(checkEvery: .seconds(30)), loader: server.loader)
         await checked.replace(with: server.signIn())
         #expect(try await checked.retrieveToken().value == "access-1")
     }
 
     @Test func `states the server's grace period`() async throws {
-        let store = InMemorySharedTokenStore()
+        let store = SimulatedSharedStore()
         let sharing = TokenSharing(transportLimit: .seconds(5), serverGrace: .seconds(30))
         let graced = TokenService(sharedStore: store, sharing: sharing, loader: server.loader)
         await graced.replace(with: server.signIn())
@@ -65,11 +65,11 @@ private struct RecordVault {
     }
 
     @Test func `seals the record`() async throws {
-        let vault = RecordVault()
+        let vault = RecordVault(), store = SimulatedSharedStore()
         var sharing = TokenSharing()
         sharing.seal = { record in try vault.seal(record) }
         sharing.open = { bytes in try vault.open(bytes) }
-        let sealed = TokenService(sharedStore: InMemorySharedTokenStore(), sharing: sharing, loader: server.loader)
+        let sealed = TokenService(sharedStore: store, sharing: sharing, loader: server.loader)
         await sealed.replace(with: server.signIn())
         #expect(try await sealed.retrieveToken().value == "access-1")
     }

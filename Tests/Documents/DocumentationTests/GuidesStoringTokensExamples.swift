@@ -30,10 +30,10 @@ private struct TooLate {
     }
 
     @Test func `gives the store to the service`() async throws {
-        let store = InMemoryTokenStore()
+        let store = ScriptedStore()
         let tokens = TokenService(store: store, loader: server.loader)
         await tokens.replace(with: server.signIn())
-        #expect(store.contents?.token.refreshToken == "refresh-1")  // saved
+        #expect(store.contents?.refreshToken == "refresh-1")  // saved
         _ = await tokens.reset()
         #expect(store.contents == nil)  // removed
     }

@@ -1,6 +1,7 @@
 import Interleavings
 import Synchronization
 import Testing
+import TokenServiceConcurrency
 
 // Every Swift block of the guides of `Interleavings`, as it stands there, run. `GuideTests` holds the two to each other.
 

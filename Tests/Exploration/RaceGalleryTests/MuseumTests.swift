@@ -4,6 +4,7 @@ import Interleavings
 import RaceGallery
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 @Suite struct `The museum` {
     /// The promise that each broken service breaks, by the exhibit's number; for a deadlock, what waits for what.

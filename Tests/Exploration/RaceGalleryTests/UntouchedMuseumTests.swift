@@ -4,6 +4,7 @@ import InterleavingsEverything
 import RaceGallery
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 /// The museum's services once more, as a program has them: each takes nothing from the simulation.
 @Suite struct `The museum, untouched` {

@@ -4,6 +4,7 @@ import AccessTokensOAuth
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 extension RealServerTests {
     @Test func `a wrong secret is one request, one clear error for all, and a long pause`() async throws {

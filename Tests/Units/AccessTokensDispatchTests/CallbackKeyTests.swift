@@ -3,6 +3,7 @@ import AccessTokensKeys
 import AccessTokensDispatch
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @Suite("The shim over the services of many keys") struct CallbackKeyTests {
     private let stage = Stage()

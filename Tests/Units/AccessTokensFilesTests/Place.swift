@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensFiles
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 /// A directory of a test's own, gone with this value.
 final class Place: Sendable {

@@ -4,6 +4,7 @@ import AccessTokensOAuth
 import Foundation
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 @Suite(.inRealTime)
 struct OAuthErrorTests {

@@ -4,6 +4,7 @@ import AccessTokensTesting
 import Foundation
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 /// A shared store in memory that makes one mistake.
 private actor MistakenStore: SharedTokenStore {

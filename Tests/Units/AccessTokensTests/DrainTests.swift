@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantee 45: a program can finish")
 struct DrainTests {

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @Suite("What a line of a log says, and what no foreign text can make it say")
 struct EventTextTests {

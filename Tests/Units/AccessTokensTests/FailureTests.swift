@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantee 4: failures are not cached as answers")
 struct FailureTests {

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
+import TokenServiceConcurrency
 
 /// One service with both its ends in the test's hands: callers and time in front, the loader behind.
 ///

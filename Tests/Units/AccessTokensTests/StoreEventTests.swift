@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantees 6, 18 and 19: what the store's events tell, and whom")
 struct StoreEventTests {

@@ -1,6 +1,7 @@
 import AccessTokens
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 @Suite("A stored token as bytes")
 struct StoredTokenFormatTests {

@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Refusals that do not say whether they mean the grant or the client")
 struct UnclearRefusalTests {

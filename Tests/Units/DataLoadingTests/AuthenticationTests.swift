@@ -5,6 +5,7 @@ import Foundation
 import LoopbackServers
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct AuthenticationTests {

@@ -10,6 +10,7 @@ import Foundation
 import LoopbackServers
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 /// What can be seen of every type that reaches a token, a client's secret, a session, or a request with either.
 ///

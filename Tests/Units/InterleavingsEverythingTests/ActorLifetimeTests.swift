@@ -2,6 +2,7 @@ import Interleavings
 import Synchronization
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 @testable import InterleavingsEverything
 

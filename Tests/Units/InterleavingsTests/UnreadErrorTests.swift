@@ -1,5 +1,6 @@
 @testable import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 @Suite struct `An error of a spawned task` {
     @Test func `that nothing reads fails the schedule, with the task, the error, the place and what to do`() async throws {

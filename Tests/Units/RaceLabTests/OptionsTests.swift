@@ -28,14 +28,6 @@ import Testing
         #expect(try Options(parsing: arguments + others).mode == .server(server))
     }
 
-    @Test func `--processes shares a grant in a file, and ends after 20 rotations unless told otherwise`() throws {
-        let arguments = ["--store", "a/grant file", "--processes", "3"]
-        var fleet = Options.Fleet(processes: 3, store: "a/grant file", expiries: 20, seconds: 60, kills: false)
-        #expect(try Options(parsing: arguments).mode == .processes(fleet))
-        (fleet.expiries, fleet.seconds, fleet.kills) = (5, 9, true)
-        #expect(try Options(parsing: arguments + ["--kill", "--expiries", "5", "--seconds", "9"]).mode == .processes(fleet))
-    }
-
     @Test func `--page takes the path of a file, for --show`() throws {
         let options = try Options(parsing: ["--show", "stage 2", "--page", "a/page.html"])
         #expect(options.mode == .show("stage 2", page: "a/page.html"))
@@ -97,7 +89,7 @@ import Testing
             (["--a\u{1B}[1m\nb"], "unexpected argument (not repeated here: it may be a secret)"),
             (["--show"], "--show needs a value"),
             (["--show", "stage 2", "--page"], "--page needs a value"),
-            (["--store="], "--store needs a value"),
+            (["--page="], "--page needs a value"),
             (
                 ["--token-url", "https://a.example/", "--client-id", "me", "--authentication", "guess"],
                 "--authentication expects 'basic' or 'post'"
@@ -111,10 +103,6 @@ import Testing
                 ["--token-url", "token", "--client-id", "me"],
                 "--token-url expects a URL such as https://login.example.org/token"
             ),
-            (["--processes", "3"], "--processes needs --store: the file with the grant"),
-            (["--processes", "0", "--store", "a"], "--processes expects a whole number from 1 to 64"),
-            (["--processes", "65", "--store", "a"], "--processes expects a whole number from 1 to 64"),
-            (["--processes", "3", "--store", "a", "--kill=9"], "--kill takes no value"),
         ])
     func `an error names the argument that is wrong and what is expected`(_ arguments: [String], _ message: String) {
         #expect(throws: UsageError(message)) { try Options(parsing: arguments) }

@@ -51,7 +51,7 @@ import Testing
         #expect(stray.notes.tooLong == [])
     }
 
-    @Test(arguments: ["--sharing --callers 3", "--museum --json", "--museum --sharing"])
+    @Test(arguments: ["--museum --json", "--museum --callers 3"])
     func `race-lab ends with status 64 and a sentence where options don't go together`(_ options: String) async throws {
         let (status, notes) = try await run(#""$0" \#(options)"#, "race-lab")
         #expect(status == 64 && notes.hasPrefix("race-lab: --") && notes.tooLong == [], "\(notes)")
@@ -76,19 +76,6 @@ import Testing
         #expect(status == 0 && text.hasPrefix("2 callers need an access token at once."))
         #expect(text.tooLong == [])
         #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control })
-    }
-
-    @Test(.thorough) func `several processes of race-lab share a grant, and no session is lost`() async throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "race-lab \(UUID())")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let place = "--processes 3 --store '\(directory.path)'/grant"
-        let (status, text) = try await run(#""$0" \#(place) --expiries 3 >&2"#, "race-lab")
-        #expect(status == 0, "\(text)")
-        #expect(text.contains(" loads token ") && text.contains(" adopts token "), "\(text)")
-        #expect(text.contains("0 kills;") && text.contains("0 sessions lost") && text.tooLong == [], "\(text)")
-        try Data("a file of another program\n".utf8).write(to: directory.appending(path: "grant"))
-        #expect(try await run(#""$0" \#(place)"#, "race-lab").status == 1)
     }
 
     @Test func `race-lab tells an error in lines of its own, whatever lines the error has`() {

@@ -50,21 +50,16 @@ import Testing
 
     @Test(
         arguments: [
-            (["--sharing", "--callers", "3"], "--sharing takes only --json: leave out --callers"),
             (["--museum", "--json"], "--museum takes no other option: leave out --json"),
             (["--page=page.html", "--museum"], "--museum takes no other option: leave out --page"),
             (["--show", "stage 2", "--json"], "--show takes only --page: leave out --json"),
-            (
-                ["--processes", "3", "--store", "a", "--callers", "5"],
-                "--processes takes only --store, --kill, --expiries, --seconds and --json: leave out --callers"
-            ),
-            (["--seconds", "5"], "--seconds goes with --token-url or --processes: give that as well"),
+            (["--seconds", "5"], "--seconds goes with --token-url: give that as well"),
             (["--page", "page.html"], "--page goes with --show: give that as well"),
             (
                 ["--token-url", "https://a.example/", "--client-id", "me"] + alternatives.flatMap { [$0, "post"] },
                 "--authentication and --assertion-command don't go together: give one of them"
             ),
-            (["--museum", "--sharing"], "--sharing and --museum don't go together: give one of them"),
+            (["--show", "stage 2", "--museum"], "--show and --museum don't go together: give one of them"),
         ])
     func `an error about options that don't go together says which do`(_ arguments: [String], _ message: String) {
         #expect(throws: UsageError(message)) { try Options(parsing: arguments) }

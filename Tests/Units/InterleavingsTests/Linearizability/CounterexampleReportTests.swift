@@ -1,5 +1,6 @@
 import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 @Suite struct `A counterexample's report` {
     @Test func `shows a lost update: the timeline, the order that gets furthest, and why no operation can come next`() {

@@ -1,15 +1,8 @@
 import TokenServiceConcurrency
 
-/// A random number generator that repeats its numbers for the same seed.
-struct Dice: RandomNumberGenerator {
-    private var random: SplitMix64
+typealias Dice = SplitMix64
 
-    init(seed: UInt64) {
-        random = SplitMix64(seed: seed)
-    }
-
-    mutating func next() -> UInt64 { random.next() }
-
+extension Dice {
     mutating func roll(_ sides: Int) -> Int { Int.random(in: 0..<sides, using: &self) }
 }
 

@@ -1,5 +1,6 @@
 import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 @Suite struct `A linearizability check's limit` {
     /// A queue filled by callers that all overlap, then emptied in an order that may be right.

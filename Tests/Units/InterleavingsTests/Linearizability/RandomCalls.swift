@@ -1,4 +1,5 @@
 import Interleavings
+import TokenServiceConcurrency
 
 /// Random calls of a few callers, kept beside the checker's own record.
 ///

@@ -1,6 +1,7 @@
 import Interleavings
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 /// The checker against the definition: both must agree on every history, right or wrong.
 @Suite struct `The linearizability checker agrees with trying all permutations` {

@@ -1,4 +1,5 @@
 import Interleavings
+import TokenServiceConcurrency
 
 /// An event of a history written by hand: a call or a return.
 enum Event<Specification: SequentialSpecification> {

@@ -1,5 +1,6 @@
 @testable import Interleavings
 import Testing
+import TokenServiceConcurrency
 
 /// Reads, lets others in, and writes.
 private actor LossyCounter {

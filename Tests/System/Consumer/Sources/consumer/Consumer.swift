@@ -76,7 +76,7 @@ import Interleavings
     }
 
     static func share() async throws -> String {
-        let server = SimulatedAuthorizationServer(), store = InMemorySharedTokenStore()
+        let server = SimulatedAuthorizationServer(), store = SimulatedSharedStore()
         let first = TokenService(sharedStore: store, loader: server.loader)
         let second = TokenService(sharedStore: store, loader: server.loader)
         let isSame = try await first.retrieveToken() == second.retrieveToken()

@@ -1,6 +1,8 @@
+@testable import race_lab
+
 /// How many sessions each design loses, per 1,000 rotations.
 struct SharingContrast {
-    struct Row: Encodable, Equatable {
+    struct Row {
         let design: String
         /// Sessions lost without faults, with pauses, with long pauses, with kills, and with kills at a server with a grace period.
         let lost: [Int]
@@ -14,31 +16,17 @@ struct SharingContrast {
 
     /// Runs every design with every kind of trouble.
     ///
-    /// - Parameters:
-    ///   - report: Told what happens next, for a person who waits.
-    ///   - print: Gets the text, each part as soon as it is known.
-    init(report: (_ progress: String) -> Void = { _ in }, print: (_ text: String) -> Void = { _ in }) async throws {
-        print(Self.opening + "\n")
+    init() async throws {
         var rows: [Row] = []
         for design in SharingDesign.allCases {
             var lost: [Int] = []
             for trouble in SharingTrial.Trouble.allCases {
-                report("\(design.name): \(trouble)")
                 lost.append(try await SharingTrial.run(design, trouble, rotations: Self.rotations, seed: Self.seed))
             }
             rows.append(Row(design: design.name, lost: lost))
-            print(design.name)
         }
         self.rows = rows
-        print("\n" + table.lines.joined(separator: "\n"))
     }
-
-    private static let opening = """
-        \(SharingTrial.processes) processes share a refresh token that a server rotates. If one comes twice, the server ends \
-        the session. One refresh in \(SharingTrial.faultRate) meets a fault: right before the request, before the answer, or \
-        before the save, in turn. Here are the sessions that five ways to share lose in \(rotations) rotations, counted in \
-        virtual time:
-        """.wrapped(indent: 0)
 
     var table: Table {
         Table(

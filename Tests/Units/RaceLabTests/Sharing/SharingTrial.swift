@@ -34,7 +34,7 @@ final class SharingTrial: Sendable {
     }
 
     private struct State {
-        var ledger = FleetLedger()
+        var ledger = StrictLedger()
         var sessionsLost = 0
         var needsSignIn = false
         var lock: (owner: Int32, end: VirtualClock.Instant)?
@@ -78,7 +78,7 @@ final class SharingTrial: Sendable {
 
     private func run(_ design: SharingDesign, rotations: Int) async throws -> Int {
         let owner = TokenService(
-            sharedStore: record, environment: environment(of: nil), loader: NoLoader())
+            sharedStore: record, environment: environment(of: nil), loader: { _ in throw CancellationError() })
         try await signIn(owner)
         for _ in 0..<Self.processes { launch(design) }
         while state.withLock({ $0.ledger.rotations }) < rotations {
@@ -140,8 +140,7 @@ final class SharingTrial: Sendable {
     // MARK: What processes use
 
     func token(_ number: Int) -> AccessToken {
-        let token = FleetGrant.token(number)
-        return AccessToken(token.value, lifetime: Self.lifetime, refreshToken: token.refreshToken)
+        AccessToken("access-\(number)", lifetime: Self.lifetime, refreshToken: "refresh-\(number)")
     }
 
     func environment(of process: TrialProcess?) -> TokenService.Environment {
@@ -195,7 +194,7 @@ final class SharingTrial: Sendable {
         let now = simulation.clock.now
         let answer = state.withLock { state in
             if let graced = state.graced, graced.token == token, now < graced.end, !state.ledger.hasEnded {
-                return FleetLedger.Answer.issued(state.ledger.newest)
+                return StrictLedger.Answer.issued(state.ledger.newest)
             }
             let answer = state.ledger.present(token, by: process.number)
             if case .issued = answer { state.graced = trouble.grace.map { (token, now.advanced(by: $0)) } }

@@ -1,7 +1,7 @@
 /// What a strict authorization server remembers: who presented which refresh token; a pure value.
 ///
 /// A refresh token is good for one exchange. Presented again it ends its session, as RFC 9700 §4.14.2 recommends.
-struct FleetLedger {
+struct StrictLedger {
     enum Answer: Equatable {
         /// The next token's number.
         case issued(Int)

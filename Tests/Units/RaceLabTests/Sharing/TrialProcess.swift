@@ -67,7 +67,7 @@ struct ProcessClock: Clock {
 
     func sleep(until deadline: VirtualClock.Instant, tolerance: Duration?) async throws {
         try await process.simulation.clock.sleep(until: deadline)
-        // What a dead process does has no effect: it can't reach the server or the store.
+        // A dead process has no effect: it can't reach the server or the store.
         do { try await process.resume() } catch is TrialProcess.Killed {}
     }
 }

@@ -9,7 +9,7 @@ enum SharingDesign: CaseIterable {
     case naive
     /// The same, with a lock round the write.
     case writeLock
-    /// A lock round reading, refreshing and writing, which expires if its holder is silent.
+    /// A lock around reading, refreshing and writing, which expires if its holder is silent.
     case expiringLock
     /// Mark, present, save by compare-and-swap.
     case tokenService
@@ -37,7 +37,7 @@ enum SharingDesign: CaseIterable {
     }
 }
 
-/// What a process asks for tokens.
+/// The service that a process asks for tokens.
 protocol SharingClient: Sendable {
     /// Makes sure that there is a good token.
     func ask() async throws

@@ -63,7 +63,7 @@ struct SimulatedLoader: TokenLoader {
         try await process.meet(fault, at: .beforeRequest)
         if asksLast { try LoadTime.check() }
         let next = try await trial.exchange(
-            previous?.refreshToken.flatMap { FleetGrant.number(ofRefresh: $0) } ?? 0, by: process, fault)
+            previous?.refreshToken.flatMap { Int($0.dropFirst("refresh-".count)) } ?? 0, by: process, fault)
         try await process.meet(fault, at: .beforeSave)
         guard let next else { throw SharingTrial.Refused() }
         return trial.token(next.number)
