@@ -105,6 +105,27 @@ struct ResourceTests {
         #expect(api.facts.arrivals.map { $0.hasSuffix("mine") } == [true, true, false])
     }
 
+    // RFC 9449 §4.3: few servers normalize what arrives. `SERVER` stands for host and port.
+    @Test(arguments: [
+        "SERVER", "SERVER?a=b", "SERVER/a/../b", "SERVER/a/./b/", "SERVER/a/..", "SERVER/a/.", "SERVER/../../x", "SERVER//a//../b",
+        "SERVER/a/..?x=/../y", "SERVER/a/%2e%2e/b", "SERVER/%7e%41%2f%2F", "SERVER/a;b=c,d:@!$&'()*+", "SERVER/a b|ü[x]",
+        "SERVER/a?b#c", "SERVER/a#c/../d", "SERVER/.a/..b/...", "CAPITALS/A",
+    ])
+    func `a proof names what is sent`(text: String) async throws {
+        let api = try BoundAPI(script: [1: "HTTP/1.1 307 No\r\nLocation: /r/../s\r\nContent-Length: 0\r\n\r\n"])
+        let server = "http://127.0.0.1:\(try #require(api.url.port))"
+        let address = text.replacing("SERVER", with: server).replacing("CAPITALS", with: server.replacing("127.0.0.1", with: "LocalHost"))
+        let target = url(address)
+        let tokens = try OriginTokens(try tokens(.test()), for: [target], proof: DPoPKey.test())
+        _ = try? await DataLoaderFactory(tokens: tokens).makeLoader().perform(Request(url: target, method: .put))
+        #expect(api.facts.arrivals.count >= 2)
+        for arrival in api.facts.arrivals {
+            let proof = try #require(SentProof(BoundAPI.header("DPoP", in: arrival)))
+            let path = arrival.split(separator: " ")[1].prefix { $0 != "?" }
+            #expect(proof["htu"] == "http://\(BoundAPI.header("Host", in: arrival) ?? "")\(path)")
+        }
+    }
+
     // RFC 9449 §8.2: the newest nonce counts.
     @Test func `a request that is redirected after a nonce's refusal has the nonce of the redirect`() async throws {
         let script = [
