@@ -129,7 +129,9 @@ public final class DPoPKey: TokenProof {
 
     /// Returns the URL as proofs have it (RFC 9449 §4.2), in the form to which servers bring it before they compare it (§4.3).
     private static func target(of url: URL) -> String? {
-        guard let parts = URLComponents(url: url.normalized, resolvingAgainstBaseURL: true), let origin = Origin(url) else { return nil }
+        guard let parts = URLComponents(url: url.normalized, resolvingAgainstBaseURL: true), let origin = Origin(url) else {
+            return nil
+        }
         let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
         let port = origin.port == (origin.scheme == "https" ? 443 : 80) ? "" : ":\(origin.port)"
         let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath

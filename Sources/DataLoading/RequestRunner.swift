@@ -84,7 +84,8 @@ struct RequestRunner: Sendable {
         than token: AccessToken, in session: OriginTokens.Session, after response: Response, hiding carried: CarriedToken?
     ) async throws -> AccessToken? {
         guard let stepUp = session.stepUp, response.status == 403, let challenge = response.challenge(for: token),
-            challenge["error"] == "insufficient_scope", let wanted = StepUpScopes.valid(challenge["scope"])
+            challenge["error"] == "insufficient_scope",
+            let wanted = stepUp.wanted(challenge["scope"], beyond: token, of: session.service)
         else { return nil }
         do {
             if let wider = try await stepUp.token(insteadOf: token, for: wanted, in: session) { return wider }
