@@ -1,11 +1,19 @@
 import AccessTokens
 import AccessTokensHTTP
 
+/// Sends a message once, and returns the response whatever its status: a ``LoadingSession``, or what a test has in its place.
+protocol MessageSender: Sendable {
+    func send(
+        _ message: Message, with carried: CarriedToken?, limit: Int,
+        reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
+    ) async throws -> Response
+}
+
 /// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token, or its proof's nonce.
 ///
 /// A value without state: what changes during a run is in local variables of ``response(to:reporting:)``.
 struct RequestRunner: Sendable {
-    let session: LoadingSession
+    let session: any MessageSender
     let tokens: OriginTokens?
 
     /// A request that has been started, in the session of that moment.
