@@ -34,7 +34,7 @@ final class BoundAPI: Sendable {
     ///   - script: Answers in place of the server's own, by the number of the request.
     init(rotates: Bool = false, script: [Int: String] = [:]) throws {
         server = try LoopbackServer { [shared] text in
-            shared.state.withLock { state in .bytes(Self.answer(text, rotates, script, &state)) }
+            shared.state.withLock { state in .kept(Self.answer(text, rotates, script, &state)) }
         }
     }
 
