@@ -31,8 +31,9 @@ import AccessTokensHTTP
     // RFC 9110 §5.1, §5.2.
     @Test func `are found whatever their case, and joined if a transport keeps several`() {
         let headers = ["WWW-Authenticate": "Basic a", "www-authenticate": "DPoP b", "Date": "now"]
-        #expect(
-            headers.header("Www-Authenticate") == "Basic a, DPoP b" && headers.header("WWW-Authenticate") == "Basic a, DPoP b")
+        for name in ["Www-Authenticate", "WWW-Authenticate"] {
+            #expect(["Basic a, DPoP b", "DPoP b, Basic a"].contains(headers.header(name)))
+        }
         #expect(headers.header("date") == "now" && headers.header("Age") == nil)
     }
 }
