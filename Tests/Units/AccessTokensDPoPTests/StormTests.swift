@@ -82,6 +82,19 @@ struct StormTests {
         }
     }
 
+    @Test func `under every order of callers and changes of the nonce a refresh token is spent once`() async throws {
+        try await exploring { simulation, server, service in
+            for number in 1...3 { simulation.spawn("caller \(number)") { _ = try? await service.retrieveToken() } }
+            simulation.spawn("server") {
+                for _ in 1...2 {
+                    server.state.withLock { $0.nonce += 1 }
+                    try await simulation.clock.sleep(for: .milliseconds(70))
+                }
+            }
+            try await simulation.settle()
+        }
+    }
+
     @Test func `a sign-out between a nonce's demand and the repetition leaves nothing behind`() async throws {
         try await exploring { simulation, server, service in
             simulation.spawn("caller") { _ = try? await service.retrieveToken() }
