@@ -88,7 +88,8 @@ public final class DPoPKey: TokenProof {
     ///
     /// - Parameters:
     ///   - method: The request's HTTP method.
-    ///   - url: Where the request goes; its query and fragment are left out.
+    ///   - url: Where the request goes; its query and fragment are left out, its scheme and host put in lower case, and the segments `.` and
+    ///     `..` removed (RFC 3986 §6.2.2). An HTTP client that sends a URL unchanged must get one without those.
     ///   - accessToken: The token that it carries; `nil` if it is sent to an authorization server.
     ///   - nonce: The nonce that the server has just asked for; `nil`: the last one known of the server.
     /// - Throws: ``DPoPError``; what the signing closure throws; or `CancellationError` promptly when its task is cancelled.
@@ -128,7 +129,9 @@ public final class DPoPKey: TokenProof {
 
     /// Returns the URL as proofs have it (RFC 9449 §4.2), in the form to which servers bring it before they compare it (§4.3).
     private static func target(of url: URL) -> String? {
-        guard let parts = URLComponents(url: url, resolvingAgainstBaseURL: true), let origin = Origin(url) else { return nil }
+        guard let parts = URLComponents(url: url.normalized, resolvingAgainstBaseURL: true), let origin = Origin(url) else {
+            return nil
+        }
         let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
         let port = origin.port == (origin.scheme == "https" ? 443 : 80) ? "" : ":\(origin.port)"
         let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath

@@ -26,6 +26,7 @@ public struct ClientAuthentication: Sendable, Described {
     private let problem: String?
     /// Whether the closure wants to know the issuer.
     private let needsIssuer: Bool
+    private var isNamed = false
 
     private init(
         _ description: String, _ method: Method, problem: String? = nil, needsIssuer: Bool = false,
@@ -105,6 +106,15 @@ public struct ClientAuthentication: Sendable, Described {
         ClientAuthentication("private_key_jwt", .assertion) { _, _ in try await read() }
     }
 
+    /// The same with the client's id in the form, also if a header has it, for servers that look for it there.
+    ///
+    /// MCP's Python server is one; pushed sign-ins always have it (RFC 9126 §2.1). Source: RFC 6749 §3.2.1.
+    public var namingClient: ClientAuthentication {
+        var named = self
+        named.isNamed = true
+        return named
+    }
+
     /// Whether anyone could present what the client presents.
     var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
@@ -128,14 +138,14 @@ public struct ClientAuthentication: Sendable, Described {
 
     /// Returns what to add to a request.
     func credentials(id: String, issuer: String?) async throws -> Credentials {
-        if method == .none { return Credentials() }
+        if method == .none { return isNamed ? Credentials(form: ["client_id": id]) : Credentials() }
         guard method != .idAlone else { return Credentials(form: ["client_id": id]) }
         let secret = try await beforeSending("the client's secret or assertion") { try await make(id, issuer ?? "") }
         guard !secret.isEmpty, !secret.contains(where: \.isNewline) else {
             throw OAuthError(.credentialsUnavailable("the client's secret or assertion is empty or has a line break"))
         }
         switch method {
-        case .basic: return Credentials(basic: id, secret)
+        case .basic: return Credentials(basic: id, secret, form: isNamed ? ["client_id": id] : [:])
         case .post:
             return Credentials(form: ["client_id": id, "client_secret": secret], secrets: Credentials.spellings(id, secret))
         default:
@@ -155,7 +165,8 @@ public struct ClientAuthentication: Sendable, Described {
 
 extension ClientAuthentication.Credentials {
     /// Source: RFC 6749 §2.3.1, RFC 7617 §2.
-    fileprivate init(basic id: String, _ secret: String) {
+    fileprivate init(basic id: String, _ secret: String, form: Form) {
+        self.form = form
         secrets = Self.spellings(id, secret)
         // Each plus is a space: a plus itself is encoded.
         let userPass = Self.formEncoded(id, secret).replacing("+", with: "%20")

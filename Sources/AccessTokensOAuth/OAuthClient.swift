@@ -32,7 +32,7 @@ public struct OAuthClient: Sendable {
     package let issuer: String?
 
     /// How the client proves who it is.
-    package let authentication: ClientAuthentication
+    package internal(set) var authentication: ClientAuthentication
 
     let endpoint: TokenEndpoint
     let acceptedTokenTypes: Set<String>
@@ -127,20 +127,17 @@ public struct OAuthClient: Sendable {
     ///
     /// A grant may be good for one use. It is sent again only if the server has definitely refused the proof for its nonce, before
     /// it looked at anything else; with that nonce, and once. Any other answer, and none at all, leaves open whether it was spent.
-    ///
-    /// - Parameter namesClient: Whether the form must have the client's id even if a header has it, too.
     @inline(never) func send(
-        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil,
-        namesClient: Bool = false
+        _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil
     ) async throws -> ResponseReader {
         try endpoint.check(form)
         try requireKey(of: grant, replacing: previous)
-        let answer = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nil)
+        let answer = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, nonce: nil)
         guard let nonce = try answer.nonceForAnotherProof() else { return answer }
         // A sign-out may have come meanwhile.
         try Task.checkCancellation()
         let second = try await sendOnce(
-            form, of: grant, to: endpoint, replacing: previous, namesClient: namesClient, nonce: nonce,
+            form, of: grant, to: endpoint, replacing: previous, nonce: nonce,
             hiding: answer.secrets)
         _ = try second.nonceForAnotherProof(isSecond: true)
         return second
@@ -157,7 +154,7 @@ public struct OAuthClient: Sendable {
     }
 
     @inline(never) private func sendOnce(
-        _ form: Form, of grant: Grant?, to endpoint: TokenEndpoint, replacing previous: AccessToken?, namesClient: Bool,
+        _ form: Form, of grant: Grant?, to endpoint: TokenEndpoint, replacing previous: AccessToken?,
         nonce: String?, hiding earlier: [String] = []
     ) async throws -> ResponseReader {
         let credentials = try await authentication.credentials(id: id, issuer: issuer)
@@ -181,7 +178,6 @@ public struct OAuthClient: Sendable {
         var parameters = grant.map { ["grant_type": $0.type] as Form } ?? Form()
         parameters.add(form)
         parameters.add(credentials.form)
-        if namesClient, parameters["client_id"] == nil { parameters.add("client_id", id) }
         let request = TransportRequest(
             url: endpoint.url, headers: headers,
             body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8), timeLimit: timeLimit,

@@ -102,7 +102,9 @@ public struct SignInRequest: Sendable {
     ///
     /// Source: RFC 9126.
     @concurrent public func pushed(to url: URL) async throws -> SignInRequest {
-        let reader = try await client.send(form, to: TokenEndpoint("pushed authorization request URL", url), namesClient: true)
+        var client = client
+        client.authentication = client.authentication.namingClient
+        let reader = try await client.send(form, to: TokenEndpoint("pushed authorization request URL", url))
         guard let place = try reader.readableMembers()["request_uri"] else {
             throw reader.failure(.unreadableResponse("request_uri is missing or has an invalid value"))
         }

@@ -16,7 +16,7 @@ struct TokenEndpoint: Sendable {
     private let namesInQuery: Set<String>
 
     init(_ name: String, _ url: URL) throws(OAuthError) {
-        self.url = url
+        self.url = url.normalized
         self.name = name
         namesInQuery = Set(URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems?.map(\.name) ?? [])
         try Self.require(url.host?.isEmpty == false, "the \(name) must name a host")

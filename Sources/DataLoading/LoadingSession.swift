@@ -7,7 +7,7 @@ import FoundationNetworking
 #endif
 
 /// The session that all loaders of a factory share; it ends with the last of them.
-final class LoadingSession: Sendable {
+final class LoadingSession: MessageSender {
     private let configuration: URLSessionConfiguration
     private let session: NetworkSession
     private let limits: TimeLimits

@@ -20,7 +20,7 @@ extension Message {
         func refuse(_ reason: String) -> DataLoadingError {
             DataLoadingError(.redirectRefused, detail: reason, response: response)
         }
-        guard let target = URL(string: location, relativeTo: url)?.absoluteURL, let origin = Origin(target) else {
+        guard let target = URL(string: location, relativeTo: url)?.normalized, let origin = Origin(target) else {
             throw refuse("it does not lead to an http or https URL with a host and without user and password")
         }
         guard self.origin.scheme != "https" || origin.scheme == "https" else { throw refuse("it leads away from https") }

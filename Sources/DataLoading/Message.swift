@@ -36,7 +36,7 @@ struct Message: Sendable {
         func require(_ condition: Bool, _ problem: String) throws(DataLoadingError) {
             guard condition else { throw DataLoadingError(.invalidRequest, detail: problem) }
         }
-        guard let url = Self.url(of: request), let origin = Origin(url) else {
+        guard let url = Self.url(of: request)?.normalized, let origin = Origin(url) else {
             throw DataLoadingError(
                 .invalidRequest, detail: "the URL must be http or https, with a host and without user and password")
         }

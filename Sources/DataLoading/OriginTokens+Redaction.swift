@@ -4,6 +4,6 @@ import TokenServiceConcurrency
 extension OriginTokens: Redacted {
     /// The origins that get tokens.
     package var text: String {
-        "OriginTokens(for \(services.keys.map { "\($0)" }.sorted().joined(separator: ", ")))"
+        "OriginTokens(for \(bindings.keys.map { "\($0)" }.sorted().joined(separator: ", ")))"
     }
 }

@@ -18,10 +18,15 @@ public import AccessTokensHTTP
 ///
 /// Source: RFC 9700 §4.9.1; RFC 6750 §5.3; RFC 9449 §7.
 public struct OriginTokens: Sendable {
-    /// Finds each origin's service anew for each request, so that no service is kept here that could be released.
-    let services: [Origin: @Sendable () -> TokenService]
+    /// What an origin's requests get.
+    struct Binding: Sendable {
+        /// Finds the service anew for each request, so that none is kept here that could be released.
+        let service: @Sendable () -> TokenService
+        let stepUp: StepUp?
+    }
+
+    let bindings: [Origin: Binding]
     let proof: (any TokenProof)?
-    let stepUp: StepUp?
 
     /// Binds the tokens of a service to origins.
     ///
@@ -35,14 +40,13 @@ public struct OriginTokens: Sendable {
     public init(
         _ service: TokenService, for origins: [URL], proof: (any TokenProof)? = nil, stepUp: StepUp? = nil
     ) throws(DataLoadingError) {
-        var services: [Origin: @Sendable () -> TokenService] = [:]
+        var bindings: [Origin: Binding] = [:]
         for url in origins {
             let origin = try Self.origin(of: url)
-            services[origin] = { service }
+            bindings[origin] = Binding(service: { service }, stepUp: stepUp)
         }
-        self.services = services
+        self.bindings = bindings
         self.proof = proof
-        self.stepUp = stepUp
     }
 
     /// Binds the tokens of several keys to origins: a request carries the token of its origin's key.
@@ -56,10 +60,13 @@ public struct OriginTokens: Sendable {
     ///   - service: Finds a key's service, in `TokenServices` for example. Called whenever a request is started, on any thread,
     ///     so that no service is kept here that could be released.
     ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
+    ///   - stepUp: Gets a token of a key that allows more when a resource asks for it. It is asked for once for each key, whose origins
+    ///     share what it returns; no other key's tokens change. `nil`: the request ends with the error `insufficientScope`.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct. One origin with two keys
     ///   is an error, too.
     public init<Key: Hashable & Sendable>(
-        keys: [URL: Key], proof: (any TokenProof)? = nil, service: @escaping @Sendable (Key) -> TokenService
+        keys: [URL: Key], proof: (any TokenProof)? = nil, stepUp: (Key) -> StepUp? = { _ in nil },
+        service: @escaping @Sendable (Key) -> TokenService
     ) throws(DataLoadingError) {
         var bound: [Origin: Key] = [:]
         for (url, key) in keys {
@@ -68,9 +75,9 @@ public struct OriginTokens: Sendable {
                 throw DataLoadingError(.invalidConfiguration, detail: "two URLs of \(origin) have different keys")
             }
         }
-        self.services = bound.mapValues { key in { service(key) } }
+        let stepUps = Dictionary(uniqueKeysWithValues: Set(bound.values).map { ($0, stepUp($0)) })
+        bindings = bound.mapValues { key in Binding(service: { service(key) }, stepUp: stepUps[key] ?? nil) }
         self.proof = proof
-        stepUp = nil
     }
 
     private static func origin(of url: URL) throws(DataLoadingError) -> Origin {
@@ -113,13 +120,14 @@ public struct OriginTokens: Sendable {
 
     /// Returns the current session for a message; `nil` if the message goes elsewhere or has other authentication.
     func session(for message: Message) throws(DataLoadingError) -> Session? {
-        guard !message.hasLeftOrigin, !message.hasAuthorization, let service = services[message.origin]?() else { return nil }
+        guard !message.hasLeftOrigin, !message.hasAuthorization, let binding = bindings[message.origin] else { return nil }
         if message.origin.scheme != "https",
             let objection = EnvironmentProxy.objection(toPlainRequestTo: message.origin.host)
         {
             throw DataLoadingError(.invalidConfiguration, detail: objection)
         }
-        return Session(service: service, generation: service.currentGeneration, proof: proof, stepUp: stepUp)
+        let service = binding.service()
+        return Session(service: service, generation: service.currentGeneration, proof: proof, stepUp: binding.stepUp)
     }
 
     /// Returns the token if a header can carry it.

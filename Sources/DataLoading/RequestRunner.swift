@@ -1,11 +1,19 @@
 import AccessTokens
 import AccessTokensHTTP
 
+/// Sends a message once, and returns the response whatever its status: a ``LoadingSession``, or what a test has in its place.
+protocol MessageSender: Sendable {
+    func send(
+        _ message: Message, with carried: CarriedToken?, limit: Int,
+        reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
+    ) async throws -> Response
+}
+
 /// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token, or its proof's nonce.
 ///
 /// A value without state: what changes during a run is in local variables of ``response(to:reporting:)``.
 struct RequestRunner: Sendable {
-    let session: LoadingSession
+    let session: any MessageSender
     let tokens: OriginTokens?
 
     /// A request that has been started, in the session of that moment.
@@ -84,7 +92,8 @@ struct RequestRunner: Sendable {
         than token: AccessToken, in session: OriginTokens.Session, after response: Response, hiding carried: CarriedToken?
     ) async throws -> AccessToken? {
         guard let stepUp = session.stepUp, response.status == 403, let challenge = response.challenge(for: token),
-            challenge["error"] == "insufficient_scope", let wanted = StepUpScopes.valid(challenge["scope"])
+            challenge["error"] == "insufficient_scope",
+            let wanted = stepUp.wanted(challenge["scope"], beyond: token, of: session.service)
         else { return nil }
         do {
             if let wider = try await stepUp.token(insteadOf: token, for: wanted, in: session) { return wider }

@@ -8,6 +8,8 @@ import TokenServiceConcurrency
 /// let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [apiURL], stepUp: stepUp))
 /// ```
 ///
+/// With tokens of several keys, each key has its own: `OriginTokens(keys: keys, stepUp: { key in StepUp { … } }) { services[$0] }`.
+///
 /// When a server answers 403 with `insufficient_scope` and names a scope, the closure is asked for a token with that scope *and all
 /// that the current token has*; the token is installed in the service, and the request sent once more. One step-up runs at a time.
 /// Requests that wait for it use what it brings if that is enough, so two requests never take each other's scopes away. A token that
@@ -19,7 +21,16 @@ import TokenServiceConcurrency
 ///
 /// Source: RFC 6750 §3.1.
 public final class StepUp: Sendable {
-    private let scopes: Lock<StepUpScopes>
+    private struct State: Sendable {
+        var scopes: StepUpScopes
+        /// Whose generations they are about: that of another one, of the same key, may begin with the same numbers.
+        weak var service: TokenService?
+
+        func generation(of service: TokenService) -> Int? { service === self.service ? service.currentGeneration : nil }
+    }
+
+    private let state: Lock<State>
+    private let whenUnnamed: String?
     private let line = TurnLine()
     private let widen: @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
 
@@ -28,18 +39,30 @@ public final class StepUp: Sendable {
     /// - Parameters:
     ///   - scope: The scopes that the program asks for in any case, separated by spaces. They matter if the tokens don't say what they
     ///     have.
+    ///   - whenUnnamed: The scopes to ask for if a server answers with `insufficient_scope` and names none, as MCP's Python server does, and
+    ///     the token isn't known to have them all; `nil`: nothing is asked for then.
     ///   - widen: Gets a token of the same user with all of the scopes. It gets the token that is to be replaced, too.
     public init(
-        scope: String? = nil,
+        scope: String? = nil, whenUnnamed: String? = nil,
         widen: @escaping @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
     ) {
-        scopes = Lock(StepUpScopes(base: scope))
+        state = Lock(State(scopes: StepUpScopes(base: scope)))
+        self.whenUnnamed = StepUpScopes.valid(whenUnnamed)
         self.widen = widen
     }
 
     /// The scopes that the program asks for in any case, with those that the last step-up has gained, for a loader that names them at
     /// each load.
-    public var scope: String { scopes.withLock { $0.text } }
+    public var scope: String { state.withLock { $0.scopes.text } }
+
+    /// Returns what to ask for when a server answers with `insufficient_scope`; `nil`: nothing.
+    ///
+    /// - Parameter named: What the server says that it wants.
+    func wanted(_ named: String?, beyond token: AccessToken, of service: TokenService) -> String? {
+        if let named { return StepUpScopes.valid(named) }
+        // Else each such answer would bother the user again.
+        return whenUnnamed.flatMap { has($0, token, service) ? nil : $0 }
+    }
 
     /// Returns a token that allows what a server wants, instead of one that it has answered with `insufficient_scope`.
     ///
@@ -47,29 +70,34 @@ public final class StepUp: Sendable {
     func token(insteadOf narrow: AccessToken, for wanted: String, in session: OriginTokens.Session) async throws -> AccessToken? {
         try await line.turn {
             // Another request's step-up may have brought it.
-            let current = try await session.token(), generation = session.service.currentGeneration
-            if current.value != narrow.value, has(wanted, current, generation) { return current }
-            let scope = scopes.withLock { $0.asking(for: wanted, beyond: current.scope, generation: generation) }
+            let current = try await session.token(), service = session.service
+            if current.value != narrow.value, has(wanted, current, service) { return current }
+            let scope = state.withLock { state in
+                state.scopes.asking(for: wanted, beyond: current.scope, generation: state.generation(of: service))
+            }
             let token = try await widen(scope, current)
             let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
             let isEnough = StepUpScopes.covers(token.scope, scope) && (try? usable.get()) != nil
-            let isInstalled = await session.service.widen(to: token, seen: session.generation) { current in
+            let isInstalled = await service.widen(to: token, seen: session.generation) { current in
                 isEnough && StepUpScopes.covers(token.scope ?? scope, current?.scope ?? "")
             }
             guard isInstalled else {
                 // A sign-out has come, or the program has installed another token.
                 let current = try await session.token()
-                if current.value != narrow.value, has(wanted, current, session.service.currentGeneration) { return current }
+                if current.value != narrow.value, has(wanted, current, service) { return current }
                 _ = try usable.get()
                 return nil
             }
-            scopes.withLock { $0.gain(scope, generation: session.service.currentGeneration) }
+            state.withLock { state in
+                state.scopes.gain(scope, generation: service.currentGeneration)
+                state.service = service
+            }
             return token
         }
     }
 
-    private func has(_ wanted: String, _ token: AccessToken, _ generation: Int) -> Bool {
-        scopes.withLock { $0.have(wanted, scope: token.scope, generation: generation) }
+    private func has(_ wanted: String, _ token: AccessToken, _ service: TokenService) -> Bool {
+        state.withLock { $0.scopes.have(wanted, scope: token.scope, generation: $0.generation(of: service)) }
     }
 }
 

@@ -19,15 +19,15 @@ struct StepUpScopes: Sendable {
     /// Whether the service's current token is known to have a scope.
     ///
     /// - Parameter scope: What the token says of itself; `nil`: nothing, so it has what was asked for.
-    func have(_ wanted: String, scope: String?, generation: Int) -> Bool {
+    func have(_ wanted: String, scope: String?, generation: Int?) -> Bool {
         let known = scope ?? (generation == gained.generation ? text : "")
         return Self.covers(known, wanted)
     }
 
     /// Returns what to ask for: what the program asks for, what the token has, what step-ups have gained since, and what is wanted.
     ///
-    /// - Parameter generation: The service's current one; another sign-in has scopes of its own.
-    func asking(for wanted: String, beyond scope: String?, generation: Int) -> String {
+    /// - Parameter generation: The service's current one, since another sign-in has scopes of its own; `nil` if none were gained in it.
+    func asking(for wanted: String, beyond scope: String?, generation: Int?) -> String {
         let gained = generation == self.gained.generation ? self.gained.scopes : []
         return Self.joined(base + (scope ?? "").split(separator: " ") + gained + wanted.split(separator: " "))
     }

@@ -46,9 +46,9 @@ struct MCPClient {
                 client, additionalParameters: audience))
         let scope = challenge.scope ?? resource.scopes.joined(separator: " ")
         await tokens.replace(with: try await signIn(scope))
-        let stepUp = StepUp(scope: scope) { scope, _ in
-            try await signIn(scope)
-        }
+        let stepUp = StepUp(
+            scope: scope, whenUnnamed: resource.scopes.joined(separator: " ")
+        ) { scope, _ in try await signIn(scope) }
         self.url = url
         loader = DataLoaderFactory(
             tokens: try OriginTokens(tokens, for: [url], stepUp: stepUp)

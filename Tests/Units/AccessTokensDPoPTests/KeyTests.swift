@@ -12,6 +12,10 @@ struct KeyTests {
         ("https://As.Example/token?a=b#c", "https://as.example/token"), ("https://as.example", "https://as.example/"),
         ("https://as.example:443/a%20b/", "https://as.example/a%20b/"),
         ("HTTPS://as.example:8443/x?", "https://as.example:8443/x"),
+        ("https://as.example/a/../b/./c/..?x=/../y", "https://as.example/b/"),
+        ("https://as.example/../..", "https://as.example/"),
+        ("https://as.example//a//../b/...", "https://as.example//a/b/..."),
+        ("https://as.example/%7e%2e%2E/%2f", "https://as.example/%7e%2e%2E/%2f"),
         ("http://[::1]:8080/x", "http://[::1]:8080/x"), ("http://localhost:80/", "http://localhost/"),
     ])
     func `a proof names the URL without query, fragment, default port and capitals`(url: String, target: String) async throws {

@@ -11,13 +11,15 @@ import TokenServiceConcurrency
 final class NonceServer: TokenTransport {
     struct State: Sendable {
         var requests: [TransportRequest] = []
-        var proofs: [String] = []
+        var proofs: Set<String> = []
         var nonce = 1
         /// How many requests a nonce is good for; `nil`: until it is changed.
         var uses: Int?
         var used = 0
         /// How many requests were refused for their nonce.
         var refusals = 0
+        /// How often each refresh token came with the nonce of the moment, so that the server may have spent it.
+        var presented: [String: Int] = [:]
         /// The refresh tokens that were spent, in order.
         var spent: [String] = []
         var issued = 0
@@ -50,18 +52,21 @@ final class NonceServer: TokenTransport {
 
     private static func answer(to request: TransportRequest, _ state: inout State) -> TransportResponse {
         if !state.script.isEmpty { return state.script.removeFirst() }
+        let parameters = String(decoding: request.body, as: UTF8.self).split(separator: "&")
+        let presented = parameters.first { $0.hasPrefix("refresh_token=") }?.dropFirst(14)
+        if let presented, SentProof(request.headers["DPoP"])?["nonce"] == "nonce-\(state.nonce)" {
+            state.presented[String(presented), default: 0] += 1
+        }
         guard let proof = SentProof(request.headers["DPoP"]), proof["htm"] == "POST", proof["ath"] == nil,
-            !state.proofs.contains(proof["jti"] ?? "")
+            state.proofs.insert(proof["jti"] ?? "").inserted
         else { return .refusal("invalid_dpop_proof") }
-        state.proofs.append(proof["jti"] ?? "")
         guard proof["nonce"] == "nonce-\(state.nonce)" else {
             state.refusals += 1
             return .refusal("use_dpop_nonce", nonce: "nonce-\(state.nonce)")
         }
         state.used += 1
         if let uses = state.uses, state.used >= uses { (state.nonce, state.used) = (state.nonce + 1, 0) }
-        let parameters = String(decoding: request.body, as: UTF8.self).split(separator: "&")
-        guard let presented = parameters.first(where: { $0.hasPrefix("refresh_token=") })?.dropFirst(14) else {
+        guard let presented else {
             return .bound(#""expires_in":60"#, nonce: "nonce-\(state.nonce)")
         }
         // One that comes twice looks stolen (RFC 9700 §4.14.2).

@@ -166,6 +166,23 @@ struct TokenEndpointTests {
         for _ in 1...2 { #expect(try await !failure(server, key: key).description.contains("clock")) }
     }
 
+    @Test func `a closure that takes a minute ends the refresh after ten seconds, and nothing is spent`() async throws {
+        let server = NonceServer(), clock = ManualClock()
+        let loader = try RefreshTokenLoader(
+            OAuthClient.test(
+                DPoPKey.test(
+                    clock: clock,
+                    sign: { _ in
+                        try await clock.sleep(for: .seconds(60))
+                        return Data(count: 64)
+                    }), server))
+        let load = Task { try await loader.loadToken(replacing: AccessToken("old", tokenType: "DPoP", refreshToken: "r0")) }
+        try await clock.waitForSleepers(2)
+        clock.advance(by: .seconds(10))
+        let error = await #expect(throws: DPoPError.self) { _ = try await load.value }
+        #expect(error?.code == .signingTimedOut && error?.mayBeUnderWay == false && server.facts.requests.isEmpty)
+    }
+
     @Test func `a closure that throws, or signs with another algorithm's signature, costs nothing and shows nothing`()
         async throws
     {

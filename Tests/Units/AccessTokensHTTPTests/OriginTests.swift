@@ -26,3 +26,14 @@ import AccessTokensHTTP
         #expect(try Origin(#require(URL(string: text)))?.isPrivate == isPrivate)
     }
 }
+
+@Suite struct `The headers of an answer` {
+    // RFC 9110 §5.1, §5.2.
+    @Test func `are found whatever their case, and joined if a transport keeps several`() {
+        let headers = ["WWW-Authenticate": "Basic a", "www-authenticate": "DPoP b", "Date": "now"]
+        for name in ["Www-Authenticate", "WWW-Authenticate"] {
+            #expect(["Basic a, DPoP b", "DPoP b, Basic a"].contains(headers.header(name)))
+        }
+        #expect(headers.header("date") == "now" && headers.header("Age") == nil)
+    }
+}

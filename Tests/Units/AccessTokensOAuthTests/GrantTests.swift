@@ -40,6 +40,11 @@ struct GrantTests {
             try await form(.clientCredentials(scope: "a b"), .clientSecretBasic("x")) == [
                 "grant_type=client_credentials", "scope=a b",
             ])
+        // MCP's Python SDK (2.3.0) looks for the id in the form, whatever the header has.
+        #expect(
+            try await form(.clientCredentials(), .clientSecretBasic("x").namingClient) == [
+                "grant_type=client_credentials", "client_id=s6BhdRkqt3",
+            ])
         #expect(
             try await form(.refreshToken("tGzv3JOkF0XG5Qx2TlKWIA"))
                 == ["grant_type=refresh_token", "refresh_token=tGzv3JOkF0XG5Qx2TlKWIA", "client_id=s6BhdRkqt3"])
