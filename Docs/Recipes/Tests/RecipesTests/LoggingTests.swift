@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensKeys
 import AccessTokensTesting
+import Dispatch
 import InMemoryLogging
 import Logging
 import Testing
@@ -9,12 +10,32 @@ import Testing
 
 struct `Events in a log` {
     /// The lines that a function writes, in their order.
-    func lines(_ begin: (Logger) async throws -> Task<Void, Never>) async rethrows -> [InMemoryLogHandler.Entry] {
-        let handler = InMemoryLogHandler()
-        var logger = Logger(label: "tokens") { _ in handler }
+    func lines(
+        to handler: BlockingHandler? = nil, _ begin: (Logger) async throws -> Task<Void, Never>
+    ) async rethrows -> [InMemoryLogHandler.Entry] {
+        let lines = handler?.lines ?? InMemoryLogHandler()
+        var logger = Logger(label: "tokens") { _ in handler ?? lines as any LogHandler }
         logger.logLevel = .trace
         await (try begin(logger)).value
-        return handler.entries
+        return lines.entries
+    }
+
+    /// Blocks the thread that writes the first line until its end is signalled.
+    struct BlockingHandler: LogHandler {
+        let lines = InMemoryLogHandler(), end = DispatchSemaphore(value: 0)
+        let beginning = AsyncStream.makeStream(of: Void.self)
+        var logLevel = Logger.Level.trace, metadata: Logger.Metadata = [:]
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            beginning.continuation.yield()
+            if lines.entries.isEmpty { end.wait() }
+            lines.log(event: event)
+        }
     }
 
     @Test func `each event is a line, until the service is released`() async throws {
@@ -43,6 +64,25 @@ struct `Events in a log` {
         }
         #expect(lines.last?.level == level)
         #expect(lines.last?.metadata["error"] == "loadFailed" && lines.last?.metadata["description"] != nil)
+    }
+
+    @Test func `a logger that blocks holds up no caller, and no line is lost`() async throws {
+        let handler = BlockingHandler()
+        let lines = try await lines(to: handler) { logger in
+            let tokens = TokenService { _ in AccessToken("s3cr3t") }
+            let logging = log(tokens, to: logger)
+            _ = try await tokens.retrieveToken()
+            await handler.beginning.stream.first { true }
+            // The stream keeps 256 events.
+            for _ in 1...50 {
+                _ = try await tokens.retrieveToken()
+                _ = await tokens.reset()
+            }
+            #expect(handler.lines.entries.isEmpty)
+            handler.end.signal()
+            return logging
+        }
+        #expect(lines.count == 150 && lines.last?.message == "reset")
     }
 
     @Test func `the lines of all keys have the part of a key that the program chooses`() async throws {
