@@ -71,7 +71,7 @@ struct `A grant in etcd with TLS, over AsyncHTTPClient` {
     }
 
     @Test func `while the server is killed, nothing that it has acknowledged is lost`() async throws {
-        try await withStores(2) { try await checkDuringCrashes(of: server, $0, rounds: 50) }
+        try await withStores(2) { try await checkDuringCrashes(of: server, $0, rounds: 80) }
     }
 
     @Test func `while the server is killed, no session is lost without a reason`() async throws {
@@ -83,7 +83,7 @@ struct `A grant in etcd with TLS, over AsyncHTTPClient` {
 
     @Test func `a server that demands a client's certificate keeps every promise, also while it is killed`() async throws {
         let configuration = try showingCertificate(of: mutual)
-        try await withStores(2, of: mutual, over: configuration) { try await checkDuringCrashes(of: mutual, $0, rounds: 50) }
+        try await withStores(2, of: mutual, over: configuration) { try await checkDuringCrashes(of: mutual, $0, rounds: 80) }
     }
 
     @Test func `without a certificate, or with another authority's, nothing is written`() async throws {

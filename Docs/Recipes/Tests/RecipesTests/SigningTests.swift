@@ -85,7 +85,7 @@ struct `A real server verifies what swift-crypto has signed` {
 
     init() throws {
         server = try #require(realServer)
-        url = try #require(URL(string: try #require(server["TOKEN_SERVER_URL"])))
+        url = try #require(URL(string: server["TOKEN_SERVER_URL"] ?? ""))
     }
 
     /// A client for which a user signs in, and whose tokens are bound to a key.
@@ -130,7 +130,10 @@ struct `A real server verifies what swift-crypto has signed` {
         let directory = try #require(server["TOKEN_SERVER_DIR"])
         let pem = try String(contentsOfFile: directory + "/signer.pem", encoding: .utf8)
         func token(_ key: _RSA.Signing.PrivateKey) async throws -> AccessToken {
-            let client = try OAuthClient(id: "signer", authentication: .privateKeyJWT(JWTAssertion(signedBy: key)), tokenURL: url)
+            let issuer = url.deletingLastPathComponent().absoluteString
+            let client = try OAuthClient(
+                id: "signer", authentication: .privateKeyJWT(JWTAssertion(signedBy: key)), tokenURL: url,
+                issuer: String(issuer.dropLast()))
             return try await ClientCredentialsLoader(client, scope: server["TOKEN_SERVER_SCOPE"]).loadToken(replacing: nil)
         }
         #expect(try await !token(_RSA.Signing.PrivateKey(pemRepresentation: pem)).value.isEmpty)
