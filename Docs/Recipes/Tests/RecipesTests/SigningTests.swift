@@ -130,14 +130,14 @@ struct `A real server verifies what swift-crypto has signed` {
         let directory = try #require(server["TOKEN_SERVER_DIR"])
         let pem = try String(contentsOfFile: directory + "/signer.pem", encoding: .utf8)
         func token(_ key: _RSA.Signing.PrivateKey) async throws -> AccessToken {
-            let issuer = url.deletingLastPathComponent().absoluteString
+            // This server expects its endpoint as the audience.
             let client = try OAuthClient(
                 id: "signer", authentication: .privateKeyJWT(JWTAssertion(signedBy: key)), tokenURL: url,
-                issuer: String(issuer.dropLast()))
+                issuer: url.absoluteString)
             return try await ClientCredentialsLoader(client, scope: server["TOKEN_SERVER_SCOPE"]).loadToken(replacing: nil)
         }
         #expect(try await !token(_RSA.Signing.PrivateKey(pemRepresentation: pem)).value.isEmpty)
         let error = await #expect(throws: OAuthError.self) { try await token(_RSA.Signing.PrivateKey(keySize: .bits2048)) }
-        #expect(error?.error == "invalid_client", "\(error as Any)")
+        #expect(error?.code == .refused && error?.remedy == .clientRegistration, "\(error as Any)")
     }
 }
