@@ -10,7 +10,7 @@ import Testing
 
 struct `Events in a log` {
     /// The lines that a function writes, in their order.
-    func lines(
+    static func lines(
         to handler: BlockingHandler? = nil, _ begin: (Logger) async throws -> Task<Void, Never>
     ) async rethrows -> [InMemoryLogHandler.Entry] {
         let lines = handler?.lines ?? InMemoryLogHandler()
@@ -39,7 +39,7 @@ struct `Events in a log` {
     }
 
     @Test func `each event is a line, until the service is released`() async throws {
-        let lines = try await lines { logger in
+        let lines = try await Self.lines { logger in
             let tokens = TokenService { _ in AccessToken("s3cr3t", refreshToken: "r3fr3sh") }
             let logging = log(tokens, to: logger)
             await tokens.invalidate(try await tokens.retrieveToken())
@@ -56,7 +56,7 @@ struct `Events in a log` {
         (ScriptedFailure.transient, Logger.Level.error), (.grantRefused, .notice), (.clientRefused, .critical),
     ])
     func `a failure's level says who can end it`(failure: ScriptedFailure, level: Logger.Level) async {
-        let lines = await lines { logger in
+        let lines = await Self.lines { logger in
             let tokens = TokenService { _ in throw failure }
             let logging = log(tokens, to: logger)
             _ = try? await tokens.retrieveToken()
@@ -66,27 +66,30 @@ struct `Events in a log` {
         #expect(lines.last?.metadata["error"] == "loadFailed" && lines.last?.metadata["description"] != nil)
     }
 
-    @Test func `a logger that blocks holds up no caller, and no line is lost`() async throws {
-        let handler = BlockingHandler()
-        let lines = try await lines(to: handler) { logger in
-            let tokens = TokenService { _ in AccessToken("s3cr3t") }
-            let logging = log(tokens, to: logger)
-            _ = try await tokens.retrieveToken()
-            await handler.beginning.stream.first { true }
-            // The stream keeps 256 events.
-            for _ in 1...50 {
+    // In a process of its own, one of whose threads it blocks.
+    @Test func `a logger that blocks holds up no caller, and no line is lost`() async {
+        await #expect(processExitsWith: .success) {
+            let handler = BlockingHandler()
+            let lines = try await Self.lines(to: handler) { logger in
+                let tokens = TokenService { _ in AccessToken("s3cr3t") }
+                let logging = log(tokens, to: logger)
                 _ = try await tokens.retrieveToken()
-                _ = await tokens.reset()
+                await handler.beginning.stream.first { true }
+                // The stream keeps 256 events.
+                for _ in 1...50 {
+                    _ = try await tokens.retrieveToken()
+                    _ = await tokens.reset()
+                }
+                #expect(handler.lines.entries.isEmpty)
+                handler.end.signal()
+                return logging
             }
-            #expect(handler.lines.entries.isEmpty)
-            handler.end.signal()
-            return logging
+            #expect(lines.count == 150 && lines.last?.message == "reset")
         }
-        #expect(lines.count == 150 && lines.last?.message == "reset")
     }
 
     @Test func `the lines of all keys have the part of a key that the program chooses`() async throws {
-        let lines = try await lines { logger in
+        let lines = try await Self.lines { logger in
             let services = TokenServices<String> { key, _ in AccessToken(key) }
             let logging = log(services, to: logger) { "\($0.prefix(1))" }
             for key in ["7 anna", "8 ben"] { _ = try await services[key].retrieveToken() }

@@ -253,7 +253,7 @@ func rotateDuringFailover(
     let moving = stores.map { MovingStore($0) }
     var reuses = 0
     try await server.restoring {
-        let strict = try await rotate(in: moving, (.seconds(30), .seconds(30))) { _ in
+        let strict = try await rotate(in: moving, (.seconds(30), .seconds(30))) { strict in
             if isEarly {
                 try await follower.promote()
                 // Services that could rotate would.
@@ -262,6 +262,8 @@ func rotateDuringFailover(
             try await server.crash()
             if !isEarly { try await follower.promote() }
             for (store, successor) in zip(moving, successors) { store.move(to: successor) }
+            // A process that starts now knows only what the follower has.
+            _ = try? await TokenService(sharedStore: successors[0], loader: strict.loader(of: stores.count)).retrieveToken()
         }
         print("\(server.name), failover: \(strict.rotations) rotations, \(strict.reuses) reuses")
         reuses = strict.reuses
