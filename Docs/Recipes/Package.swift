@@ -71,7 +71,8 @@ let package = Package(
         .target(
             name: "SigningWithCrypto",
             dependencies: [
-                product("AccessTokensOAuth"), product("Crypto", of: "swift-crypto"), product("CryptoExtras", of: "swift-crypto"),
+                product("AccessTokensDPoP"), product("AccessTokensOAuth"), product("Crypto", of: "swift-crypto"),
+                product("CryptoExtras", of: "swift-crypto"),
             ]),
         // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
@@ -91,8 +92,9 @@ let package = Package(
                 "BehindHummingbird", "InPostgreSQL", "InSQLite", "InValkey", "LoopbackServers", "OverAsyncHTTPClient",
                 "SigningWithCrypto", "ThroughABroker", "ToSwiftLog",
                 "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing", "worker",
-                product("AccessTokensFiles"), product("AccessTokensOAuth"), product("AccessTokensSharedFiles"),
-                product("AccessTokensSharing"), product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
+                product("AccessTokensDPoP"), product("AccessTokensFiles"), product("AccessTokensOAuth"),
+                product("AccessTokensSharedFiles"), product("AccessTokensSharing"), product("AccessTokensTesting"),
+                product("Crypto", of: "swift-crypto"),
                 product("CryptoExtras", of: "swift-crypto"), product("GRDB", of: "GRDB.swift"),
                 product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
                 product("InMemoryTracing", of: "swift-distributed-tracing"),

@@ -33,7 +33,7 @@ struct GuideTests {
 
     /// What is compiled beside this file, in the migration's sample, in the recipes and in their tests, each file condensed.
     private static func examples() throws -> [String] {
-        try (sources(in: "Tests/Documents") + recipes + sources(in: "Docs/Recipes/Tests/RecipesTests")).map {
+        try ["Tests/Documents", "Docs/Recipes/Sources", "Docs/Recipes/Tests/RecipesTests"].flatMap(sources).map {
             condensed(try String(contentsOf: $0, encoding: .utf8))
         }
     }
@@ -42,9 +42,6 @@ struct GuideTests {
         let files = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
         return (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
     }
-
-    /// What a reader copies out of the package of recipes; the rest is its own tool.
-    private static let recipes = sources(in: "Docs/Recipes/Sources").filter { !$0.path.contains("/transports/") }
 
     /// Lines without their indentation and blank ones.
     private static func condensed(_ text: String) -> String {
@@ -60,16 +57,18 @@ struct GuideTests {
         }
     }
 
-    @Test(arguments: recipes)
-    func `a guide shows each recipe word for word, or links to it`(recipe: URL) throws {
-        let text = Self.condensed(try String(contentsOf: recipe, encoding: .utf8))
-        let code = text.components(separatedBy: "\n").filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
-        let path = "Docs/Recipes" + recipe.resolvingSymlinksInPath().path.split(separator: "Docs/Recipes", maxSplits: 1)[1]
-        let pages = try LinkTests.catalogPages.filter {
-            let page = try String(contentsOf: Self.root.appending(path: $0), encoding: .utf8)
-            return try page.contains("/\(path)\n") || Self.code(of: $0).blocks.joined(separator: "\n").contains(code)
+    @Test(arguments: RecipePage.all)
+    func `a page has the whole text of each recipe`(page: RecipePage) throws {
+        let text = try page.text()
+        if ProcessInfo.processInfo.environment["RECIPE_PAGES"] == "renew" {
+            try text.write(to: page.url, atomically: true, encoding: .utf8)
         }
-        #expect(!pages.isEmpty, "no guide has \(recipe.lastPathComponent) as it is, or a link to it")
+        let written = try? String(contentsOf: page.url, encoding: .utf8)
+        #expect(written == text, "RECIPE_PAGES=renew swift test --filter GuideTests writes it anew")
+    }
+
+    @Test func `each recipe has a page`() throws {
+        #expect(try RecipePage.targets() == Set(RecipePage.all.map(\.target)))
     }
 
     /// The names by which code shows that it needs a module: the public declarations of ours, and a few of each other's.
@@ -99,7 +98,8 @@ struct GuideTests {
         return names
     }
 
-    @Test(arguments: LinkTests.catalogPages)
+    /// Without the recipes' pages, which have whole files.
+    @Test(arguments: Set(LinkTests.catalogPages).subtracting(RecipePage.all.map(\.path)).sorted())
     func `a page shows each import that its code needs`(page: String) throws {
         let (imports, blocks, own) = try Self.code(of: page)
         for (block, own) in zip(blocks, own) {

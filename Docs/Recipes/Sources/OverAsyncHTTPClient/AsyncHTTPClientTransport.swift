@@ -55,11 +55,14 @@ extension HTTPClient {
 }
 
 extension HTTPClient.Configuration {
-    /// Follows no redirect, inflates nothing, and uses no connection twice:
-    /// the server may be about to close one that is kept.
+    /// Follows no redirect, inflates nothing, and uses no connection twice.
+    ///
+    /// A server may be about to close one that is kept. With HTTP/2 such a
+    /// client answers nothing more after a request was cancelled.
     static var forTokens: Self {
         var configuration = Self(
             redirectConfiguration: .disallow, decompression: .disabled)
+        configuration.httpVersion = .http1Only
         configuration.maximumUsesPerConnection = 1
         configuration.connectionPool.retryConnectionEstablishment = false
         return configuration

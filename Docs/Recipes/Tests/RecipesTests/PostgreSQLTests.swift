@@ -15,11 +15,12 @@ struct `A grant in PostgreSQL` {
     static let password = "app-password-Vu73kQx2"
 
     static func database(
-        _ user: String = "app", _ password: String = password, in name: String = "recipes", port: Int32? = nil
+        _ user: String = "app", _ password: String = password, in name: String = "recipes", port: Int32? = nil,
+        attributes: String = "read-write"
     ) -> PostgreSQLConnection {
         PostgreSQLConnection([
             "host": "127.0.0.1", "port": "\(port ?? TestServer("postgresql")?.port ?? 0)", "dbname": name, "user": user,
-            "password": password,
+            "password": password, "target_session_attrs": attributes,
         ])
     }
 
@@ -42,50 +43,29 @@ struct `A grant in PostgreSQL` {
     }
 
     @Test func `the store keeps every promise of a shared store, and tells ages by the server's clock`() async throws {
-        let name = UUID().uuidString, store = Self.store(name)
-        let report = try await checkSharedTokenStore([store, Self.store(name)])
-        #expect(report.failures == 0 && report.swaps > 0 && report.conflicts > 0)
-        let age = try #require(try await store.load()?.age)
-        #expect(age < .seconds(60))
-        while try await store.load()?.age ?? .zero <= age {}
+        let name = UUID().uuidString
+        try await checkPromises([Self.store(name), Self.store(name)])
     }
 
     @Test func `a rotation takes two requests`() async throws {
-        let counts = try await requests(of: [Self.store("\(UUID())")], rotations: 20)
-        #expect(counts[0].swaps == 40 && counts[0].loads == 0 && counts[0].conflicts == 0)
         let name = UUID().uuidString
-        let shared = try await requests(of: (1...4).map { _ in Self.store(name) }, rotations: 20)
-        // A conflict takes another one, which reads.
-        let sum = shared.map { $0.loads + $0.swaps + $0.conflicts }.reduce(0, +)
-        print("postgresql: \(Double(sum) / 20) requests a rotation of 4 services that load at once")
+        try await checkRequests(
+            server.name, alone: Self.store(name), together: (1...4).map { _ in Self.store(name + "-shared") })
     }
 
     @Test func `no replacement of several processes is lost`() async throws {
         let name = UUID().uuidString
-        func process() async {
+        try await countInProcesses(Self.store(name)) {
             await #expect(processExitsWith: .success) { [name = name as String] in try await count(50, in: Self.store(name)) }
         }
-        async let first: Void = process()
-        async let second: Void = process()
-        _ = await (first, second)
-        let sum = try await number(in: Self.store(name))
-        #expect(sum == 100)
     }
 
     @Test func `a process that is killed leaves a record that others can replace`() async throws {
-        let name = UUID().uuidString, store = Self.store(name)
-        for _ in 1...3 {
+        let name = UUID().uuidString
+        try await countAfterKills(Self.store(name)) {
             await #expect(processExitsWith: .signal(SIGKILL)) { [name = name as String] in
-                let store = Self.store(name)
-                Thread.detachNewThread {
-                    Thread.sleep(forTimeInterval: .random(in: 0.05...0.15))
-                    kill(getpid(), SIGKILL)
-                }
-                try await count(1_000_000, in: store)
+                try await countUntilKilled(in: Self.store(name))
             }
-            // What the process had sent may be done now.
-            try await count(1, in: store)
-            #expect(try await number(in: store) ?? 0 > 0)
         }
     }
 
@@ -149,12 +129,29 @@ struct `A grant in PostgreSQL` {
 
     @Test func `a failover with asynchronous replication that loses a rotation ends the session`() async throws {
         let name = UUID().uuidString, follower = try #require(TestServer("standby"))
-        let standby = PostgreSQLConnection([
-            "host": "127.0.0.1", "port": "\(follower.port)", "dbname": "recipes", "user": "app", "password": Self.password,
-            "target_session_attrs": "any",
-        ])
-        let successor = PostgreSQLTokenStore(database: standby, name: name)
+        let successor = PostgreSQLTokenStore(database: Self.database(port: follower.port, attributes: "any"), name: name)
+        try await follower.renew()
         try await failOver(from: server, to: follower, Self.store(name), successor) { try await successor.load()?.bytes }
+    }
+
+    @Test(arguments: [false, true])
+    func `a failover to a synchronous standby loses no rotation, also while the old server still runs`(isEarly: Bool) async throws
+    {
+        let name = UUID().uuidString, follower = try #require(TestServer("standby"))
+        let admin = Self.database("admin", server.password)
+        try await follower.renew()
+        // Not before it is copied, or the standby would wait for one of its own.
+        _ = try await admin.row("ALTER SYSTEM SET synchronous_standby_names = '*'", [])
+        _ = try await admin.row("SELECT pg_reload_conf()", [])
+        while try await admin.row("SELECT sync_state FROM pg_stat_replication", []) != [Data("sync".utf8)] {}
+        let outcome = await Task {
+            try await rotateDuringFailover(
+                from: server, to: follower, isEarly: isEarly, (1...3).map { _ in Self.store(name) },
+                (1...3).map { _ in PostgreSQLTokenStore(database: Self.database(port: follower.port), name: name) })
+        }.result
+        _ = try await admin.row("ALTER SYSTEM RESET synchronous_standby_names", [])
+        _ = try await admin.row("SELECT pg_reload_conf()", [])
+        #expect(try outcome.get() == 0)
     }
 
     @Test func `a server that is too old is an error that says so`() async throws {

@@ -1,4 +1,7 @@
+import AccessTokens
+import AccessTokensDPoP
 import AccessTokensOAuth
+import AccessTokensTesting
 import Crypto
 import CryptoExtras
 import Foundation
@@ -67,5 +70,74 @@ import Testing
         try openssl.run()
         openssl.waitUntilExit()
         #expect(openssl.terminationStatus == 0)
+    }
+}
+
+/// A Glewlwyd that `.ci/start-glewlwyd` has started.
+private let realServer: [String: String]? = {
+    let environment = ProcessInfo.processInfo.environment
+    return environment["TOKEN_SERVER_URL"] == nil ? nil : environment
+}()
+
+@Suite(.enabled(if: realServer != nil, "start a Glewlwyd with Docs/Recipes/run"), .timeLimit(.minutes(1)))
+struct `A real server verifies what swift-crypto has signed` {
+    let server: [String: String], url: URL
+
+    init() throws {
+        server = try #require(realServer)
+        url = try #require(URL(string: server["TOKEN_SERVER_URL"] ?? ""))
+    }
+
+    /// A client for which a user signs in, and whose tokens are bound to a key.
+    func client(_ key: DPoPKey) throws -> OAuthClient {
+        let (id, secret) = try (
+            #require(server["TOKEN_SERVER_APP_CLIENT_ID"]), #require(server["TOKEN_SERVER_APP_CLIENT_SECRET"])
+        )
+        return try OAuthClient(id: id, authentication: .clientSecretBasic(secret), tokenURL: url, proof: key)
+    }
+
+    func password() throws -> Grant {
+        var form: Form = [
+            "username": try #require(server["TOKEN_SERVER_USER"]), "scope": try #require(server["TOKEN_SERVER_SCOPE"]),
+        ]
+        form.add("password", secret: try #require(server["TOKEN_SERVER_PASSWORD"]))
+        return Grant(type: "password", form)
+    }
+
+    @Test func `proofs of an elliptic curve key, in a session that lives on`() async throws {
+        let key = try DPoPKey(signedBy: P256.Signing.PrivateKey()), client = try client(key), clock = ManualClock()
+        let first = try await client.token(for: password()).token
+        #expect(first.tokenType == "DPoP" && first.keyThumbprint == key.keyThumbprint)
+        let tokens = TokenService(environment: .init(clock: clock), loader: try RefreshTokenLoader(client))
+        await tokens.replace(with: first)
+        for _ in 1...4 {
+            clock.advance(by: .seconds(3600))
+            let token = try await tokens.retrieveToken()
+            #expect(token.tokenType == "DPoP" && token.keyThumbprint == key.keyThumbprint)
+        }
+    }
+
+    @Test func `a proof that another key has signed is refused`() async throws {
+        let shown = P256.Signing.PrivateKey(), other = P256.Signing.PrivateKey()
+        let key = try DPoPKey(.p256(shown.publicKey.rawRepresentation), algorithm: "ES256") { bytes in
+            try other.signature(for: bytes).rawRepresentation
+        }
+        let error = await #expect(throws: OAuthError.self) { try await client(key).token(for: password()) }
+        #expect(error?.error == "invalid_dpop_proof", "\(error as Any)")
+    }
+
+    @Test func `an assertion of an RSA key`() async throws {
+        let directory = try #require(server["TOKEN_SERVER_DIR"])
+        let pem = try String(contentsOfFile: directory + "/signer.pem", encoding: .utf8)
+        func token(_ key: _RSA.Signing.PrivateKey) async throws -> AccessToken {
+            // This server expects its endpoint as the audience.
+            let client = try OAuthClient(
+                id: "signer", authentication: .privateKeyJWT(JWTAssertion(signedBy: key)), tokenURL: url,
+                issuer: url.absoluteString)
+            return try await ClientCredentialsLoader(client, scope: server["TOKEN_SERVER_SCOPE"]).loadToken(replacing: nil)
+        }
+        #expect(try await !token(_RSA.Signing.PrivateKey(pemRepresentation: pem)).value.isEmpty)
+        let error = await #expect(throws: OAuthError.self) { try await token(_RSA.Signing.PrivateKey(keySize: .bits2048)) }
+        #expect(error?.code == .refused && error?.remedy == .clientRegistration, "\(error as Any)")
     }
 }

@@ -20,6 +20,42 @@ func number(in store: any SharedTokenStore) async throws -> Int? {
     try await store.load().flatMap { Int(String(decoding: $0.bytes, as: UTF8.self)) }
 }
 
+/// Checks the promises of a shared store, and that a record's age is told and grows.
+func checkPromises(_ stores: [any SharedTokenStore]) async throws {
+    let report = try await checkSharedTokenStore(stores)
+    #expect(report.failures == 0 && report.swaps > 0 && report.conflicts > 0)
+    let age = try #require(try await stores[0].load()?.age)
+    #expect(age < .seconds(60))
+    while try await stores[0].load()?.age ?? .zero <= age {}
+}
+
+/// Lets two processes count to 50 each.
+func countInProcesses(_ store: any SharedTokenStore, process: @Sendable () async -> Void) async throws {
+    async let first: Void = process()
+    async let second: Void = process()
+    _ = await (first, second)
+    #expect(try await number(in: store) == 100)
+}
+
+/// Counts until the process is killed, which it soon is.
+func countUntilKilled(in store: any SharedTokenStore) async throws {
+    Thread.detachNewThread {
+        Thread.sleep(forTimeInterval: .random(in: 0.05...0.15))
+        kill(getpid(), SIGKILL)
+    }
+    try await count(1_000_000, in: store)
+}
+
+/// Counts on after each of three processes that were killed.
+func countAfterKills(_ store: any SharedTokenStore, process: () async -> Void) async throws {
+    for _ in 1...3 {
+        await process()
+        // What the process had sent may be done now.
+        try await count(1, in: store)
+        #expect(try await number(in: store) ?? 0 > 1)
+    }
+}
+
 /// Counts what passes, and makes a caller wait a little after a failure, so that it doesn't spend its rounds while a server is down.
 final class CountingStore: SharedTokenStore {
     struct Counts {
@@ -53,8 +89,16 @@ final class CountingStore: SharedTokenStore {
     }
 }
 
+/// Checks that a rotation takes two requests of one service, and prints how many of four that load at once.
+func checkRequests(_ name: String, alone: any SharedTokenStore, together: [any SharedTokenStore]) async throws {
+    let counts = try await requests(of: [alone], rotations: 20)
+    #expect(counts[0].swaps == 40 && counts[0].loads == 0 && counts[0].conflicts == 0)
+    let sum = try await requests(of: together, rotations: 20).map { $0.loads + $0.swaps }.reduce(0, +)
+    print("\(name): \(Double(sum) / 20) requests a rotation of \(together.count) services that load at once")
+}
+
 /// Rotates a grant, and returns what each store was asked for.
-func requests(of stores: [any SharedTokenStore], rotations: Int) async throws -> [CountingStore.Counts] {
+private func requests(of stores: [any SharedTokenStore], rotations: Int) async throws -> [CountingStore.Counts] {
     let clock = ManualClock(), counting = stores.map { CountingStore($0) }
     let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
     // A record carries the wall time of its load: the two clocks go together.
@@ -100,7 +144,7 @@ private final class Course: Sendable {
 }
 
 /// Checks stores of one record while their server is killed and started again.
-func checkDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore]) async throws {
+func checkDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore], rounds: Int = 150) async throws {
     let counting = stores.map { CountingStore($0) }
     @Sendable func swaps() -> Int { counting.map(\.counts.swaps).reduce(0, +) }
     let course = Course()
@@ -117,21 +161,27 @@ func checkDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore])
         return crashes
     }()
     defer { course.end() }
-    let report = try await checkSharedTokenStore(counting, callers: 6, rounds: 150)
+    let report = try await checkSharedTokenStore(counting, callers: 6, rounds: rounds)
     course.end()
     let number = try await crashes
     #expect(number >= 2 && report.swaps > 50, "\(number) crashes, \(report)")
 }
 
-/// Lets services share a grant while their store's server is killed, stays away for a while, and is started again.
+/// Lets services share a grant, and rotate it while something happens to their store.
 ///
-/// - Returns: What the strict server's ledger says, and nothing explains.
-func rotateDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore]) async throws -> [String] {
+/// - Parameters:
+///   - limits: How long a load may take, and how long it may be under way then.
+///   - events: What happens; its last rotations show that the services go on.
+/// - Returns: The strict server.
+private func rotate(
+    in stores: [any SharedTokenStore], _ limits: (load: Duration, transport: Duration),
+    during events: @escaping @Sendable (TimingServer) async throws -> Void
+) async throws -> TimingServer {
     let strict = TimingServer(), course = Course()
     let services = stores.enumerated().map { number, store in
         TokenService(
-            policy: RefreshPolicy(loadTimeout: .milliseconds(600)), sharedStore: store,
-            sharing: TokenSharing(transportLimit: .milliseconds(400)), loader: strict.loader(of: number))
+            policy: RefreshPolicy(loadTimeout: limits.load), sharedStore: store,
+            sharing: TokenSharing(transportLimit: limits.transport), loader: strict.loader(of: number))
     }
     if let token = strict.signIn() { await services[0].replace(with: token) }
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -154,24 +204,34 @@ func rotateDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore]
         }
         group.addTask {
             defer { course.end() }
-            for absence in [0, 0.3, 0, 1, 0, 3, 0] {
-                let goal = strict.rotations + 15
-                while strict.rotations < goal { try await Task.sleep(for: .milliseconds(.random(in: 1...10))) }
-                let start = ContinuousClock.now
-                try await server.crash()
-                try await Task.sleep(for: .seconds(absence))
-                try await server.restart()
-                course.noteOutage(since: start)
-            }
-            let goal = strict.rotations + 15
-            while strict.rotations < goal { try await Task.sleep(for: .milliseconds(5)) }
+            try await strict.rotations(15)
+            try await events(strict)
+            try await strict.rotations(15)
         }
         try await group.waitForAll()
     }
-    let ledger = strict.ledger
     // Nothing but the server asks for a sign-in: the store never loses a record.
     #expect(course.signIns <= strict.reuses)
-    print("\(server.name): \(strict.rotations) rotations, \(strict.reuses) reuses, \(course.signIns) sign-ins")
+    return strict
+}
+
+/// Lets services share a grant while their store's server is killed, stays away for a while, and is started again.
+///
+/// - Returns: What the strict server's ledger says, and nothing explains.
+func rotateDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore]) async throws -> [String] {
+    let course = Course()
+    let strict = try await rotate(in: stores, (.milliseconds(600), .milliseconds(400))) { strict in
+        for absence in [0, 0.3, 0, 1, 0, 3, 0] {
+            let start = ContinuousClock.now
+            try await server.crash()
+            try await Task.sleep(for: .seconds(absence))
+            try await server.restart()
+            course.noteOutage(since: start)
+            try await strict.rotations(15)
+        }
+    }
+    let ledger = strict.ledger
+    print("\(server.name): \(strict.rotations) rotations, \(strict.reuses) reuses")
     return ledger.filter { !$0.isGood }.compactMap { reuse in
         // The server was away from a moment after the token was spent until it was presented again: its successor wasn't saved.
         guard let first = ledger.first(where: { $0.token == reuse.token && $0.isGood }) else {
@@ -180,6 +240,35 @@ func rotateDuringCrashes(of server: TestServer, _ stores: [any SharedTokenStore]
         let isExplained = course.outages.contains { $0.overlaps(first.time...reuse.time) }
         return isExplained ? nil : "\(reuse.token) was presented by \(first.service), and again by \(reuse.service)"
     }
+}
+
+/// Lets services share a grant while their store's server is killed, and one that follows it takes its place.
+///
+/// - Parameter isEarly: Whether the follower takes it while the server is still running.
+/// - Returns: How often a used refresh token was presented.
+func rotateDuringFailover(
+    from server: TestServer, to follower: TestServer, isEarly: Bool, _ stores: [any SharedTokenStore],
+    _ successors: [any SharedTokenStore]
+) async throws -> Int {
+    let moving = stores.map { MovingStore($0) }
+    var reuses = 0
+    try await server.restoring {
+        let strict = try await rotate(in: moving, (.seconds(30), .seconds(30))) { strict in
+            if isEarly {
+                try await follower.promote()
+                // Services that could rotate would.
+                try await Task.sleep(for: .milliseconds(500))
+            }
+            try await server.crash()
+            if !isEarly { try await follower.promote() }
+            for (store, successor) in zip(moving, successors) { store.move(to: successor) }
+            // A process that starts now knows only what the follower has.
+            _ = try? await TokenService(sharedStore: successors[0], loader: strict.loader(of: stores.count)).retrieveToken()
+        }
+        print("\(server.name), failover: \(strict.rotations) rotations, \(strict.reuses) reuses")
+        reuses = strict.reuses
+    }
+    return reuses
 }
 
 /// A store whose server's address changes, as in a failover.

@@ -22,6 +22,7 @@ struct TestServer: Sendable {
     func crash() async throws { try await run("crash", name) }
     func restart() async throws { try await run("restart", name) }
     func signal(_ name: String) async throws { try await run("signal", self.name, name) }
+    func renew() async throws { try await run("renew", name) }
     func promote() async throws { try await run("promote", name) }
 
     /// Lets a test stop or kill the server, and starts it again, however that ends.

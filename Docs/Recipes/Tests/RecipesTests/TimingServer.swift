@@ -28,6 +28,12 @@ final class TimingServer: Sendable {
     var rotations: Int { ledger.count { $0.isGood } }
     var reuses: Int { ledger.count { !$0.isGood } }
 
+    /// Waits for so many more rotations.
+    func rotations(_ count: Int) async throws {
+        let goal = rotations + count
+        while rotations < goal { try await Task.sleep(for: .milliseconds(.random(in: 1...10))) }
+    }
+
     /// Begins a session; `nil` if there is one.
     func signIn() -> AccessToken? {
         state.withLock { state in

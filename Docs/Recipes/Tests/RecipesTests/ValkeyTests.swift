@@ -25,49 +25,29 @@ struct `A grant in Valkey` {
     }
 
     @Test func `the store keeps every promise of a shared store, and tells ages by the server's clock`() async throws {
-        let key = "tokens:\(UUID())", store = Self.store(key)
-        let report = try await checkSharedTokenStore([store, Self.store(key)])
-        #expect(report.failures == 0 && report.swaps > 0 && report.conflicts > 0)
-        let age = try #require(try await store.load()?.age)
-        #expect(age < .seconds(60))
-        while try await store.load()?.age ?? .zero <= age {}
+        let key = "tokens:\(UUID())"
+        try await checkPromises([Self.store(key), Self.store(key)])
     }
 
     @Test func `a rotation takes two requests`() async throws {
-        let counts = try await requests(of: [Self.store("tokens:\(UUID())")], rotations: 20)
-        #expect(counts[0].swaps == 40 && counts[0].loads == 0 && counts[0].conflicts == 0)
         let key = "tokens:\(UUID())"
-        let shared = try await requests(of: (1...4).map { _ in Self.store(key) }, rotations: 20)
-        let sum = shared.map { $0.loads + $0.swaps }.reduce(0, +)
-        print("valkey: \(Double(sum) / 20) requests a rotation of 4 services that load at once")
+        try await checkRequests(
+            server.name, alone: Self.store(key), together: (1...4).map { _ in Self.store(key + "-shared") })
     }
 
     @Test func `no replacement of several processes is lost`() async throws {
         let key = "tokens:\(UUID())"
-        func process() async {
+        try await countInProcesses(Self.store(key)) {
             await #expect(processExitsWith: .success) { [key = key as String] in try await count(50, in: Self.store(key)) }
         }
-        async let first: Void = process()
-        async let second: Void = process()
-        _ = await (first, second)
-        let sum = try await number(in: Self.store(key))
-        #expect(sum == 100)
     }
 
     @Test func `a process that is killed leaves a record that others can replace`() async throws {
-        let key = "tokens:\(UUID())", store = Self.store(key)
-        for _ in 1...3 {
+        let key = "tokens:\(UUID())"
+        try await countAfterKills(Self.store(key)) {
             await #expect(processExitsWith: .signal(SIGKILL)) { [key = key as String] in
-                let store = Self.store(key)
-                Thread.detachNewThread {
-                    Thread.sleep(forTimeInterval: .random(in: 0.05...0.15))
-                    kill(getpid(), SIGKILL)
-                }
-                try await count(1_000_000, in: store)
+                try await countUntilKilled(in: Self.store(key))
             }
-            // What the process had sent may be done now.
-            try await count(1, in: store)
-            #expect(try await number(in: store) ?? 0 > 0)
         }
     }
 
@@ -119,7 +99,9 @@ struct `A grant in Valkey` {
             #expect(!text.contains("secret") && !text.contains("password-"))
             return error?.description ?? ""
         }
-        #expect(await error(Self.database("reader", "reader-password-9dLw")).contains("can't run this command"))
+        // In Redis's words, or in Valkey's.
+        let denied = await error(Self.database("reader", "reader-password-9dLw"))
+        #expect(denied.contains("can't run this command") || denied.contains("no permissions to run the 'hdel' command"))
         #expect(await error(Self.database(), key: "others:1").hasPrefix("NOPERM"))
         #expect(await error(Self.database("app", "wrong-password-")).hasPrefix("WRONGPASS"))
         #expect(await error(Self.database(server: "nowhere")) == "Connection refused")

@@ -1,0 +1,116 @@
+import Foundation
+
+/// A page with the whole text of a recipe, for readers who have the documentation and not the repository.
+///
+/// `RECIPE_PAGES=renew swift test --filter GuideTests` writes the pages anew.
+struct RecipePage: CustomStringConvertible {
+    private static let folder = LinkTests.root.appending(path: "Docs/Recipes")
+
+    /// The recipe's target; the page has its name.
+    let target: String
+    let title: String
+    /// The guides that explain it, as a page links to them.
+    let guides: [Guide]
+
+    struct Guide {
+        let title: String, module: String, name: String
+
+        init(_ title: String, _ name: String, of module: String = "AccessTokens") {
+            (self.title, self.name, self.module) = (title, name, module)
+        }
+
+        private var isNear: Bool { module == "AccessTokens" }
+        var onGitHub: String { "[\(name)]: " + (isNear ? "" : "../../\(module)/\(module).docc/") + "\(name).md" }
+        var inDocC: String { "[\(name)]: doc:" + (isNear ? "" : "/\(module)/") + name }
+    }
+
+    static let all = [
+        RecipePage(
+            "OverAsyncHTTPClient", "AsyncHTTPClient", Guide("Writing a loader", "WritingALoader"),
+            Guide("Reacting to a 401", "ReactingTo401")),
+        RecipePage("ToSwiftLog", "Events to swift-log", logging),
+        RecipePage("ToSwiftMetrics", "Events to swift-metrics", logging),
+        RecipePage("WithTracing", "A span for each load", logging),
+        RecipePage("WithServiceLifecycle", "A service of a group", Guide("When the program ends", "EndingAProgram")),
+        RecipePage(
+            "SigningWithCrypto", "Signatures of swift-crypto",
+            Guide("Choosing a grant", "ChoosingAGrant", of: "AccessTokensOAuth"),
+            Guide("A Bluesky client", "ABlueskyClient", of: "AccessTokensDPoP")),
+        RecipePage("BehindHummingbird", "A server with many tenants", Guide("Many accounts, many scopes", "ManyKeys")),
+        RecipePage("ThroughABroker", "A process that refreshes for others", Guide("Several processes", "SeveralProcesses")),
+        RecipePage("InSQLite", "A shared grant in SQLite", engines),
+        RecipePage("InPostgreSQL", "A shared grant in PostgreSQL", engines),
+        RecipePage("InValkey", "A shared grant in Valkey or Redis", engines),
+    ]
+    private static let logging = Guide("Logging and metrics", "LoggingAndMetrics")
+    private static let engines = Guide("Other engines for a shared grant", "OtherEngines")
+
+    private init(_ target: String, _ title: String, _ guides: Guide...) {
+        (self.target, self.title, self.guides) = (target, title, guides)
+    }
+
+    var description: String { target }
+    /// The page's path in the package.
+    var path: String { "Sources/AccessTokens/AccessTokens.docc/\(target).md" }
+    var url: URL { LinkTests.root.appending(path: path) }
+
+    /// Each target that readers copy; the rest are a tool, and names of libraries.
+    static func targets() throws -> Set<String> {
+        Set(try files(in: "")).subtracting(["transports", "CHiredis", "CPostgreSQL"])
+    }
+
+    private static func files(in target: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "Sources/\(target)").path).sorted()
+    }
+
+    /// What the page has to be.
+    func text() throws -> String {
+        let manifest = try String(contentsOf: Self.folder.appending(path: "Package.swift"), encoding: .utf8)
+        let entry = manifest.components(separatedBy: "name: \"\(target)\"")[1].components(separatedBy: "arget(")[0]
+        let libraries = entry.matches(of: /\["(C[A-Z]\w+)"/).map { String($0.1) }
+        let products = entry.matches(of: /product\("(\w+)"(?:, of: "([\w.-]+)")?\)/).map {
+            (name: $0.1, package: $0.2 ?? "TokenService")
+        }
+        let lines = manifest.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+        let needed = lines.filter { line in
+            products.contains { line.hasPrefix(".package(url:") && line.contains("/\($0.package)\"") }
+                || libraries.contains { line.hasPrefix(".systemLibrary(name: \"\($0)\"") }
+        }
+        let dependencies =
+            products.map { ".product(name: \"\($0.name)\", package: \"\($0.package)\")," } + libraries.map { "\"\($0)\"," }
+        let files =
+            try libraries.flatMap { library in
+                try Self.files(in: library).map { (path: "\(library)/\($0)", language: "") }
+            } + Self.files(in: target).map { (path: "\(target)/\($0)", language: "swift") }
+        let blocks = try files.map { file in
+            let text = try String(contentsOf: Self.folder.appending(path: "Sources/\(file.path)"), encoding: .utf8)
+            return "## \(file.path.split(separator: "/")[1])\n\n```\(file.language)\n\(text)```"
+        }
+        return """
+            # \(title)
+
+            A recipe: the whole text of its files, to copy into your program.
+
+            <!-- Do not edit: RECIPE_PAGES=renew swift test --filter GuideTests
+            @Comment {
+            -->
+            \(guides.map(\.onGitHub).joined(separator: "\n"))
+            <!--
+            }
+            <!-- -->
+            \(guides.map(\.inDocC).joined(separator: "\n"))
+
+            ## Overview
+
+            \(guides.map { "[\($0.title)][\($0.name)]" }.joined(separator: " and ")) \(guides.count == 1 ? "explains" : "explain") it.
+            This is what the manifest needs for it, besides this package:
+
+            ```
+            \((needed + dependencies).joined(separator: "\n"))
+            ```
+
+            \(blocks.joined(separator: "\n\n"))
+
+            """
+    }
+}
