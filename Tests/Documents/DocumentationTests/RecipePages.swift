@@ -63,6 +63,10 @@ struct RecipePage: CustomStringConvertible {
         try FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "Sources/\(target)").path).sorted()
     }
 
+    private static func listed(_ lines: [String], as name: String) -> String {
+        lines.isEmpty ? "" : (["// \(name)"] + lines).map { $0 + "\n" }.joined()
+    }
+
     /// What the page has to be.
     func text() throws -> String {
         let manifest = try String(contentsOf: Self.folder.appending(path: "Package.swift"), encoding: .utf8)
@@ -76,6 +80,7 @@ struct RecipePage: CustomStringConvertible {
             products.contains { line.hasPrefix(".package(url:") && line.contains("/\($0.package)\"") }
                 || libraries.contains { line.hasPrefix(".systemLibrary(name: \"\($0)\"") }
         }
+        let packages = needed.filter { $0.hasPrefix(".package") }, targets = needed.filter { !$0.hasPrefix(".package") }
         let dependencies =
             products.map { ".product(name: \"\($0.name)\", package: \"\($0.package)\")," } + libraries.map { "\"\($0)\"," }
         let files =
@@ -84,7 +89,9 @@ struct RecipePage: CustomStringConvertible {
             } + Self.files(in: target).map { (path: "\(target)/\($0)", language: "swift") }
         let blocks = try files.map { file in
             let text = try String(contentsOf: Self.folder.appending(path: "Sources/\(file.path)"), encoding: .utf8)
-            return "## \(file.path.split(separator: "/")[1])\n\n```\(file.language)\n\(text)```"
+            // A library's files need a folder of their own.
+            let name = file.language.isEmpty ? "Sources/\(file.path)" : String(file.path.split(separator: "/")[1])
+            return "## \(name)\n\n```\(file.language)\n\(text)```"
         }
         return """
             # \(title)
@@ -103,11 +110,11 @@ struct RecipePage: CustomStringConvertible {
             ## Overview
 
             \(guides.map { "[\($0.title)][\($0.name)]" }.joined(separator: " and ")) \(guides.count == 1 ? "explains" : "explain") it.
-            This is what the manifest needs for it, besides this package:
+            Besides this package, your manifest needs:
 
             ```
-            \((needed + dependencies).joined(separator: "\n"))
-            ```
+            \(Self.listed(packages, as: "the package's dependencies"))\(Self.listed(targets, as: "the package's targets"))\
+            \(Self.listed(dependencies, as: "your target's dependencies"))```
 
             \(blocks.joined(separator: "\n\n"))
 
