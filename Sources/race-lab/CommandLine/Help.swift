@@ -28,7 +28,7 @@ enum Help {
             of token libraries and of code around them, each with the schedule that
             shows it.
 
-        Options that don't stand together here don't go together.
+        Only options that are listed together above can be combined.
 
         --callers N    the number of callers, 1 to \(Options.callerLimit); \(Options.usualCallers) by default
         --json         prints the same figures as JSON
