@@ -35,7 +35,7 @@ package struct Trace: Sendable, Equatable {
         package let place: String
         /// The time at the end of the step.
         package let time: Duration
-        /// The tasks that could have run; time is an empty name.
+        /// The tasks that could have run; an empty name means that time could have moved.
         package let candidates: [String]
         /// The picked candidate, counted from 0; candidate 0 needs no switch, or has waited longest.
         package let pick: Int
