@@ -22,7 +22,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let notSignedIn = Code(text: "notSignedIn")
         /// The client's credentials or the grant could not be made or read; nothing was sent.
         public static let credentialsUnavailable = Code(text: "credentialsUnavailable")
-        /// The callback doesn't answer this sign-in: its state or its issuer is another; nothing was sent.
+        /// The callback doesn't answer this sign-in: it has another state or issuer; nothing was sent.
         public static let callbackMismatch = Code(text: "callbackMismatch")
         /// The user did not sign in on the other device in time.
         public static let signInExpired = Code(text: "signInExpired")
@@ -36,7 +36,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let redirected = Code(text: "redirected")
         /// The server's answer is not a token response: HTML, empty, cut off, too long, members missing or of wrong types.
         public static let unreadableResponse = Code(text: "unreadableResponse")
-        /// The server's metadata can't be used: they are another server's, lack something, or are no such document.
+        /// The server's metadata can't be used: it is another server's, lacks something, or isn't metadata at all.
         public static let invalidMetadata = Code(text: "invalidMetadata")
         /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
         public static let unsupportedTokenType = Code(text: "unsupportedTokenType")
