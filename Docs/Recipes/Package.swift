@@ -25,7 +25,7 @@ let package = Package(
         .target(
             name: "OverAsyncHTTPClient",
             dependencies: [
-                product("AccessTokens"), product("AccessTokensEtcd"), product("AccessTokensOAuth"),
+                product("AccessTokens"), product("AccessTokensOAuth"),
                 product("AsyncHTTPClient", of: "async-http-client"), product("NIOCore", of: "swift-nio"),
                 product("NIOHTTP1", of: "swift-nio"), product("NIOPosix", of: "swift-nio"),
                 product("NIOSSL", of: "swift-nio-ssl"),
@@ -92,9 +92,9 @@ let package = Package(
                 "BehindHummingbird", "InPostgreSQL", "InSQLite", "InValkey", "LoopbackServers", "OverAsyncHTTPClient",
                 "SigningWithCrypto", "ThroughABroker", "ToSwiftLog",
                 "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing", "worker",
-                product("AccessTokensDPoP"), product("AccessTokensFiles"), product("AccessTokensOAuth"),
-                product("AccessTokensSharedFiles"), product("AccessTokensSharing"), product("AccessTokensTesting"),
-                product("Crypto", of: "swift-crypto"),
+                product("AccessTokensDPoP"), product("AccessTokensEtcd"), product("AccessTokensFiles"),
+                product("AccessTokensOAuth"), product("AccessTokensSharedFiles"), product("AccessTokensSharing"),
+                product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
                 product("CryptoExtras", of: "swift-crypto"), product("GRDB", of: "GRDB.swift"),
                 product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
                 product("InMemoryTracing", of: "swift-distributed-tracing"),
