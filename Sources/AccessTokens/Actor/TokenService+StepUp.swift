@@ -23,6 +23,6 @@ extension TokenService {
         guard let (fence, begun) = installed else { return nil }
         _ = await end(of: fence)
         // A sign-out may have come while the token was saved.
-        return await visit { $0.machine.lastReset <= generation } ? begun : nil
+        return await isSignedIn(since: generation) ? begun : nil
     }
 }
