@@ -42,6 +42,10 @@ struct Message: Sendable {
         }
         try require(HTTPToken.isValid(request.method.rawValue), "the HTTP method is not a valid token")
         try require(request.body == nil || ![.get, .head].contains(request.method), "a GET or HEAD request can't have a body")
+        // Only one of them would be sent, at random.
+        try require(
+            Set(request.headers.keys.map { $0.lowercased() }).count == request.headers.count,
+            "the names of two headers differ in case only")
         for (name, value) in request.headers {
             try require(HTTPToken.isValid(name), "the name of a header is not a valid token")
             // A line break would start another header.

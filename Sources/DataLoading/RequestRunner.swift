@@ -45,6 +45,9 @@ struct RequestRunner: Sendable {
         while true {
             var carried = try await carried(found, by: message, nonce: nonce)
             carried?.earlier = earlier
+            if nonce != nil, let session = found?.session, !(await session.service.isSignedIn(since: session.generation)) {
+                throw TokenServiceError(.reset)
+            }
             let response = try await session.send(message, with: carried, limit: call.responseLimit, reporting: report)
             let answer = ProofAnswer(response, to: carried, from: message.url)
             if let next = try message.redirected(by: response) {

@@ -75,13 +75,15 @@ public final class StepUp: Sendable {
             let scope = state.withLock { state in
                 state.scopes.asking(for: wanted, beyond: current.scope, generation: state.generation(of: service))
             }
-            let token = try await widen(scope, current)
+            let brought = try await widen(scope, current)
+            // Such a token has what was asked for (RFC 6749 §5.1). Said, it outlives the service, which its store may restore.
+            let token = brought.with(scope: brought.scope ?? scope)
             let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
             let isEnough = StepUpScopes.covers(token.scope, scope) && (try? usable.get()) != nil
-            let isInstalled = await service.widen(to: token, seen: session.generation) { current in
-                isEnough && StepUpScopes.covers(token.scope ?? scope, current?.scope ?? "")
+            let installed = await service.widen(to: token, seen: session.generation) { current in
+                isEnough && StepUpScopes.covers(token.scope, current?.scope ?? "")
             }
-            guard isInstalled else {
+            guard let generation = installed else {
                 // A sign-out has come, or the program has installed another token.
                 let current = try await session.token()
                 if current.value != narrow.value, has(wanted, current, service) { return current }
@@ -89,7 +91,7 @@ public final class StepUp: Sendable {
                 return nil
             }
             state.withLock { state in
-                state.scopes.gain(scope, generation: service.currentGeneration)
+                state.scopes.gain(scope, generation: generation)
                 state.service = service
             }
             return token

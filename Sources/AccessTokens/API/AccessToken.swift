@@ -124,6 +124,13 @@ extension AccessToken {
             refreshToken: other?.refreshToken, refreshTokenExpiration: other?.refreshTokenExpiration,
             keyThumbprint: keyThumbprint)
     }
+
+    /// The same token, saying which scope it has.
+    package func with(scope: String) -> AccessToken {
+        AccessToken(
+            value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken,
+            refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: keyThumbprint)
+    }
 }
 
 extension AccessToken: Hashable {

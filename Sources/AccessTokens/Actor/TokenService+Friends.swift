@@ -19,6 +19,11 @@ extension TokenService {
     /// The generation of a call that begins now and asks for its token later.
     package nonisolated var currentGeneration: Int { lobby.withLock { $0.snapshot.hit.generation } }
 
+    /// Whether no sign-out has come since a generation.
+    package nonisolated(nonsending) func isSignedIn(since generation: Int) async -> Bool {
+        await visit { $0.machine.lastReset <= generation }
+    }
+
     /// Returns a token to a call that began in an earlier generation, unless a sign-out has come since.
     package nonisolated(nonsending) func retrieveToken(seen generation: Int) async throws -> AccessToken {
         let found = look()

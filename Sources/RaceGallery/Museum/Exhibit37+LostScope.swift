@@ -50,7 +50,8 @@ extension Exhibit {
                     let current = try await service.retrieveToken(), generation = service.currentGeneration
                     guard !current.allows(wanted) else { return }
                     let wider = try await widened(simulation, "\(current.scope ?? "") \(wanted)")
-                    if await service.widen(to: wider, seen: generation, isWider: { wider.allows($0?.scope ?? "") }) { return }
+                    let begun = await service.widen(to: wider, seen: generation) { wider.allows($0?.scope ?? "") }
+                    if begun != nil { return }
                 }
             } token: {
                 try await service.retrieveToken()

@@ -133,6 +133,25 @@ struct ResourceTests {
     }
 
     // RFC 9449 §8.2: the newest nonce counts.
+    @Test func `43: a request whose nonce is refused is not sent again for a user who has signed out`() async throws {
+        let answers = DispatchSemaphore(value: 0), key = try DPoPKey.test()
+        let server = try LoopbackServer { _ in
+            answers.wait()
+            return .bytes(BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: nonce-1\r\n"))
+        }
+        let service = TokenService { _ in throw ScriptedFailure() }
+        await service.replace(with: AccessToken("ann", tokenType: "DPoP"))
+        let loader = DataLoaderFactory(tokens: try OriginTokens(service, for: [server.url], proof: key)).makeLoader()
+        let request = loader.start(Request(url: server.url, method: .post, body: .data(Data("Ann's".utf8))))
+        _ = await server.requests.first { _ in true }
+        _ = await service.reset()
+        await service.replace(with: AccessToken("bob", tokenType: "DPoP"))
+        // One for each time that it might come.
+        for _ in 1...2 { answers.signal() }
+        let error = await #expect(throws: TokenServiceError.self) { try await request.response() }
+        #expect(error?.code == .reset)
+    }
+
     @Test func `a request that is redirected after a nonce's refusal has the nonce of the redirect`() async throws {
         let script = [
             1: BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: one\r\n"),

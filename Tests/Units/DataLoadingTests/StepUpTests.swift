@@ -179,6 +179,28 @@ struct StepUpTests {
         #expect(discarded.all.sorted() == ["t.read", "t.read.a"] && server.log.all == ["a with t.read"])
     }
 
+    @Test func `a sign-out while the token of a step-up is saved ends the request, and the next user has none of its scopes`()
+        async throws
+    {
+        let server = try ScopedServer(), store = ScriptedStore()
+        let service = TokenService(store: store, environment: .init(clock: clock)) { _ in throw ScriptedFailure() }
+        await service.replace(with: ScopedServer.token("read", says: false))
+        let stepUp = StepUp(scope: "read") { scope, _ in
+            store.hold()
+            return ScopedServer.token(scope, says: false)
+        }
+        let loader = try loader(server, service, stepUp)
+        let request = Task { try await loader.perform(Request(url: server.url.appending(path: "a"))) }
+        while store.log.last != "save t.read.a" { await Task.yield() }
+        let generation = service.currentGeneration
+        let signOut = Task { await service.reset() }
+        while service.currentGeneration == generation { await Task.yield() }
+        store.release()
+        let error = await #expect(throws: TokenServiceError.self) { try await request.value }
+        #expect(error?.code == .reset && server.log.all == ["a with t.read"] && stepUp.scope == "read")
+        _ = await signOut.value
+    }
+
     @Test func `a step-up does not replace what the program has installed meanwhile, if that allows something else`() async throws
     {
         let server = try ScopedServer(), service = await service()
@@ -366,6 +388,27 @@ struct StepUpTests {
             current.withLock { $0 = next }
         }
         #expect(asked.all == ["read a", "read b"])
+    }
+
+    @Test func `a key whose service is released between its requests keeps what it has gained, also if no token says it`()
+        async throws
+    {
+        let server = try ScopedServer(), asked = ScopedServer.Log()
+        let services = TokenServices<String>(keepingIdle: 0, stores: InMemoryTokenStores()) { _, _ in throw ScriptedFailure() }
+        await services["ann"].replace(with: ScopedServer.token("read", says: false))
+        let tokens = try OriginTokens(
+            keys: [server.url: "ann"],
+            stepUp: { _ in
+                StepUp(scope: "read") { scope, _ in
+                    asked.append(scope)
+                    return ScopedServer.token(scope, says: false)
+                }
+            }, service: { services[$0] })
+        let loader = DataLoaderFactory(tokens: tokens).makeLoader()
+        for path in ["a", "b", "a", "b"] {
+            #expect(try await loader.perform(Request(url: server.url.appending(path: path))).status == 200)
+        }
+        #expect(asked.all == ["read a", "read a b"])
     }
 
     @Test func `scopes accumulate in order, each once, and another sign-in begins anew`() {
