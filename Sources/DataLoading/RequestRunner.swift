@@ -95,8 +95,7 @@ struct RequestRunner: Sendable {
         than token: AccessToken, in session: OriginTokens.Session, after response: Response, hiding carried: CarriedToken?
     ) async throws -> AccessToken? {
         guard let stepUp = session.stepUp, response.status == 403, let challenge = response.challenge(for: token),
-            challenge["error"] == "insufficient_scope",
-            let wanted = stepUp.wanted(challenge["scope"], beyond: token, of: session.service)
+            challenge["error"] == "insufficient_scope", let wanted = stepUp.wanted(challenge["scope"])
         else { return nil }
         do {
             if let wider = try await stepUp.token(insteadOf: token, for: wanted, in: session) { return wider }
@@ -106,7 +105,7 @@ struct RequestRunner: Sendable {
             if error is TokenServiceError || error is DataLoadingError { throw error }
             throw response.failure(detail: "the step-up failed", underlying: error, hiding: carried)
         }
-        throw response.failure(detail: "the step-up brought less", hiding: carried)
+        throw response.failure(detail: "a step-up brings no more", hiding: carried)
     }
 
     /// Returns what a message carries to show that it may: the token and, if the token is bound to a key, a proof.

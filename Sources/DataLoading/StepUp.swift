@@ -11,10 +11,11 @@ import TokenServiceConcurrency
 /// With tokens of several keys, each key has its own: `OriginTokens(keys: keys, stepUp: { key in StepUp { … } }) { services[$0] }`.
 ///
 /// When a server answers 403 with `insufficient_scope` and names a scope, the closure is asked for a token with that scope *and all
-/// that the current token has*; the token is installed in the service, and the request sent once more. One step-up runs at a time.
-/// Requests that wait for it use what it brings if that is enough, so two requests never take each other's scopes away. A token that
-/// lacks something of the current one is never installed, and none is once the user has signed out; its refresh token, if it has one,
-/// goes to the service's `onDiscard`.
+/// that the current token has*; the token is installed in the service, and the request sent once more. It isn't asked for what the
+/// token is known to have, or each such answer would bother the user. One step-up runs at a time. Requests that wait for it use
+/// what it brings if that is enough, so two requests never take each other's scopes away. A token that lacks something of the
+/// current one is never installed, and none is once the user has signed out; its refresh token, if it has one, goes to the
+/// service's `onDiscard`.
 ///
 /// The closure may show a browser and take minutes. It must not present the service's own refresh token, which the service may be
 /// presenting at that moment, and which can't gain scopes anyway (RFC 6749 §6).
@@ -58,20 +59,17 @@ public final class StepUp: Sendable {
     /// Returns what to ask for when a server answers with `insufficient_scope`; `nil`: nothing.
     ///
     /// - Parameter named: What the server says that it wants.
-    func wanted(_ named: String?, beyond token: AccessToken, of service: TokenService) -> String? {
-        if let named { return StepUpScopes.valid(named) }
-        // Else each such answer would bother the user again.
-        return whenUnnamed.flatMap { has($0, token, service) ? nil : $0 }
-    }
+    func wanted(_ named: String?) -> String? { named.map { StepUpScopes.valid($0) } ?? whenUnnamed }
 
     /// Returns a token that allows what a server wants, instead of one that it has answered with `insufficient_scope`.
     ///
-    /// - Returns: `nil` if there is none: the step-up brought less than was asked for.
+    /// - Returns: `nil` if there is none: the token is known to have what the server wants, or the step-up brought less.
     func token(insteadOf narrow: AccessToken, for wanted: String, in session: OriginTokens.Session) async throws -> AccessToken? {
         try await line.turn {
             // Another request's step-up may have brought it.
             let current = try await session.token(), service = session.service
-            if current.value != narrow.value, has(wanted, current, service) { return current }
+            // Asked again for what the token has, the user would be bothered by each such answer.
+            if has(wanted, current, service) { return current.value != narrow.value ? current : nil }
             let scope = state.withLock { state in
                 state.scopes.asking(for: wanted, beyond: current.scope, generation: state.generation(of: service))
             }

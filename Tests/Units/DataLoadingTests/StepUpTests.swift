@@ -108,7 +108,7 @@ struct StepUpTests {
                     .perform(Request(url: server.url.appending(path: "a")))
             }
             #expect(error?.code == .insufficientScope && error?.scope == "a")
-            #expect(error?.description.hasSuffix("ask for the scope a: the step-up brought less.") == true, "\(error as Any)")
+            #expect(error?.description.hasSuffix("ask for the scope a: a step-up brings no more.") == true, "\(error as Any)")
             #expect(service.cachedToken?.value == "t.read.write")
         }
         // The third is the service's own token.
@@ -268,11 +268,11 @@ struct StepUpTests {
     }
 
     // MCP's Python SDK (2.3.0) answers so.
-    @Test(arguments: [true, false])
-    func `a server that names no scope gets a token with what the program says, and the user isn't asked twice`(says: Bool)
+    @Test(arguments: [true, false], ["", ", scope=\"write\""])
+    func `a server that is never content, or names no scope, doesn't have the user asked twice`(says: Bool, named: String)
         async throws
     {
-        let server = try ScopedServer(refusal: "WWW-Authenticate: Bearer error=\"insufficient_scope\"\r\n")
+        let server = try ScopedServer(refusal: "WWW-Authenticate: Bearer error=\"insufficient_scope\"\(named)\r\n")
         let service = await service(ScopedServer.token("read", says: says)), asked = ScopedServer.Log()
         let stepUp = StepUp(scope: "read", whenUnnamed: "write") { scope, _ in
             asked.append(scope)
