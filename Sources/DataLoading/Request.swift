@@ -42,7 +42,9 @@ public struct Request: Sendable {
     /// What to do with the resource.
     public var method: Method
 
-    /// The headers by name; no two names may differ in case only. A request with its own `Authorization` gets no token.
+    /// The headers by name; no two names may differ in case only.
+    ///
+    /// A request with its own `Authorization` gets no token.
     public var headers: [String: String]
 
     /// Parameters that are added to the URL's query, in this order, each encoded.
