@@ -20,6 +20,8 @@ final class ControlledThread: Sendable {
         var identity: ThreadIdentity?
         /// The engine lets others go on, because its step sleeps.
         var isLate = false
+        /// The last sleep for which it did.
+        var sleep: Int?
         /// The step took too long: the engine no longer waits for it, and if it goes on, it does not stop again.
         var isAbandoned = false
         /// Its step is an exploration of its own, which waits for threads all the time.
@@ -66,20 +68,22 @@ final class ControlledThread: Sendable {
     ///
     /// - Parameters:
     ///   - seconds: How long it must have lasted before it is looked at.
-    ///   - sightings: How often it must be seen asleep in a row, unless it waits for a lock that a stopped thread holds.
-    func wait(_ seconds: Double, sightings: Int = enoughSightings) -> StepResult {
+    func wait(_ seconds: Double) -> StepResult {
         var seconds = seconds, seen = 0
         while returned.wait(timeout: .now() + seconds) == .timedOut {
             seconds = Self.lookSeconds
-            guard let thread = state.withLock({ $0.isExploring ? nil : $0.identity }), thread.isAsleep else {
+            let (identity, known) = state.withLock { ($0.isExploring ? nil : $0.identity, $0.isLate ? $0.sleep : nil) }
+            guard let thread = identity, let sleep = thread.sleep else {
                 seen = 0
                 continue
             }
             seen += 1
-            guard seen >= sightings || threads.haveStopped(oneOf: thread.possibleHolders) else { continue }
+            // Not woken since others went on, it still waits. Else it may wait for a moment only, as any step.
+            let isSure = sleep == known || seen >= Self.enoughSightings
+            guard isSure || threads.haveStopped(oneOf: thread.possibleHolders) else { continue }
             // A thread that was woken could run at once: if it sleeps and has not come back, it still waits.
             guard returned.wait(timeout: .now()) == .timedOut else { break }
-            state.withLock { $0.isLate = true }
+            state.withLock { ($0.isLate, $0.sleep) = (true, sleep) }
             return .asleep
         }
         return state.withLock { state in
@@ -88,11 +92,12 @@ final class ControlledThread: Sendable {
         }
     }
 
-    /// How often a step must be seen asleep in a row before others go on, and how long to wait in between.
+    /// How often a step must be seen asleep in a row before others go on, unless it waits for a lock that a stopped thread holds; and how
+    /// long to wait in between.
     ///
     /// For a moment it may wait for a thread outside, which on a loaded machine runs as seldom as the one that looks: for a lock of
     /// the runtime or of a sanitizer, for the first use of a global.
-    static let enoughSightings = 40
+    private static let enoughSightings = 40
     private static let lookSeconds = 0.0025
 
     /// Waits no longer for the step, unless it ends just now.

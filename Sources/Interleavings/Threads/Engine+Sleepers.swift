@@ -16,8 +16,7 @@ extension Engine {
     /// Takes back the threads that have come to a point or to their end.
     func takeBackSleepers() {
         for sleeper in state.withLock({ $0.sleepers }) {
-            // It was asleep: once is enough.
-            let result = sleeper.thread.wait(0, sightings: 1)
+            let result = sleeper.thread.wait(0)
             if result != .asleep { takeBack(sleeper, ended: result == .ended) }
         }
     }

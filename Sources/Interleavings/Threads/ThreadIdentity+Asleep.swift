@@ -6,12 +6,14 @@ import Musl
 
 extension ThreadIdentity {
     #if os(Linux)
-    /// Whether the thread, which must exist, sleeps in the kernel: it waits for a lock, a semaphore, input or time.
-    var isAsleep: Bool {
-        // "number (name) state …", where the name may hold anything.
-        let text = read("stat")
-        guard let end = text.lastIndex(of: UInt8(ascii: ")")), end + 2 < text.count else { return false }
-        return text[end + 2] == UInt8(ascii: "S")
+    /// Which sleep in the kernel the thread is in, which must exist: it waits for a lock, a semaphore, input or time; `nil`: it runs.
+    ///
+    /// Counted from the thread's start, so that the same number is the same sleep. Source: proc_pid_status(5).
+    var sleep: Int? {
+        let lines = String(decoding: read("status", count: 4096), as: UTF8.self).split(separator: "\n")
+        func value(_ name: String) -> Substring? { lines.last { $0.hasPrefix(name) }?.dropFirst(name.count + 1) }
+        guard value("State:")?.first == "S" else { return nil }
+        return value("voluntary_ctxt_switches:").flatMap { Int($0) }
     }
 
     /// The numbers of which one is that of the lock's holder, if the thread sleeps because it waits for a lock.
@@ -35,8 +37,8 @@ extension ThreadIdentity {
     /// The numbers of `futex` on x86_64 and arm64; each is that of a call without a lock on the other.
     private static let futexCalls: Set<Substring> = ["202", "98"]
 
-    private func read(_ name: String) -> ArraySlice<UInt8> {
-        systemNumber.map { Self.read("/proc/self/task/\($0)/\(name)", count: 256) } ?? []
+    private func read(_ name: String, count: Int = 256) -> ArraySlice<UInt8> {
+        systemNumber.map { Self.read("/proc/self/task/\($0)/\(name)", count: count) } ?? []
     }
 
     private static func read(_ path: String, from start: Int = 0, count: Int) -> ArraySlice<UInt8> {
@@ -58,7 +60,7 @@ extension ThreadIdentity {
     }
     #else
     /// Unknown here: a step that takes long counts as asleep.
-    var isAsleep: Bool { true }
+    var sleep: Int? { 0 }
     var possibleHolders: [Int32] { [] }
     var systemNumber: Int32? { nil }
     #endif

@@ -25,10 +25,27 @@ import TokenServiceConcurrency
             isDue.wait()
         }
         let thread = waiter.thread()
-        while !thread.isAsleep { Thread.sleep(forTimeInterval: 0) }
+        while thread.sleep == nil { Thread.sleep(forTimeInterval: 0) }
         #expect(!thread.possibleHolders.contains(ThreadIdentity.current.systemNumber ?? 0))
         isDue.signal()
         #expect(ThreadIdentity.current.possibleHolders.isEmpty)
+    }
+
+    @Test func `a sleep has a number, so that a thread which was woken and sleeps again is not taken for one that sleeps on`() {
+        let (waiter, first, second) = (Waiter(), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        Thread.detachNewThread {
+            waiter.begin()
+            first.wait()
+            second.wait()
+        }
+        let thread = waiter.thread()
+        var sleep = thread.sleep
+        while sleep == nil { sleep = thread.sleep }
+        first.signal()
+        var next = thread.sleep
+        while next == nil || next == sleep { next = thread.sleep }
+        #expect(next ?? 0 > sleep ?? 0)
+        second.signal()
     }
 
     /// Holds a lock while another thread waits for it.
@@ -41,7 +58,7 @@ import TokenServiceConcurrency
                 hasEnded.signal()
             }
             let thread = waiter.thread()
-            while !thread.isAsleep { Thread.sleep(forTimeInterval: 0) }
+            while thread.sleep == nil { Thread.sleep(forTimeInterval: 0) }
             #expect(thread.possibleHolders.contains(ThreadIdentity.current.systemNumber ?? 0))
         }
         hasEnded.wait()
