@@ -1,3 +1,4 @@
+import Dispatch
 @testable import Interleavings
 import TestBudgets
 import Testing
@@ -137,8 +138,15 @@ import TokenServiceConcurrency
         let runs = Tally()
         let found = try await failure(.random(schedules: 5)) { simulation in
             runs.next()
-            simulation.spawn("other") { await Task.yield() }
-            try await Task.sleep(for: .milliseconds(1))
+            // It only runs once the scenario has suspended: what is resumed before is no escape.
+            let hasSuspended = DispatchSemaphore(value: 0)
+            simulation.spawn("other") { hasSuspended.signal() }
+            await withCheckedContinuation { waiter in
+                DispatchQueue.global().async {
+                    hasSuspended.wait()
+                    waiter.resume()
+                }
+            }
         }
         #expect(found.problem?.code == .escape)
         #expect(runs.value == 2)
