@@ -60,6 +60,9 @@ extension TokenService {
         guard !membership.hasEnded else { throw CancellationError() }
     }
 
+    /// Whether the program is about to end and no caller waits: then a load that still waits for its turn doesn't begin.
+    package nonisolated var isDeserted: Bool { lobby.withLock { $0.isDeserted } }
+
     private func finish(_ flight: Int, with result: Result<AccessToken, any Error>) {
         ended(flight)
         switch result {
