@@ -1,5 +1,6 @@
 public import AccessTokens
 public import Dispatch
+import TokenServiceConcurrency
 
 /// The articles' token service: completion handlers on a queue, with the state of a `TokenService`.
 ///
@@ -77,4 +78,9 @@ public final class AccessTokenService: Sendable {
     public func retrieveToken(within limit: Duration?, then handler: @escaping Handler) {
         line.retrieve(within: limit, handler)
     }
+}
+
+/// The description shows neither the token nor what the waiting handlers hold.
+extension AccessTokenService: Redacted {
+    package var text: String { "AccessTokenService" }
 }

@@ -80,3 +80,8 @@ private final class Promise: Sendable {
 struct HandlerDropped: Error, CustomStringConvertible {
     let description = "The loader released its completion handler without calling it: call it on every path, also on failure."
 }
+
+/// The description leaves out the program's own loader, which may hold a client's secret.
+extension CallbackTokenLoader: Redacted {
+    package var text: String { "CallbackTokenLoader" }
+}

@@ -199,3 +199,21 @@ package struct KeyFolder: Sendable {
         guard isOwn || !isKey && isRoots else { throw TokenFileError(ownedBy: status.st_uid, path: path) }
     }
 }
+
+extension BlockingCalls {
+    /// Calls `body` with the names of `KeyFolder.names(in:having:_:)`, on a thread of its own.
+    package static func names(
+        in directory: String, having file: String, _ body: @escaping @Sendable (String) -> Void
+    ) async throws {
+        try await BlockingCalls("AccessTokensFiles.names").perform { try KeyFolder.names(in: directory, having: file, body) }
+    }
+
+    /// Returns the same names, all at once.
+    package static func names(in directory: String, having file: String) async throws -> [String] {
+        try await BlockingCalls("AccessTokensFiles.names").perform {
+            var names: [String] = []
+            try KeyFolder.names(in: directory, having: file) { names.append($0) }
+            return names
+        }
+    }
+}

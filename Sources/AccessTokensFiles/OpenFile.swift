@@ -1,4 +1,6 @@
+import Dispatch
 import Foundation
+import TokenServiceConcurrency
 
 /// A system call that failed.
 package struct SystemFailure: Error {
@@ -179,5 +181,20 @@ package func systemCall<Number: SignedInteger>(_ call: () -> Number) throws(Syst
         if result >= 0 { return result }
         let number = errno
         if number != EINTR { throw SystemFailure(number: number) }
+    }
+}
+
+/// Runs calls that wait for the disk, one after another in the order of the calls, on a queue of its own.
+package struct BlockingCalls: Sendable {
+    private let queue: DispatchQueue
+
+    package init(_ label: String) {
+        queue = DispatchQueue(label: label)
+    }
+
+    package func perform<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        let answer = SingleResult<Value>()
+        queue.async { answer.complete(with: Result { try body() }) }
+        return try await answer.value()
     }
 }

@@ -25,3 +25,109 @@ package struct Challenge: Sendable, Hashable {
         return parser.challenges()
     }
 }
+
+/// Reads the challenges of a `WWW-Authenticate` header from left to right, looking at each byte a bounded number of times.
+///
+///     challenge  = auth-scheme [ 1*SP ( token68 / #auth-param ) ]
+///     auth-param = token BWS "=" BWS ( token / quoted-string )
+///
+/// The comma separates challenges as well as parameters: what follows one is a parameter if it continues with `=`, else
+/// the next challenge.
+///
+/// Source: RFC 9110 §11.2, §11.3, §11.6.1, §5.6 (tokens, quoted strings, lists).
+struct ChallengeParser {
+    private let bytes: [UInt8]
+    private var index = 0
+
+    init(_ header: String) {
+        bytes = Array(header.utf8)
+    }
+
+    mutating func challenges() -> [Challenge] {
+        var challenges: [Challenge] = []
+        var scheme: String?
+        var parameters: [String: String] = [:]
+        func current(_ token68: String? = nil) -> [Challenge] {
+            scheme.map { [Challenge(scheme: $0, token68: token68, parameters: parameters)] } ?? []
+        }
+        while skip(while: { Self.isBlank($0) || $0 == UInt8(ascii: ",") }) {
+            guard let name = text(while: HTTPToken.contains) else {
+                skipPart()
+                continue
+            }
+            let end = index
+            _ = skip(while: Self.isBlank)
+            if next == UInt8(ascii: "=") {
+                index += 1
+                _ = skip(while: Self.isBlank)
+                guard let value = next == UInt8(ascii: "\"") ? quotedString() : text(while: HTTPToken.contains) else {
+                    skipPart()
+                    continue
+                }
+                let name = name.lowercased()
+                if parameters[name] == nil { parameters[name] = value }
+                continue
+            }
+            challenges += current()
+            (scheme, parameters) = (name, [:])
+            if end < index, let token68 = token68() {
+                challenges += current(token68)
+                scheme = nil
+            }
+        }
+        return challenges + current()
+    }
+
+    private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+    /// Skips bytes; `false` at the end of the text.
+    private mutating func skip(while condition: (UInt8) -> Bool) -> Bool {
+        while let byte = next, condition(byte) { index += 1 }
+        return index < bytes.count
+    }
+
+    /// Takes bytes, at least one.
+    private mutating func text(while condition: (UInt8) -> Bool) -> String? {
+        let start = index
+        _ = skip(while: condition)
+        return start < index ? String(decoding: bytes[start..<index], as: UTF8.self) : nil
+    }
+
+    /// Takes a value that stands alone up to the next comma; `nil`, and nothing taken, if there is none.
+    private mutating func token68() -> String? {
+        let start = index
+        if let text = text(while: { $0.isAlphanumeric || "-._~+/".utf8.contains($0) }) {
+            let padding = self.text { $0 == UInt8(ascii: "=") } ?? ""
+            _ = skip(while: Self.isBlank)
+            if next == nil || next == UInt8(ascii: ",") { return text + padding }
+        }
+        index = start
+        return nil
+    }
+
+    /// Takes a quoted string, without its quotes and escapes; `nil` if it has no end.
+    private mutating func quotedString() -> String? {
+        index += 1
+        var value: [UInt8] = []
+        while let byte = next {
+            index += 1
+            if byte == UInt8(ascii: "\"") { return String(decoding: value, as: UTF8.self) }
+            if byte == UInt8(ascii: "\\"), let escaped = next {
+                value.append(escaped)
+                index += 1
+            } else {
+                value.append(byte)
+            }
+        }
+        return nil
+    }
+
+    /// Skips what follows no rule, up to the next comma outside quotes.
+    private mutating func skipPart() {
+        while let byte = next, byte != UInt8(ascii: ",") {
+            if byte == UInt8(ascii: "\"") { _ = quotedString() } else { index += 1 }
+        }
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+}

@@ -1,9 +1,11 @@
 #if URLSession
-import Foundation
 import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
-import FoundationNetworking
+import Foundation
+package import FoundationNetworking
+#else
+package import Foundation
 #endif
 
 /// The delegate of a ``NetworkSession``: passes on what the session says about a task to the exchange that the task belongs to.
@@ -98,5 +100,15 @@ extension SessionDelegate: URLSessionDataDelegate {
         return isAboutTLS ? .performDefaultHandling : .rejectProtectionSpace
     }
     #endif
+}
+
+/// How a session answers a server that asks for credentials.
+///
+/// On Linux it never does: the 401 is the exchange's answer, and the system alone judges certificates.
+package enum ChallengePolicy: Sendable {
+    /// The system judges certificates. Any other challenge is the exchange's answer.
+    case returnToCaller
+    /// The delegate decides, if it wants to; else the system, also with credentials that it has stored.
+    case ask((any URLSessionDelegate)?)
 }
 #endif

@@ -1,8 +1,9 @@
 #if URLSession
-import Foundation
-
 #if canImport(FoundationNetworking)
-import FoundationNetworking
+import Foundation
+package import FoundationNetworking
+#else
+package import Foundation
 #endif
 
 /// A transport over `URLSession` that remembers nothing: no cookies, no cache, no stored credentials, no redirects.
@@ -60,6 +61,22 @@ extension URLRequest {
         httpBody = request.method == "GET" ? nil : request.body
         allHTTPHeaderFields = request.headers
         httpShouldHandleCookies = false
+    }
+}
+
+extension URLSessionConfiguration {
+    /// A configuration that keeps nothing; its own time limits are but a second line behind those of the exchange.
+    package static func forgetful(_ timeLimit: Duration) -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        configuration.httpCookieStorage = nil
+        configuration.httpCookieAcceptPolicy = .never
+        configuration.httpShouldSetCookies = false
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        configuration.timeoutIntervalForRequest = timeLimit / .seconds(1) + 1
+        configuration.timeoutIntervalForResource = timeLimit / .seconds(1) + 1
+        return configuration
     }
 }
 

@@ -3,6 +3,13 @@ import AccessTokens
 extension SharedSession {
     /// The session's knowledge of the store, and the sign-ins and sign-outs that the store has yet to learn of.
     struct State: Sendable {
+        /// How many unfinished operations a store may have, since each keeps a task; after that it gets no more until the first are
+        /// forgotten.
+        private static let mostUnfinished = 16
+
+        /// When an unfinished operation is forgotten; two minutes, as for a load of the default policy: its callback must be lost.
+        private static let patience = RefreshPolicy().loadTimeout * RefreshPolicy.timeoutsUntilForgotten
+
         var knowledge = SharedFlight.Knowledge()
         /// The sign-in or sign-out that the store has yet to learn of; no flight may overtake it.
         var fence: SharedFence?
@@ -42,6 +49,15 @@ extension SharedSession {
             }
         }
 
+        /// Returns the number of an operation of the store that begins now; `nil` if too many are unfinished.
+        mutating func beginOperation(at now: Duration) -> Int? {
+            if unfinished.count >= Self.mostUnfinished { unfinished = unfinished.filter { now < $0.value + Self.patience } }
+            guard unfinished.count < Self.mostUnfinished else { return nil }
+            operations += 1
+            unfinished[operations] = now
+            return operations
+        }
+
         /// Notes that the last fence, or an earlier one, may not have been written over this record.
         mutating func noteAttempt(of last: SharedFence, over record: GrantRecord?) {
             fence?.heed(last)
@@ -72,5 +88,111 @@ extension SharedSession {
             knowledge.overtaken(signedOut: overtaken)
             return .overtaken
         }
+    }
+}
+
+extension SharedFlight {
+    /// The knowledge that a session keeps from one flight to the next.
+    struct Knowledge: Sendable, Hashable {
+        /// A request of this service that has no answer, although its load has ended.
+        struct Unanswered: Sendable, Hashable {
+            /// The generation of the token that the request presents.
+            var generation: UInt64
+            var began: Duration
+            /// When the request is certainly no longer under way.
+            var end: Duration
+        }
+
+        /// The generation of the last token or tombstone that the service took over.
+        var generation: UInt64?
+        /// The latest generation that the service has seen; `nil`: it has yet to read.
+        var seen: UInt64?
+        /// The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read.
+        var signedOut: UInt64?
+        /// The sign-in of the session that the service knows, as ``GrantRecord/fence``; `nil`: it knows of none.
+        var session: String?
+        var unanswered: Unanswered?
+        /// The revision that was read last, and when it was written or, if the store can't tell, first seen: a doubt counts from
+        /// then.
+        var revision: SharedRecord.Revision?
+        var since = Duration.zero
+        /// The record at that revision, if it has no mark; the next flight may mark it without reading again.
+        var unmarked: GrantRecord?
+        /// The generation that counts as refused for all, though this service itself wasn't refused.
+        var refusedElsewhere: UInt64?
+        /// The generation that was refused to this service, or for all; no later failure cancels a refusal.
+        var refused: UInt64?
+        /// The sign-in, as ``GrantRecord/fence``, under which the server has given this service a token, which shows that its
+        /// client is right.
+        var served: String?
+        /// How many records this service has written.
+        var writes = 0
+    }
+}
+
+extension SharedFlight.Knowledge {
+    /// Adds what a flight has learnt; flights may end in another order than they began.
+    ///
+    /// - Parameter isFenced: Whether a sign-in or a sign-out has come since the flight began; then its record is outdated.
+    mutating func learn(_ other: Self, isFenced: Bool) {
+        writes = max(writes, other.writes)
+        if !isFenced {
+            generation = [generation, other.generation].compactMap { $0 }.max()
+            seen = [seen, other.seen].compactMap { $0 }.max()
+            refusedElsewhere = other.refusedElsewhere
+            refused = other.refused ?? refused
+            served = other.served ?? served
+            signedOut = [signedOut, other.signedOut].compactMap { $0 }.max()
+        }
+        unanswered = [unanswered, other.unanswered].compactMap { $0 }.max { $0.end < $1.end }
+        // Of two reads the later one counts.
+        if revision == other.revision || since <= other.since {
+            (revision, since, unmarked) = (other.revision, other.since, isFenced ? nil : other.unmarked)
+            if !isFenced { session = other.session }
+        }
+    }
+
+    /// Whether a record shows a sign-out that the service doesn't know of.
+    func hasNews(_ record: GrantRecord?) -> Bool {
+        if let record, let signedOut { signedOut < record.signedOut } else { false }
+    }
+
+    /// Whether a record is older than one that the service has seen: by its count or, if it was restored from a backup and
+    /// renewed since, because it lacks a sign-out.
+    func isNewer(than record: GrantRecord) -> Bool { record.generation < seen ?? 0 || record.signedOut < signedOut ?? 0 }
+
+    /// The record's session is known from now on.
+    mutating func meet(_ record: GrantRecord?) { session = record?.token == nil ? nil : record?.fence }
+
+    /// Whether a record shows a sign-out that the service doesn't know of; it knows of it, or else of the session, from then on.
+    ///
+    /// A sign-in may have followed. The flights that begin after the session has ended adopt it.
+    mutating func learnSession(of record: GrantRecord) -> Bool {
+        let isNews = hasNews(record)
+        signedOut = max(signedOut ?? 0, record.signedOut)
+        if isNews {
+            (generation, session) = (record.signedOut, nil)
+        } else if !isNewer(than: record) {
+            meet(record)
+        }
+        return isNews
+    }
+
+    /// Another service has ended the session; its token is adopted as if the service had read nothing yet.
+    mutating func overtaken(signedOut last: UInt64) {
+        (generation, signedOut, unmarked) = (nil, max(signedOut ?? 0, last), nil)
+    }
+
+    /// A sign-in or a sign-out of the service is in the store.
+    ///
+    /// - Parameter isRenewed: Whether another service has brought a token since, which has yet to be adopted.
+    mutating func take(_ record: GrantRecord, isRenewed: Bool) {
+        if !isRenewed { generation = record.generation }
+        unmarked = nil
+        signedOut = record.signedOut
+        meet(record)
+        // The program got the token of a sign-in from the server.
+        served = record.fence
+        seen = max(seen ?? 0, record.generation)
     }
 }

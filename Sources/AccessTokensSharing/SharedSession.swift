@@ -11,13 +11,6 @@ import Foundation
 ///
 /// For `reset` and `replace` it acts as any token store. Loads go through ``SharedFlight`` instead.
 final class SharedSession: Sendable {
-    /// How many unfinished operations a store may have, since each keeps a task; after that it gets no more until the first are
-    /// forgotten.
-    private static let unfinishedOperations = 16
-
-    /// When an unfinished operation is forgotten; two minutes, as for a load of the default policy: its callback must be lost.
-    private static let patience = RefreshPolicy().loadTimeout * RefreshPolicy.timeoutsUntilForgotten
-
     let sharing: TokenSharing
     let owner = String(UInt64.random(in: .min ... .max), radix: 36)
     private let store: any SharedTokenStore
@@ -267,7 +260,8 @@ final class SharedSession: Sendable {
     private func perform<Value: Sendable>(
         until deadline: Duration? = nil, _ body: @escaping @Sendable (any SharedTokenStore) async throws -> Value
     ) async throws -> Value {
-        guard let number = begin(at: clock.now()) else { throw StoreTimeout() }
+        let now = clock.now()
+        guard let number = state.withLock({ $0.beginOperation(at: now) }) else { throw StoreTimeout() }
         let end = SingleResult<Value>(), membership = LoadMembership.current, urgency = Urgency.current
         let task = Task.detached(on: executor, priority: urgency.priority) { [self] in
             let result = await LoadMembership.$current.withValue(membership) {
@@ -276,7 +270,7 @@ final class SharedSession: Sendable {
             state.withLock { _ = $0.unfinished.removeValue(forKey: number) }
             end.complete(with: result)
         }
-        let limit = deadline ?? clock.now() + RefreshPolicy.storeTimeout
+        let limit = deadline ?? now + RefreshPolicy.storeTimeout
         let timer = Task.detached(on: executor) { [clock] in
             if await clock.hasPassed(limit) { end.complete(with: .failure(StoreTimeout())) }
         }
@@ -285,18 +279,5 @@ final class SharedSession: Sendable {
             if deadline != nil { task.cancel() }
         }
         return try await end.value(known: urgency) { [executor] in task.raise(to: $0, on: executor) }
-    }
-
-    /// Returns the number of an operation of the store that begins now; `nil` if too many are unfinished.
-    private func begin(at now: Duration) -> Int? {
-        state.withLock { state in
-            if state.unfinished.count >= Self.unfinishedOperations {
-                state.unfinished = state.unfinished.filter { now < $0.value + Self.patience }
-            }
-            guard state.unfinished.count < Self.unfinishedOperations else { return nil }
-            state.operations += 1
-            state.unfinished[state.operations] = now
-            return state.operations
-        }
     }
 }

@@ -1,4 +1,5 @@
 public import Dispatch
+import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
 public import FoundationNetworking
@@ -50,4 +51,10 @@ public struct DataLoaderFactory: Sendable {
     public func makeLoader(queue: DispatchQueue = DispatchQueue(label: "DataLoader")) -> DataLoader {
         DataLoader(runner, queue: queue)
     }
+}
+
+/// The description leaves out the session, which holds the requests in flight with their tokens.
+extension DataLoaderFactory: Redacted {
+    /// Which origins get tokens.
+    package var text: String { "DataLoaderFactory(\(runner.tokens.map { "\($0)" } ?? "no tokens"))" }
 }

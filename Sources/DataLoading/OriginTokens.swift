@@ -1,6 +1,7 @@
 public import AccessTokens
-public import Foundation
 public import AccessTokensHTTP
+public import Foundation
+import TokenServiceConcurrency
 
 /// Tokens bound to the servers that they are for.
 ///
@@ -151,5 +152,13 @@ public struct OriginTokens: Sendable {
             throw DataLoadingError(.unusableToken, detail: "it contains characters that a header can't carry")
         }
         return token
+    }
+}
+
+/// The description says where the tokens go and shows none of them.
+extension OriginTokens: Redacted {
+    /// The origins that get tokens.
+    package var text: String {
+        "OriginTokens(for \(bindings.keys.map { "\($0)" }.sorted().joined(separator: ", ")))"
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import TokenServiceConcurrency
 
 extension Request {
     /// The body of a request, and whether it can be sent twice.
@@ -29,6 +30,17 @@ extension Request {
         ///   - opening: Opens a new stream for each sending, on any thread; `nil` if there is none left.
         public static func stream(isReplayable: Bool, opening: @escaping @Sendable () -> InputStream?) -> Body {
             Body(source: .stream(opening), isReplayable: isReplayable)
+        }
+    }
+}
+
+/// The description has the body's size only: a form may carry a password.
+extension Request.Body: Redacted {
+    /// How long it is, or that it is a stream; not its contents.
+    package var text: String {
+        switch source {
+        case .data(let data): "Body(\(data.count) bytes)"
+        case .stream: "Body(a stream\(isReplayable ? ", replayable" : ""))"
         }
     }
 }

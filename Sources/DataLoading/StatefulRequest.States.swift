@@ -54,3 +54,13 @@ extension StatefulRequest {
         return stream
     }
 }
+
+extension StatefulRequest.States: Redacted {
+    /// The request whose states they are.
+    var text: String { "States(of \(request))" }
+}
+
+extension StatefulRequest.States.Iterator: Redacted {
+    /// The request whose states it hands out.
+    var text: String { "Iterator(of \(request))" }
+}

@@ -103,3 +103,17 @@ extension Request {
         StatefulRequest(self, then: handler)
     }
 }
+
+/// The description shows neither what the request sends and receives, nor what its handler holds.
+extension StatefulRequest: Redacted {
+    /// The request, and how far it is.
+    package var text: String {
+        let progress =
+            switch state {
+            case .pending: "pending"
+            case .ongoing: "ongoing"
+            case .completed: "completed"
+            }
+        return "StatefulRequest(\(request), \(progress))"
+    }
+}

@@ -45,3 +45,105 @@
         #endif
     }
 }
+
+/// A result that one task waits for; the first completion counts.
+///
+/// Inlinable for the same reason as ``Lock``: called as generic code, it cost a callback loader's first token a quarter of its
+/// time.
+@usableFromInline
+package final class SingleResult<Value: Sendable>: Sendable {
+    @usableFromInline struct State {
+        @usableFromInline var result: Result<Value, any Error>?
+        /// Resumed exactly once: a task is put here if there is no result, and taken out to be resumed.
+        @usableFromInline var waiting: WaitingTask?
+
+        @inlinable init() {}
+    }
+
+    @usableFromInline let state = Lock(State())
+
+    /// Creates a result that has yet to come.
+    @inlinable package init() {}
+
+    /// Sets the result and wakes the task that waits for it, unless there is a result already.
+    @inlinable package func complete(with result: Result<Value, any Error>) {
+        let waiting = state.withLock { state in
+            if state.result == nil { state.result = result }
+            return state.waiting.take()
+        }
+        waiting?.resume()
+    }
+
+    /// Waits for the result; only one task may call this, once.
+    @inlinable package func value() async throws -> Value {
+        await WaitingTask.suspend { task in
+            let isComplete = state.withLock { state in
+                if state.result == nil { state.waiting = task }
+                return state.result != nil
+            }
+            if isComplete { task.resume() }
+        }
+        guard let result = state.withLock({ $0.result }) else { throw CancellationError() }
+        return try result.get()
+    }
+
+    /// The same; also reports when the waiting task is more urgent than `known`, or becomes so, on systems that notify of it.
+    package func value(known: Urgency, onRaise: @escaping @Sendable (Urgency) -> Void) async throws -> Value {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return try await value() }
+        return try await withTaskPriorityEscalationHandler {
+            // It may have been raised before there was a handler.
+            let current = Urgency.current
+            if known < current { onRaise(current) }
+            return try await value()
+        } onPriorityEscalated: { _, priority in
+            onRaise(Urgency(priority))
+        }
+    }
+}
+
+/// A line of tasks that do something one after another, in the order of their arrival.
+///
+/// No lock is held during a task's turn. A task that is cancelled while it waits leaves at once.
+package final class TurnLine: Sendable {
+    /// The first task in the line has its turn.
+    private let line = Lock<[SingleResult<Void>]>([])
+
+    package init() {}
+
+    /// Waits for the task's turn, and performs `body` in it.
+    package func turn<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        let place = SingleResult<Void>()
+        let isFirst = line.withLock { line in
+            line.append(place)
+            return line.count == 1
+        }
+        if !isFirst {
+            try await withTaskCancellationHandler {
+                try await place.value()
+            } onCancel: {
+                leave(place)
+            }
+        }
+        defer { next() }
+        try Task.checkCancellation()
+        return try await body()
+    }
+
+    /// Removes the place of a waiting task that was cancelled; a task whose turn has come isn't affected.
+    private func leave(_ place: SingleResult<Void>) {
+        let hasLeft = line.withLock { line in
+            guard let index = line.firstIndex(where: { $0 === place }), index > 0 else { return false }
+            line.remove(at: index)
+            return true
+        }
+        if hasLeft { place.complete(with: .failure(CancellationError())) }
+    }
+
+    private func next() {
+        let next = line.withLock { line in
+            line.removeFirst()
+            return line.first
+        }
+        next?.complete(with: .success(()))
+    }
+}

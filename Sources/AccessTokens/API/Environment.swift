@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -64,5 +66,74 @@ extension TokenService {
             environment.ownExecutor = executor
             return environment
         }
+    }
+}
+
+/// Any clock with a fixed origin, from which its times are counted.
+package final class ServiceClock: Sendable {
+    /// The clock of all services with the default clock, except those that an explorer drives: they have a time of their own.
+    static let continuous = ServiceClock(other: nil)
+
+    /// The origin on the default clock, which is read directly because every hit pays for a reading.
+    private let origin = ContinuousClock.now
+    /// A clock other than the default one.
+    private let other: OtherClock?
+
+    /// A type-erased clock: one closure for each of its two uses.
+    private struct OtherClock: Sendable {
+        let isSystemClock: Bool
+        let elapsed: @Sendable () -> Duration
+        let sleep: @Sendable (_ until: Duration) async throws -> Void
+
+        init<C: Clock<Duration>>(opening clock: C, at start: C.Instant) {
+            isSystemClock = clock is SuspendingClock
+            elapsed = { start.duration(to: clock.now) }
+            sleep = { try await clock.sleep(until: start.advanced(by: $0), tolerance: nil) }
+        }
+    }
+
+    private init(other: OtherClock?) {
+        self.other = other
+    }
+
+    package static func opened(_ clock: any Clock<Duration>) -> ServiceClock {
+        // Not `is`: a cast looks up the clock's type first.
+        guard type(of: clock) == ContinuousClock.self else { return open(clock) }
+        return DrivenExecutions.areRunning ? ServiceClock(other: nil) : continuous
+    }
+
+    private static func open(_ clock: some Clock<Duration>) -> ServiceClock {
+        ServiceClock(other: OtherClock(opening: clock, at: clock.now))
+    }
+
+    /// Whether sleeps on it are the runtime's own.
+    var isSystemClock: Bool { other?.isSystemClock ?? true }
+
+    /// The time since the clock was opened.
+    package func now() -> Duration {
+        guard let other else { return origin.duration(to: .now) }
+        return other.elapsed()
+    }
+
+    /// Sleeps for a time; returns `false` as soon as the task is cancelled.
+    ///
+    /// A clock that wakes too early is asked again, after growing pauses of real time if it keeps doing so: some tests replace
+    /// `sleep` with a no-op. A clock that throws counts as having passed the time: an early time-out is better than a caller that
+    /// waits forever.
+    package func hasPassed(_ time: Duration) async -> Bool {
+        var attempts = 0
+        while !Task.isCancelled {
+            do { try await sleep(until: time) } catch { return !Task.isCancelled }
+            if now() >= time { return true }
+            await Task.yield()
+            attempts += 1
+            if attempts > 100 { try? await Task.sleep(for: .milliseconds(1 << min(attempts - 100, 10))) }
+        }
+        return false
+    }
+
+    private func sleep(until time: Duration) async throws {
+        if let other { return try await other.sleep(time) }
+        try await ContinuousClock().sleep(until: origin.advanced(by: time), tolerance: nil)
     }
 }

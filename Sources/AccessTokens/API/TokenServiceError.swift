@@ -152,3 +152,11 @@ extension TokenServiceError: DescribedError {
         }
     }
 }
+
+/// An error whose `localizedDescription` is its description.
+package protocol DescribedError: LocalizedError, Described {}
+
+extension DescribedError {
+    /// Same as `description`.
+    public var errorDescription: String? { description }
+}

@@ -182,6 +182,11 @@ extension TokenService {
         return machine.generation == flight.generation
     }
 
+    /// Passes grants for which the shared store has no place to the program, unless the service has done so.
+    func handOver(_ displaced: [DiscardedGrant]) {
+        for grant in displaced { _ = step { machine, _ in machine.displaced(grant) } }
+    }
+
     private func finish(_ flight: Machine.Flight, _ end: SharedFlightEnd) {
         ended(flight.id)
         if let token = end.discarded {

@@ -61,9 +61,6 @@ extension TokenService {
         await drain { false }
     }
 
-    /// Whether the program is about to end and no caller waits: then a load that still waits for its turn doesn't begin.
-    package nonisolated var isDeserted: Bool { lobby.withLock { $0.isDeserted } }
-
     /// Waits for a result until a time on the service's clock; returns `false` if the time comes first.
     package nonisolated func wait(for end: SingleResult<Void>, until deadline: Duration) async -> Bool {
         let alarms = Alarms()

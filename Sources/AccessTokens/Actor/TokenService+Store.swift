@@ -77,11 +77,6 @@ extension TokenService {
         }
     }
 
-    /// Passes grants for which the shared store has no place to the program, unless the service has done so.
-    func handOver(_ displaced: [DiscardedGrant]) {
-        for grant in displaced { _ = step { machine, _ in machine.displaced(grant) } }
-    }
-
     /// Clamps an age: an extreme date must not overflow a duration, and a token of unknown age counts as older than any.
     private static func bounded(_ age: TimeInterval?) -> Duration {
         guard let age, age.isFinite else { return RefreshPolicy.longestLifetime }

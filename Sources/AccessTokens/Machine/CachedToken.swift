@@ -225,4 +225,19 @@ extension TokenService.StateMachine {
         guard state.token != nil, let lifetime = token.lifetime else { return true }
         return now < flight.start + policy.hardExpiry(forLifetime: lifetime)
     }
+
+    /// From when on a caller that gets this token starts a refresh; `nil`: none does.
+    ///
+    /// Nothing keeps a program alive for a load that no caller waits for. If the program ends in the middle of a load that spends
+    /// a refresh token, the server has rotated the token, and the new one is lost. A program that has just begun may be a tool
+    /// that ends in a moment, so for a while such a load starts only if a caller waits for it.
+    func refreshStart(of cached: CachedToken) -> Duration? {
+        guard !isDrained else { return nil }
+        return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
+    }
+
+    private var spendsGrant: Bool { !isRepeatable && (borrowsGrant || grant.token?.refreshToken != nil) }
+
+    /// Whether the program is so young that a load starts only if a caller waits for it.
+    func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }
 }

@@ -184,6 +184,20 @@ extension TokenService.StateMachine {
         var phase = Phase.loading
     }
 
+    /// The data with which a flight starts.
+    struct FlightStart: Sendable {
+        let id: Int
+        /// The grant that its load uses.
+        let previous: AccessToken?
+        let deadline: Duration
+
+        init(_ flight: borrowing Flight) {
+            id = flight.id
+            previous = flight.previous
+            deadline = flight.deadline
+        }
+    }
+
     /// A load that a fence cut off: it goes on, and the program gets the token that it brings.
     struct FencedLoad: Sendable {
         let id: Int
@@ -254,5 +268,24 @@ extension TokenService.StateMachine.Flight {
     /// The token that is being saved.
     var savedToken: AccessToken? {
         if case .saving(let token, _) = phase { token } else { nil }
+    }
+}
+
+extension TokenService.StateMachine {
+    /// When a load that was given up no longer blocks others, although it has not ended.
+    func end(ofGivenUp flight: borrowing Flight) -> Duration {
+        flight.limit + policy.loadTimeout * (timeoutsUntilForgotten - 1)
+    }
+
+    /// When the stalled load no longer blocks others; `nil` if none has stalled, or if its grant is shared.
+    var stalledUntil: Duration? {
+        guard state.isStalled, !isShared, let flight = state.flight else { return nil }
+        return end(ofGivenUp: flight)
+    }
+
+    /// Whether so many given-up loads still run that no other may start.
+    func isCrowded(at now: Duration) -> Bool {
+        guard abandoned.count > RefreshPolicy.abandonedFlights else { return false }
+        return abandoned.count { now < end(ofGivenUp: $0) } > RefreshPolicy.abandonedFlights
     }
 }

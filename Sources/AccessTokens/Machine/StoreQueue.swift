@@ -143,3 +143,17 @@ extension StoreQueue.Operation {
     /// Why the service gives up what the operation finds in the store.
     var reason: DiscardedGrant.Reason { if case .remove = kind { .signedOut } else { .replaced } }
 }
+
+extension TokenService.StateMachine {
+    /// How long a restore may take; it is part of its load.
+    var restoreLimit: Duration { min(policy.loadTimeout, RefreshPolicy.storeTimeout) }
+
+    /// A restore has taken too long.
+    var restoreIsLate: TokenServiceError { .storeIsLate(after: restoreLimit) }
+
+    /// When the running operation counts as lost; `nil` if it isn't late, or if the grant is shared.
+    var storeLostFrom: Duration? {
+        guard storage.isLate, !isShared else { return nil }
+        return storage.operations.first.map { $0.deadline + policy.loadTimeout * (timeoutsUntilForgotten - 1) }
+    }
+}
