@@ -12,14 +12,14 @@ public import Foundation
 /// sign-out's ``remove()`` has the last word; a ``load()`` comes before it, since the removed token is to be revoked. A token is
 /// saved *before* callers get it, so that a rotated refresh token survives a crash. The service waits at most 5 s for an
 /// operation. A slower one continues; until it ends no other begins, and nothing else waits for the store. Three times
-/// ``RefreshPolicy/loadTimeout`` later, 95 s after it began with the default limit, the service considers its callback lost and
+/// `RefreshPolicy(loadTimeout:)` later, 95 s after it began with the default limit, the service considers its callback lost and
 /// begins the next operation beside it. If a save or removal ends after all, it may have written last: then the service repeats
 /// its latest decision.
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///
     /// Called at the first miss, and before a removal. It has 5 s, and at the first miss no more than
-    /// ``RefreshPolicy/loadTimeout``. After that, callers get an error with the code `storeFailed`.
+    /// `RefreshPolicy(loadTimeout:)`. After that, callers get an error with the code `storeFailed`.
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot tell (locked, unreadable) throws: an error is tried again
     ///   later, while `nil` means that no user is signed in.

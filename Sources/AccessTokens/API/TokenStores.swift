@@ -1,26 +1,25 @@
+import TokenServiceConcurrency
+
 /// A collection of stores that can name the keys that have something stored.
 public protocol StoredKeys<Key>: Sendable {
     /// The type of the keys.
     associatedtype Key: Hashable & Sendable
 
-    /// Returns the keys that have something stored, in any order, including shared grants that are signed out.
-    @concurrent func storedKeys() async throws -> [Key]
-
-    /// Calls `body` with each of these keys, in any order, as soon as the key is found.
+    /// Calls `body` with each key that has something stored, in any order, as soon as the key is found.
     ///
-    /// `TokenServices.reset(where:)` calls it once, and signs out each key as soon as it's named. It waits at most 5 s for each
-    /// next key. The default implementation names the keys of ``storedKeys()``, which then has 5 s for all of them.
+    /// Shared grants that are signed out count, too. `TokenServices.reset(where:)` calls it once, and signs out each key as soon
+    /// as it's named. It waits at most 5 s for each next key.
     ///
     /// - Parameter body: Called with each key; returns at once.
     @concurrent func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws
 }
 
 extension StoredKeys {
-    /// Calls `body` with the keys of ``storedKeys()``, all at once.
-    ///
-    /// - Parameter body: Called with each key.
-    @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
-        for key in try await storedKeys() { body(key) }
+    /// Returns the keys of ``forEachStoredKey(_:)``, once all are found.
+    @concurrent public func storedKeys() async throws -> [Key] {
+        let keys = Lock<[Key]>([])
+        try await forEachStoredKey { key in keys.withLock { $0.append(key) } }
+        return keys.withLock { $0 }
     }
 }
 
