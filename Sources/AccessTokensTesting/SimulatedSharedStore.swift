@@ -9,7 +9,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A shared store in memory that conflicts, loses answers, fails and is slow when the test says so.
+/// A shared store in memory that loses answers, goes down and is slow when the test says so.
 ///
 /// ```swift
 /// let store = SimulatedSharedStore()
