@@ -1,5 +1,5 @@
 public import AccessTokens
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -12,23 +12,21 @@ import Foundation
 /// No text of it shows a key, a proof or a nonce.
 public struct DPoPError: TokenLoadFailure, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, Described {
+    package enum Code: String, Sendable {
         /// The public key can't be used, or its algorithm doesn't fit.
-        public static let invalidKey = Code(text: "invalidKey")
+        case invalidKey
         /// The request's URL or method can't be proven.
-        public static let invalidRequest = Code(text: "invalidRequest")
+        case invalidRequest
         /// What signs returned something that is no signature of the algorithm.
-        public static let invalidSignature = Code(text: "invalidSignature")
+        case invalidSignature
         /// What signs took longer than the limit.
-        public static let signingTimedOut = Code(text: "signingTimedOut")
+        case signingTimedOut
         /// The server's nonce is too long, or has characters that no nonce has.
-        public static let invalidNonce = Code(text: "invalidNonce")
-
-        package let text: String
+        case invalidNonce
     }
 
     /// What went wrong.
-    public let code: Code
+    package let code: Code
 
     private let detail: String
 
@@ -46,7 +44,7 @@ public struct DPoPError: TokenLoadFailure, Sendable {
     public var mayBeUnderWay: Bool { false }
 
     /// The code.
-    public var logCode: String? { code.description }
+    public var logCode: String? { code.rawValue }
 }
 
 extension DPoPError: Redacted, DescribedError {
@@ -57,7 +55,7 @@ extension DPoPError: Redacted, DescribedError {
         case .invalidRequest: "The request can't be proven, so nothing was sent: \(detail)."
         case .invalidSignature: "The signature can't be used, so nothing was sent: \(detail)."
         case .signingTimedOut: "The signature did not come within \(detail), so nothing was sent."
-        default: "The server's nonce can't be used: \(detail)."
+        case .invalidNonce: "The server's nonce can't be used: \(detail)."
         }
     }
 }

@@ -25,10 +25,10 @@ public import Foundation
 /// Source: RFC 9449.
 public final class DPoPKey: TokenProof {
     /// The public key, which each proof shows.
-    public let publicKey: PublicJWK
+    package let publicKey: PublicJWK
 
     /// The signatures' algorithm.
-    public let algorithm: String
+    package let algorithm: String
 
     /// The public key's thumbprint, which tokens bound to the key carry.
     public let keyThumbprint: String
@@ -51,7 +51,7 @@ public final class DPoPKey: TokenProof {
     ///   - wallClock: The time at which a proof says that it was made; servers refuse one that is some seconds old.
     ///   - sign: Returns the signature of the bytes in the form that the algorithm has in RFC 7518 §3: for `ES256` the 64 bytes of R and
     ///     S, not DER. It is called for each request, maybe concurrently.
-    /// - Throws: ``DPoPError`` with the code `invalidKey`.
+    /// - Throws: ``DPoPError`` if the algorithm doesn't fit the key.
     public convenience init(
         _ publicKey: PublicJWK, algorithm: String, timeLimit: Duration = .seconds(10),
         clock: some Clock<Duration> = ContinuousClock(), wallClock: @escaping @Sendable () -> Date = { Date() },

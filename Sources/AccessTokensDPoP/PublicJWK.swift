@@ -34,7 +34,7 @@ public struct PublicJWK: Sendable, Hashable {
     ///
     /// - Parameter representation: The point's coordinates: the 64 bytes of CryptoKit's `rawRepresentation`, or the 65 of its
     ///   `x963Representation`.
-    /// - Throws: ``DPoPError`` with the code `invalidKey`.
+    /// - Throws: ``DPoPError``.
     public static func p256(_ representation: Data) throws(DPoPError) -> PublicJWK {
         let point = representation.count == 65 && representation.first == 4 ? representation.dropFirst() : representation
         guard point.count == 64 else {
@@ -48,7 +48,7 @@ public struct PublicJWK: Sendable, Hashable {
     /// An Ed25519 key, for `EdDSA` or `Ed25519`.
     ///
     /// - Parameter representation: The 32 bytes of CryptoKit's `rawRepresentation`.
-    /// - Throws: ``DPoPError`` with the code `invalidKey`.
+    /// - Throws: ``DPoPError``.
     public static func ed25519(_ representation: Data) throws(DPoPError) -> PublicJWK {
         guard representation.count == 32 else {
             throw DPoPError(.invalidKey, "an Ed25519 key has 32 bytes, not \(representation.count)")
@@ -61,7 +61,7 @@ public struct PublicJWK: Sendable, Hashable {
     /// - Parameters:
     ///   - modulus: The modulus, most significant byte first, of at least 2,048 bits (RFC 7518 §3.3).
     ///   - exponent: The exponent, most significant byte first.
-    /// - Throws: ``DPoPError`` with the code `invalidKey`.
+    /// - Throws: ``DPoPError``.
     public static func rsa(modulus: Data, exponent: Data) throws(DPoPError) -> PublicJWK {
         // Without leading zeros, or the thumbprint would be another (RFC 7518 §2, Base64urlUInt).
         let modulus = modulus.drop { $0 == 0 }, exponent = exponent.drop { $0 == 0 }
@@ -76,7 +76,7 @@ public struct PublicJWK: Sendable, Hashable {
     ///
     /// Only what the key's type requires is kept.
     ///
-    /// - Throws: ``DPoPError`` with the code `invalidKey`, which quotes nothing of the text.
+    /// - Throws: ``DPoPError``, which quotes nothing of the text.
     public init(json: Data) throws(DPoPError) {
         struct Members: Decodable {
             let kty, crv, x, y, n, e, d, p, q, dp, dq, qi, k: String?
@@ -108,12 +108,12 @@ public struct PublicJWK: Sendable, Hashable {
     }
 
     /// The SHA-256 of the key's required members, in Base64 for URLs: what tells one key from another (RFC 7638).
-    public var thumbprint: String {
+    package var thumbprint: String {
         Base64URL.encode(SHA256.hash(Array(Self.json(members.sorted { $0.name < $1.name }).utf8)))
     }
 
     /// The key in JSON.
-    public var json: String { Self.json(members) }
+    package var json: String { Self.json(members) }
 
     /// The algorithms that its type of key can sign by (RFC 7518 §3.1; RFC 8037 §3.1; RFC 9864).
     var algorithms: [String] {

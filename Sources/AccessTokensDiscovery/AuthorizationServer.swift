@@ -22,7 +22,7 @@ public import Foundation
 /// Source: RFC 8414; OpenID Connect Discovery 1.0.
 public struct AuthorizationServer: Sendable {
     /// The server's identifier, which answers to sign-ins and client assertions name.
-    public let issuer: String
+    package let issuer: String
 
     /// All that the server says.
     public let members: AnswerMembers
@@ -126,7 +126,7 @@ public struct AuthorizationServer: Sendable {
         guard client.issuer == issuer else {
             throw OAuthError(.invalidConfiguration("the client is one of another authorization server"))
         }
-        if requiresPKCE, !list("code_challenge_methods_supported").contains("S256") {
+        if requiresPKCE, !members.list("code_challenge_methods_supported").contains("S256") {
             throw OAuthError(
                 .invalidMetadata(
                     "\(shown) doesn't say that it supports S256 (code_challenge_methods_supported), without which a code is not safe"
@@ -147,11 +147,8 @@ public struct AuthorizationServer: Sendable {
         try TokenRevocation(client, revocationURL: endpoint("revocation_endpoint"))
     }
 
-    /// The texts of a member that is a list, such as `scopes_supported`; empty if there is no such list.
-    public func list(_ name: String) -> [String] { members.list(name) }
-
     /// Whether the server says that something is so, such as `require_pushed_authorization_requests`.
-    public func isTrue(_ name: String) -> Bool { members.value(name) == .bool(true) }
+    private func isTrue(_ name: String) -> Bool { members.value(name) == .bool(true) }
 
     private var shown: String { ServerText.safe(issuer, hiding: []) }
 

@@ -1,6 +1,6 @@
 import AccessTokens
 import AccessTokensHTTP
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -13,38 +13,36 @@ import Foundation
 /// The server's text is cut to one short line, without the secrets that it may have echoed.
 public struct EtcdError: Error, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, Described {
+    package enum Code: String, Sendable {
         /// The store's key, endpoints or the given revision are invalid; nothing was sent.
-        public static let invalidConfiguration = Code(text: "invalidConfiguration")
+        case invalidConfiguration
         /// No connection could be made; nothing was sent.
-        public static let unreachable = Code(text: "unreachable")
+        case unreachable
         /// The connection ended before the answer did.
-        public static let connectionLost = Code(text: "connectionLost")
+        case connectionLost
         /// The answer was not complete within the time limit, as when a majority of the members can't be reached.
-        public static let timedOut = Code(text: "timedOut")
+        case timedOut
         /// etcd answered that it can't serve the request now: no leader, no majority, too many requests.
-        public static let unavailable = Code(text: "unavailable")
+        case unavailable
         /// etcd did not accept the user: the name or password is wrong, or one is needed, or none is expected.
-        public static let authenticationFailed = Code(text: "authenticationFailed")
+        case authenticationFailed
         /// The user is not allowed to read or write the key.
-        public static let permissionDenied = Code(text: "permissionDenied")
+        case permissionDenied
         /// etcd, or something in front of it, refused the request for another reason.
-        public static let refused = Code(text: "refused")
+        case refused
         /// The answer makes no sense: it is not JSON, is truncated or too long, has missing members or wrong types, or is about
         /// another key.
-        public static let unreadableAnswer = Code(text: "unreadableAnswer")
-
-        package let text: String
+        case unreadableAnswer
     }
 
     /// What went wrong.
-    public let code: Code
+    package let code: Code
 
     /// The endpoint where it went wrong, such as `https://etcd-1.example:2379`; `nil` if none was asked.
-    public internal(set) var endpoint: String?
+    package internal(set) var endpoint: String?
 
     /// The HTTP status code; `nil` if there was no answer.
-    public internal(set) var status: Int?
+    package internal(set) var status: Int?
 
     /// Whether the swap that threw this may have succeeded; always `false` for a load.
     ///
@@ -100,7 +98,7 @@ extension EtcdError: Redacted, DescribedError {
             "etcd\(at) denied access: \(detail). Give the user a role that may read and write the store's key."
         case .unreadableAnswer:
             "The answer of etcd\(at) makes no sense: \(detail).\(swap) Check that the endpoint is an etcd of version 3.4 or newer."
-        default: "etcd\(at) refused the request: \(detail).\(swap) Check the endpoint, the record's size and etcd's alarms."
+        case .refused: "etcd\(at) refused the request: \(detail).\(swap) Check the endpoint, the record's size and etcd's alarms."
         }
     }
 }

@@ -51,14 +51,9 @@ public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
         KeyFileStore(KeyFolder(of: name(key), in: directory))
     }
 
-    /// Returns the keys that have a token, or a file with a token that a save or a removal left when its process was killed.
+    /// Calls `body` with each key that has a token, as soon as the key is found.
     ///
-    /// - Throws: A ``TokenFileError`` if the directory, or one of the keys' names, can't be read.
-    @concurrent public func storedKeys() async throws -> [Key] {
-        try await BlockingCalls.names(in: directory, having: KeyFileStore.file).compactMap(key)
-    }
-
-    /// Calls `body` with each key of ``storedKeys()``, as soon as the key is found.
+    /// A file with a token that a save or a removal left when its process was killed counts, too.
     ///
     /// - Parameter body: Called with each key, on a thread that only this call uses.
     /// - Throws: A ``TokenFileError`` if the directory can't be read, or at the end if one of the keys' names can't be read.

@@ -1,45 +1,43 @@
 import AccessTokens
 import Foundation
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// Why a file store, shared or of one process, could not do what it was asked for.
 ///
 /// It names the file and the system's message, and shows nothing of the file's contents.
 public struct TokenFileError: Error, Sendable {
     /// What went wrong, as a value to compare.
-    public struct Code: Sendable, Hashable, Described {
+    package enum Code: String, Sendable {
         /// The path can't be a file's: it is empty, has a NUL, ends in a slash, in dots or in too long a name, or is relative to
         /// a deleted directory.
-        public static let invalidPath = Code(text: "invalidPath")
+        case invalidPath
         /// The directory doesn't exist, or can't be opened.
-        public static let noDirectory = Code(text: "noDirectory")
+        case noDirectory
         /// The system doesn't allow the file to be read.
-        public static let unreadable = Code(text: "unreadable")
+        case unreadable
         /// Something else is at the path: another program's file, a directory, a symbolic link.
-        public static let notATokenFile = Code(text: "notATokenFile")
+        case notATokenFile
         /// The file or directory belongs to another user, who may have put it there; the process's effective user counts.
-        public static let foreignOwner = Code(text: "foreignOwner")
+        case foreignOwner
         /// The file begins like a token file but isn't a whole one: it is truncated, empty or altered.
-        public static let damaged = Code(text: "damaged")
+        case damaged
         /// A key's directory has another key's name in it: it was moved or copied there.
-        public static let otherKey = Code(text: "otherKey")
+        case otherKey
         /// The file was written by a later version of this package.
-        public static let unsupportedVersion = Code(text: "unsupportedVersion")
+        case unsupportedVersion
         /// Others have permissions on the file or directory, and these can't be removed.
-        public static let unprotected = Code(text: "unprotected")
+        case unprotected
         /// The token could not be written: no permission, no space, a failing disk, or a token that no file can hold.
-        public static let writeFailed = Code(text: "writeFailed")
+        case writeFailed
         /// The file could not be removed, or the disk did not confirm it.
-        public static let removeFailed = Code(text: "removeFailed")
+        case removeFailed
         /// Another process kept a shared file or a key's directory locked for 4 s: it was stopped in the middle of a change, or
         /// the disk is very slow.
-        public static let locked = Code(text: "locked")
-
-        package let text: String
+        case locked
     }
 
     /// What went wrong.
-    public let code: Code
+    package let code: Code
 
     /// The path of the token file.
     public let path: String
@@ -107,7 +105,8 @@ extension TokenFileError: Redacted, DescribedError {
         case .locked:
             "The token file \(name) could not be changed: \(detail). Look for a process that was stopped, and try again."
         case .removeFailed: "The token file \(name) was not removed: \(detail). Remove it by hand."
-        default: "The token was not written to \(name): \(detail). Check the directory's permissions and the space on the disk."
+        case .writeFailed:
+            "The token was not written to \(name): \(detail). Check the directory's permissions and the space on the disk."
         }
     }
 

@@ -43,10 +43,10 @@ public struct RequestProof: Sendable, Hashable {
     public let headers: [String: String]
 
     /// The nonce in it; `nil` if it has none.
-    public let nonce: String?
+    package let nonce: String?
 
     /// When it says that it was made, to be compared with the server's `Date` if that refuses it.
-    public let issued: Date
+    package let issued: Date
 
     /// Creates a proof from its parts.
     public init(headers: [String: String], nonce: String?, issued: Date) {

@@ -1,17 +1,17 @@
-public import AccessTokens
+package import AccessTokens
 import TokenServiceConcurrency
 
 /// Stores that last as long as the program: for tests.
-public final class InMemoryTokenStores<Key: Hashable & Sendable>: TokenStores {
+package final class InMemoryTokenStores<Key: Hashable & Sendable>: TokenStores {
     private let stores = Lock<[Key: InMemoryTokenStore]>([:])
 
     /// Creates empty stores.
-    public init() {}
+    package init() {}
 
     /// Returns the store of a key; the same one each time.
     ///
     /// - Parameter key: The key.
-    public func store(for key: Key) -> any TokenStore {
+    package func store(for key: Key) -> any TokenStore {
         stores.withLock { stores in
             let store = stores[key] ?? InMemoryTokenStore()
             stores[key] = store
@@ -19,8 +19,8 @@ public final class InMemoryTokenStores<Key: Hashable & Sendable>: TokenStores {
         }
     }
 
-    /// Returns the keys whose stores have a token.
-    @concurrent public func storedKeys() async -> [Key] {
-        stores.withLock { $0 }.filter { $0.value.contents != nil }.map(\.key)
+    /// Calls `body` with each key whose store has a token.
+    @concurrent package func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async {
+        for (key, store) in stores.withLock({ $0 }) where store.contents != nil { body(key) }
     }
 }

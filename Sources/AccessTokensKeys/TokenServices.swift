@@ -24,7 +24,7 @@ import TokenServiceConcurrency
 /// all keys use a refresh token given to `TokenService.replace(with:)` from then on. `TokenService.reset()` of one key signs all
 /// of them out: it returns when every key's service has been reset. To sign out an account that may have no service at the
 /// moment, call ``reset(where:)``. The store of the key that keeps the grant holds the refresh token; access tokens are not
-/// stored. A load's wait for its turn is part of its time (`RefreshPolicy.loadTimeout`). A load that never ends gives its turn up
+/// stored. A load's wait for its turn is part of its time (`RefreshPolicy(loadTimeout:)`). A load that never ends gives its turn up
 /// at a sign-in or a sign-out of any of the keys, and otherwise four times that limit after its start, or after the limit if it
 /// may be repeated.
 ///

@@ -12,8 +12,8 @@ import AccessTokensHTTP
 public struct AuthenticationChallenge: Sendable, Hashable {
     private let challenge: Challenge
 
-    /// The scheme's name as the server wrote it; ``hasScheme(_:)`` compares it.
-    public var scheme: String { challenge.scheme }
+    /// The scheme's name as the server wrote it.
+    package var scheme: String { challenge.scheme }
 
     /// The one value that some schemes have instead of parameters, such as the data of `Negotiate`.
     package var token68: String? { challenge.token68 }

@@ -6,27 +6,22 @@ import AccessTokensHTTP
 /// The sign-in carries its ``challenge``, the request for the token the verifier itself. No description or dump shows it.
 ///
 /// Source: RFC 7636.
-public struct CodeVerifier: Sendable, Hashable {
+package struct CodeVerifier: Sendable, Hashable {
     /// The secret, for the request that presents the code.
-    public let value: String
+    package let value: String
 
     /// Creates a verifier of 256 random bits (RFC 7636 §7.1).
-    public init() {
+    package init() {
         value = Base64URL.random(bytes: 32)
     }
 
-    /// Creates a verifier of another program's text.
-    ///
-    /// - Throws: ``OAuthError`` with the code `invalidConfiguration` if it doesn't have 43 to 128 letters, digits and `-._~`.
-    public init(_ value: String) throws(OAuthError) {
-        guard value.utf8.allSatisfy({ $0.isAlphanumeric || "-._~".utf8.contains($0) }), 43...128 ~= value.utf8.count else {
-            throw OAuthError(.invalidConfiguration("a code verifier has 43 to 128 letters, digits and -._~"))
-        }
+    /// Creates a verifier of a known text.
+    package init(_ value: String) {
         self.value = value
     }
 
     /// The code challenge for the method `S256`: the verifier's SHA-256 in Base64 for URLs (RFC 7636 §4.2).
-    public var challenge: String { Base64URL.encode(SHA256.hash(Array(value.utf8))) }
+    package var challenge: String { Base64URL.encode(SHA256.hash(Array(value.utf8))) }
 }
 
 extension CodeVerifier: Redacted {

@@ -33,7 +33,7 @@ public struct CredentialCommand: Sendable {
     /// - Parameters:
     ///   - program: Its absolute path; `PATH` isn't searched.
     ///   - arguments: Its arguments. They must not be secret: other users of the machine can see them.
-    ///   - timeLimit: How long it may run, 10 s unless said otherwise: below `RefreshPolicy.loadTimeout` together with the request that
+    ///   - timeLimit: How long it may run, 10 s unless said otherwise: below `RefreshPolicy(loadTimeout:)` together with the request that
     ///     follows. Kept between 0.1 s and one hour.
     public init(_ program: String, _ arguments: [String] = [], timeLimit: Duration = .seconds(10)) {
         self.program = program

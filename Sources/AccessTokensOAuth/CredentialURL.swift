@@ -27,7 +27,7 @@ public struct CredentialURL: Sendable {
     ///   - url: Where to ask: `https`, or `http` to a loopback address or to 169.254.169.254, where clouds have their metadata.
     ///   - headers: What to send along.
     ///   - member: The member of a JSON object that holds the credential; `nil`: the answer's text is the credential.
-    ///   - timeLimit: How long one read may take, 10 s unless said otherwise: below `RefreshPolicy.loadTimeout` together with the
+    ///   - timeLimit: How long one read may take, 10 s unless said otherwise: below `RefreshPolicy(loadTimeout:)` together with the
     ///     request that follows. Kept between 0.1 s and one hour.
     ///   - transport: What carries the requests.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.

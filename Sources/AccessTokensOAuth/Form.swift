@@ -52,7 +52,7 @@ public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     }
 
     /// Removes all parameters of a name, so that another value can be added.
-    public mutating func remove(_ name: String) {
+    package mutating func remove(_ name: String) {
         parameters.removeAll { $0.name == name }
     }
 

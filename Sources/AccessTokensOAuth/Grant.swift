@@ -66,12 +66,12 @@ public struct Grant: Sendable {
     ///
     /// - Parameters:
     ///   - code: The code, good for one use.
-    ///   - verifier: The verifier whose challenge the sign-in began with; `nil` if it began without one.
+    ///   - verifier: The code verifier whose challenge the sign-in began with; `nil` if it began without one.
     ///   - redirectURI: The redirect URI that the sign-in began with, just as it was sent; `nil` if none was.
-    public static func authorizationCode(_ code: String, verifier: CodeVerifier?, redirectURI: String? = nil) -> Grant {
+    public static func authorizationCode(_ code: String, verifier: String?, redirectURI: String? = nil) -> Grant {
         var form: Form = ["code": code]
         form.add("redirect_uri", ifAny: redirectURI)
-        form.add("code_verifier", ifAny: verifier?.value)
+        form.add("code_verifier", ifAny: verifier)
         return Grant(type: codeType, form)
     }
 

@@ -57,7 +57,7 @@ public struct OAuthClient: Sendable {
     ///     day, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
     ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for tokens that anyone can use.
     ///   - transport: What carries the requests.
-    ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy.loadTimeout`, so that a
+    ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy(loadTimeout:)`, so that a
     ///     load ends with the reason. Kept between 0.1 s and one hour.
     ///   - wallClock: The time, which the expiration of a refresh token and a `Retry-After` with a date are compared with.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.

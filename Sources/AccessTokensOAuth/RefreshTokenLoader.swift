@@ -63,7 +63,7 @@ public struct RefreshTokenLoader: TokenLoader {
     ///   - clientID: The client's id.
     ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client.
     ///   - scope: The scopes to ask for, to have fewer than were granted; `nil` or empty: all of them. Source: RFC 6749 §6.
-    ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy.loadTimeout`.
+    ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy(loadTimeout:)`.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         tokenURL: URL, clientID: String, clientSecret: String? = nil, scope: String? = nil,

@@ -139,7 +139,7 @@ public struct SignInRequest: Sendable {
             throw failure
         }
         guard let code = try value("code") else { throw OAuthError(.callbackMismatch("it has no code")) }
-        return .authorizationCode(code, verifier: verifier, redirectURI: redirectURI)
+        return .authorizationCode(code, verifier: verifier.value, redirectURI: redirectURI)
     }
 
     /// The parameters of a server's answer, also of an error.

@@ -27,7 +27,7 @@ import TokenServiceConcurrency
 /// alive. The others also know how long ago the process marked the record, on a clock that all processes of a machine share and
 /// that stands still while the machine sleeps. So a program that begins later waits only for the rest of the time.
 ///
-/// **Who can read it.** All files have the mode `0600`. The contents are not encrypted unless `TokenSharing.seal` does so.
+/// **Who can read it.** All files have the mode `0600`. The contents are not encrypted unless `TokenSharing(seal:)` does so.
 ///
 /// Every error is a `TokenFileError`, of the module `AccessTokensFiles`. All methods may be called from anywhere at any time; the
 /// calls of one store run one after another.

@@ -44,14 +44,7 @@ public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores
         KeySharedFileStore(KeyFolder(of: name(key), in: directory), process: process)
     }
 
-    /// Returns the keys that have a record, including those that are signed out.
-    ///
-    /// - Throws: A `TokenFileError` if the directory, or one of the keys' names, can't be read.
-    @concurrent public func storedKeys() async throws -> [Key] {
-        try await BlockingCalls.names(in: directory, having: KeySharedFileStore.file).compactMap(key)
-    }
-
-    /// Calls `body` with each key that has a record, as soon as the key is found.
+    /// Calls `body` with each key that has a record, as soon as the key is found, also if it is signed out.
     ///
     /// - Parameter body: Called with each key, on a thread that only this call uses.
     /// - Throws: A `TokenFileError` if the directory can't be read, or at the end if one of the keys' names can't be read.

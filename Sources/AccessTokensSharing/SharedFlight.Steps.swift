@@ -11,7 +11,7 @@ extension SharedFlight {
         /// Names the service's process, for stores that know which processes are running.
         var holder: String?
         var policy = RefreshPolicy()
-        /// How long after `RefreshPolicy.loadTimeout` the transport may still be working.
+        /// How long after `RefreshPolicy(loadTimeout:)` the transport may still be working.
         var transportLimit = Duration.seconds(30)
         /// How long a silent holder's mark is respected.
         var doubt = TokenSharing.Doubt.standard

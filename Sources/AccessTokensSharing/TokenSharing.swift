@@ -41,56 +41,40 @@ public struct TokenSharing: Sendable {
         }
     }
 
-    /// How long a load may still be under way after `RefreshPolicy.loadTimeout`; 30 s.
-    ///
-    /// That limit doesn't end a load that must not be repeated. Give the transport a limit of its own, no longer than the sum of
-    /// both.
-    public var transportLimit: Duration {
-        didSet { transportLimit = max(transportLimit, .zero) }
-    }
-
-    /// How long a silent process's mark is respected; ``Doubt/standard``.
-    public var doubt: Doubt
-
-    /// How long the server accepts a refresh token again after it has replaced it, its *grace period*; `nil`: not at all.
-    ///
-    /// Only state what the server's documentation or configuration says, and the shorter time if it may vary. With it, a service
-    /// presents the token again at once if the mark's holder is known to have died, or if the service has lost the answer itself.
-    /// That helps only within the period, so the transport's own limit must be shorter. Without it, a service waits first, until
-    /// no earlier request can still be under way.
-    public var serverGrace: Duration? {
-        didSet { serverGrace = serverGrace.map { max($0, .zero) } }
-    }
-
-    /// How often callers check whether another service has signed out or brought a later token; `nil`: only when they need a
-    /// token.
-    ///
-    /// Without it a service reads the record when it has no good token, and in the soft window before its token expires. So it
-    /// may hand out a token until then although another service has signed out. With it, a caller that gets a good token, an
-    /// interval after the record was last read, also starts one read in the background. The caller doesn't wait for it. A
-    /// sign-out found there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
-    /// (`TokenEvent.Name.restored`). A read that fails changes nothing, and the next one comes an interval later.
-    ///
-    /// A service that isn't asked reads nothing, since it has no timer. Intervals below one second become one second.
-    public var checkEvery: Duration? {
-        didSet { checkEvery = Self.bounded(checkEvery) }
-    }
-
-    /// Encrypts a record before it is written; `nil`: the store gets the plain record.
-    public var seal: (@Sendable (Data) throws -> Data)?
-
-    /// Decrypts what ``seal`` encrypted; an error is treated as one of the store's, and the record is left as it is.
-    public var open: (@Sendable (Data) throws -> Data)?
+    let transportLimit: Duration
+    let doubt: Doubt
+    let serverGrace: Duration?
+    let checkEvery: Duration?
+    let seal: (@Sendable (Data) throws -> Data)?
+    let open: (@Sendable (Data) throws -> Data)?
 
     /// Creates the options.
     ///
     /// - Parameters:
-    ///   - transportLimit: How long a load may still be under way after its limit.
+    ///   - transportLimit: How long a load may still be under way after `RefreshPolicy(loadTimeout:)`; 30 s.
+    ///
+    ///     That limit doesn't end a load that must not be repeated. Give the transport a limit of its own, no longer than the sum
+    ///     of both.
     ///   - doubt: How long a silent process's mark is respected.
-    ///   - serverGrace: How long the server accepts a refresh token again after it has replaced it.
-    ///   - checkEvery: How often callers that get a good token start a look at the record.
-    ///   - seal: Encrypts a record.
-    ///   - open: Decrypts it.
+    ///   - serverGrace: How long the server accepts a refresh token again after it has replaced it, its *grace period*; `nil`: not
+    ///     at all.
+    ///
+    ///     Only state what the server's documentation or configuration says, and the shorter time if it may vary. With it, a
+    ///     service presents the token again at once if the mark's holder is known to have died, or if the service has lost the
+    ///     answer itself. That helps only within the period, so the transport's own limit must be shorter. Without it, a service
+    ///     waits first, until no earlier request can still be under way.
+    ///   - checkEvery: How often callers check whether another service has signed out or brought a later token; `nil`: only when
+    ///     they need a token.
+    ///
+    ///     Without it a service reads the record when it has no good token, and in the soft window before its token expires. So it
+    ///     may hand out a token until then although another service has signed out. With it, a caller that gets a good token, an
+    ///     interval after the record was last read, also starts one read in the background. The caller doesn't wait for it. A
+    ///     sign-out found there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
+    ///     (`TokenEvent.Name.restored`). A read that fails changes nothing, and the next one comes an interval later.
+    ///
+    ///     A service that isn't asked reads nothing, since it has no timer. Intervals below one second become one second.
+    ///   - seal: Encrypts a record before it is written; `nil`: the store gets the plain record.
+    ///   - open: Decrypts what `seal` encrypted; an error is treated as one of the store's, and the record is left as it is.
     public init(
         transportLimit: Duration = .seconds(30),
         doubt: Doubt = .standard,
@@ -102,14 +86,10 @@ public struct TokenSharing: Sendable {
         self.transportLimit = max(transportLimit, .zero)
         self.doubt = doubt
         self.serverGrace = serverGrace.map { max($0, .zero) }
-        self.checkEvery = Self.bounded(checkEvery)
+        // At least the pause between looks of a service that pauses, and so that no sum overflows.
+        self.checkEvery = checkEvery.map { min(max($0, RefreshPolicy.lookPause), RefreshPolicy.longestLifetime) }
         self.seal = seal
         self.open = open
-    }
-
-    /// Clamps the interval to the pause between looks of a service that pauses, and so that no sum overflows.
-    private static func bounded(_ interval: Duration?) -> Duration? {
-        interval.map { min(max($0, RefreshPolicy.lookPause), RefreshPolicy.longestLifetime) }
     }
 }
 

@@ -49,7 +49,7 @@ import Foundation
 /// How much a check of a shared store did.
 public struct SharedStoreReport: Sendable, Hashable {
     /// Loads that returned.
-    public internal(set) var loads = 0
+    package internal(set) var loads = 0
     /// Swaps that replaced the record.
     public internal(set) var swaps = 0
     /// Swaps that conflicted with another one.

@@ -7,7 +7,7 @@ extension ManualClock {
         public let offset: Duration
 
         /// Creates the moment at which a clock shows `offset`.
-        public init(offset: Duration) {
+        package init(offset: Duration) {
             self.offset = offset
         }
     }

@@ -62,25 +62,14 @@ public final class ManualClock: Clock, Sendable {
 
     /// Moves the time forward by a duration and resumes the sleepers whose deadlines have passed.
     ///
-    /// - Parameter duration: How much time passes; nothing happens if it is negative.
-    public func advance(by duration: Duration) {
-        advance { $0.advanced(by: duration) }
-    }
-
-    /// Moves the time forward to an instant and resumes the sleepers whose deadlines have passed.
-    ///
     /// They are resumed in the order of their deadlines; sleepers with the same deadline in the order in which they went to
     /// sleep. The time has moved before the first is resumed: as after a machine's sleep, each finds the clock at the end of the
     /// jump, not at its own deadline. Concurrent advances each resume their own sleepers.
     ///
-    /// - Parameter instant: The time that the clock shows afterwards; nothing happens if it is in the past.
-    public func advance(to instant: Instant) {
-        advance { _ in instant }
-    }
-
-    private func advance(to target: (Instant) -> Instant) {
+    /// - Parameter duration: How much time passes; nothing happens if it is negative.
+    public func advance(by duration: Duration) {
         let due = state.withLock { state in
-            state.now = max(state.now, target(state.now))
+            state.now = max(state.now, state.now.advanced(by: duration))
             return state.sleepers.take { [now = state.now] in $0 <= now }
         }
         for sleeper in due.sorted(by: { ($0.tag, $0.id) < ($1.tag, $1.id) }) { sleeper.answer.complete(with: .success(())) }

@@ -19,7 +19,7 @@ public struct ScriptedFailure: TokenLoadFailure, Hashable {
     public var retryAfter: Duration?
 
     /// A text by which the test recognises its failure.
-    public var message: String
+    package let message: String
 
     /// The message, as a log shows it.
     public var logCode: String? { message }

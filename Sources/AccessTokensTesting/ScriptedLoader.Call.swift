@@ -48,7 +48,7 @@ extension ScriptedLoader {
         ///
         /// Until then a handler lives as long as its call: an unanswered call lives as long as the loader, an answered one as
         /// long as the test keeps it, to answer again. An async load has no handler; this call does nothing to it.
-        public func dropHandler() {
+        package func dropHandler() {
             let dropped = state.withLock { state -> Reply in
                 guard case .always = state.reply else { return .never }
                 defer { state.reply = .never }
@@ -71,7 +71,7 @@ extension ScriptedLoader {
         ///
         /// A raise is visible on systems that report it (macOS 26, iOS 26 and their relatives, Linux), and only for an async
         /// load.
-        public var priority: TaskPriority { state.withLock { $0.priority } }
+        package var priority: TaskPriority { state.withLock { $0.priority } }
 
         func watchingPriority(of load: () async throws -> AccessToken) async throws -> AccessToken {
             guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return try await load() }

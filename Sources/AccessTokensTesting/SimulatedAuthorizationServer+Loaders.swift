@@ -8,7 +8,7 @@ extension SimulatedAuthorizationServer {
 
     /// The client's side for a callback service; always client credentials, since a callback load presents no token.
     ///
-    /// Without ``latency`` the handler is called before `load(then:)` returns. Otherwise a separate task waits for the answer and
+    /// Without latency the handler is called before `load(then:)` returns. Otherwise a separate task waits for the answer and
     /// ends with it; nothing cancels the task, and it doesn't keep the server alive.
     public var callbackLoader: some AccessTokenLoader { CallbackLoader(server: self) }
 

@@ -33,7 +33,7 @@ extension SimulatedAuthorizationServer {
     public var loadsStarted: Int { state.withLock { $0.loadsStarted } }
 
     /// The number of access tokens issued, including those of ``signIn()`` and those whose answer was lost.
-    public var tokensIssued: Int { state.withLock { $0.ledger.tokensIssued } }
+    package var tokensIssued: Int { state.withLock { $0.ledger.tokensIssued } }
 
     /// The number of access tokens issued for a refresh token.
     public var refreshes: Int { state.withLock { $0.ledger.refreshes } }

@@ -3,7 +3,7 @@ import TokenServiceConcurrency
 /// Troubles that the test can cause while the server runs; each takes effect with the next load to begin.
 extension SimulatedAuthorizationServer {
     /// How long an answer takes, including a failure; loads under way keep theirs.
-    public var latency: Duration {
+    package var latency: Duration {
         get { state.withLock { $0.latency } }
         set { state.withLock { $0.latency = newValue } }
     }

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 /// share one session, the client's own. Tokens are named `access-1`, `refresh-1` and so on, in order of issue.
 ///
 /// **An exchange is decided when its load begins**: from then on the new token is valid and the one that it replaces is not. The
-/// answer arrives ``latency`` later. So an answer can be out of date when it arrives: revoked, replaced by a later load whose
+/// answer arrives after the server's latency. So an answer can be out of date when it arrives: revoked, replaced by a later load whose
 /// answer came sooner, or expired. These are the races that a client has to survive. A load that is cancelled meanwhile throws
 /// `CancellationError`, although the server has issued its token.
 ///

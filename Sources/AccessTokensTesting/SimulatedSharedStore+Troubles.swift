@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 /// Troubles that the test can cause while the store runs; each takes effect with the next operation that reaches the store.
 extension SimulatedSharedStore {
     /// How long an operation takes, including a failure; operations under way keep theirs.
-    public var latency: Duration {
+    package var latency: Duration {
         get { state.withLock { $0.latency } }
         set { state.withLock { $0.latency = newValue } }
     }
@@ -21,7 +21,7 @@ extension SimulatedSharedStore {
     /// - Parameters:
     ///   - operation: The kind of operation.
     ///   - count: How many of them.
-    public func failNext(_ operation: Operation, _ count: Int = 1) {
+    package func failNext(_ operation: Operation, _ count: Int = 1) {
         state.withLock { $0.plan(.failure, of: operation, count) }
     }
 
@@ -38,7 +38,7 @@ extension SimulatedSharedStore {
     /// Without a record there is nothing to conflict with; this then waits for the first swap that finds one.
     ///
     /// - Parameter count: How many swaps.
-    public func conflictNext(_ count: Int = 1) {
+    package func conflictNext(_ count: Int = 1) {
         state.withLock { $0.plan(.conflict, of: .swap, count) }
     }
 }

@@ -9,7 +9,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A shared store in memory that conflicts, loses answers, fails and is slow when the test says so.
+/// A shared store in memory that loses answers, goes down and is slow when the test says so.
 ///
 /// ```swift
 /// let store = SimulatedSharedStore()
@@ -18,7 +18,7 @@ public import Foundation
 /// #expect(store.log == ["load", "swap 1, answer lost", "load"])  // it looks, and finds its own write
 /// ```
 ///
-/// **An operation takes effect in the middle of its ``latency``**: for half of the latency the request travels, for the other
+/// **An operation takes effect in the middle of its latency**: for half of the latency the request travels, for the other
 /// half the answer. So with a latency of more than 5 s a service gives up, and its swap takes effect anyway.
 ///
 /// The store measures its latency with its clock and does nothing by itself, so it works with a ``ManualClock`` and in an
@@ -26,7 +26,7 @@ public import Foundation
 /// concurrently, from any thread.
 public final class SimulatedSharedStore: SharedTokenStore {
     /// The operations of a store.
-    public enum Operation: Sendable {
+    package enum Operation: Sendable {
         /// A service reads the record.
         case load
         /// A service replaces the record.
@@ -62,7 +62,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
     }
 
     /// The current record.
-    public var contents: SharedRecord? { register.contents }
+    package var contents: SharedRecord? { register.contents }
 
     /// The operations that have taken effect or failed so far, in order, with the record's revision:
     /// `load`, `load fails`, `swap 1`, `swap 2, answer lost`, `swap fails`, `swap meets 3`.

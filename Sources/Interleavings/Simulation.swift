@@ -26,9 +26,9 @@ public final class Simulation: Sendable {
     /// Starts a task that the execution waits for.
     ///
     /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. If it throws an error and nothing
-    /// asks for its ``SpawnedTask/value`` or ``SpawnedTask/result``, the schedule fails at its end, with the code
-    /// ``ExplorationProblem/Code/unreadError`` or ``ExplorationProblem/Code/uncausedCancellation``. If an error is in order, read it, catch it in the task or call
-    /// ``SpawnedTask/allowingError()``. A `CancellationError` doesn't count where the task was cancelled.
+    /// asks for its ``SpawnedTask/value`` or ``SpawnedTask/result``, the schedule fails at its end, with an
+    /// ``ExplorationProblem``. If an error is in order, read it, catch it in the task or call ``SpawnedTask/allowingError()``. A
+    /// `CancellationError` doesn't count where the task was cancelled.
     ///
     /// - Parameters:
     ///   - name: Its name in reports; a second task of the same name becomes "name (2)".
@@ -150,7 +150,7 @@ extension Simulation {
     ///   - message: The reason of the failure, for the report.
     ///   - fileID: The file of the requirement.
     ///   - line: The line of the requirement.
-    /// - Throws: An ``ExplorationProblem`` with the code ``ExplorationProblem/Code/requirement``.
+    /// - Throws: An ``ExplorationProblem`` with the message.
     public func require(
         _ condition: Bool, _ message: @autoclosure () -> String, fileID: StaticString = #fileID, line: Int = #line
     ) throws {

@@ -41,7 +41,7 @@ public struct SpawnedTask<Value: Sendable>: Sendable {
     }
 
     /// Whether the task was cancelled: by ``cancel()``, or at the end of its execution.
-    public var isCancelled: Bool { task.isCancelled }
+    package var isCancelled: Bool { task.isCancelled }
 
     /// Cancels the task; if it then throws a `CancellationError`, that needs no reader.
     public func cancel() {

@@ -22,7 +22,7 @@ enum DoorCheck {
             do {
                 try Driving.everything(through: ProgramDoors(doors)).attempt(scenario)
             } catch let failure as ScheduleFailure {
-                let reason = (failure.underlying as? ExplorationProblem)?.code.description ?? "\(failure.underlying)"
+                let reason = (failure.underlying as? ExplorationProblem)?.code.rawValue ?? "\(failure.underlying)"
                 throw shut("\(sign) (\(reason))")
             }
         }

@@ -6,7 +6,7 @@ extension Driving {
     ///
     /// Nothing is injected into the code under test. `Date()`, `ContinuousClock.now` and `SuspendingClock.now` show the simulation's
     /// time inside it. So far this works on Linux, with Swift 6.3. Before the first schedule the explorer checks that it does in the
-    /// running program; otherwise it throws an `ExplorationProblem` with the code `shutDoor`, and runs nothing.
+    /// running program; otherwise it throws an `ExplorationProblem` that names what is missing, and runs nothing.
     ///
     /// One exploration at a time drives everything in a process; ordinary tests go on beside it. Threads, Dispatch queues and
     /// networks are not driven: to start a thread or a connection, or to put a block into a queue, is an escape.

@@ -3,52 +3,39 @@
 /// The defaults suit the common authorization servers; each is documented with its reason. The formulas, with worked tables, are
 /// beside the functions in `CachedToken.swift` and `BackOff.swift`.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// How long a load may take before its callers get a time-out error; 30 s, at least 1 ms.
-    ///
-    /// 30 s is longer than any healthy token endpoint needs, and shorter than a person's patience. Give the loader's transport a
-    /// shorter limit of its own, so that a slow exchange ends as a failure instead of being given up.
-    public var loadTimeout: Duration {
-        didSet { loadTimeout = Self.inRange(loadTimeout) }
-    }
-
-    /// How long before its real expiry a token stops being handed out, at most; 60 s.
-    ///
-    /// Within this time the token is handed out only after a transient failure of a load, and only for nine tenths of the time.
-    /// 60 s covers a slow request and a server clock that is a little ahead; Spring and Duende use the same. Short tokens get a
-    /// tenth of their lifetime instead: a leeway longer than the lifetime would cause load after load.
-    public var maximumLeeway: Duration {
-        didSet { maximumLeeway = max(maximumLeeway, .zero) }
-    }
-
-    /// The longest time before hard expiry at which callers start a refresh ahead; 15 min, zero for none.
-    ///
-    /// With zero, a server's own suggestion (`refresh_in`) starts none either.
-    ///
-    /// 15 min is what AWS's clients use for one-hour tokens: it leaves time for several attempts and wastes few tokens. Short
-    /// tokens get a quarter of their lifetime instead.
-    public var maximumRefreshWindow: Duration {
-        didSet { maximumRefreshWindow = max(maximumRefreshWindow, .zero) }
-    }
+    package let loadTimeout: Duration
+    package let maximumLeeway: Duration
+    package let maximumRefreshWindow: Duration
 
     /// Creates a policy; values out of range are clamped.
+    ///
+    /// - Parameters:
+    ///   - loadTimeout: How long a load may take before its callers get a time-out error; 30 s, at least 1 ms.
+    ///
+    ///     30 s is longer than any healthy token endpoint needs, and shorter than a person's patience. Give the loader's transport
+    ///     a shorter limit of its own, so that a slow exchange ends as a failure instead of being given up.
+    ///   - maximumLeeway: How long before its real expiry a token stops being handed out, at most; 60 s.
+    ///
+    ///     Within this time the token is handed out only after a transient failure of a load, and only for nine tenths of the time.
+    ///     60 s covers a slow request and a server clock that is a little ahead; Spring and Duende use the same. Short tokens get a
+    ///     tenth of their lifetime instead: a leeway longer than the lifetime would cause load after load.
+    ///   - maximumRefreshWindow: The longest time before hard expiry at which callers start a refresh ahead; 15 min, zero for none.
+    ///
+    ///     15 min is what AWS's clients use for one-hour tokens: it leaves time for several attempts and wastes few tokens. Short
+    ///     tokens get a quarter of their lifetime instead.
+    ///
+    ///     With zero, a server's own suggestion (`refresh_in`) starts none either. That suits programs that end soon after their
+    ///     last call, such as command-line tools. Loads then start only when a caller needs a token, with one exception: while the
+    ///     server fails and the service hands out a token inside its leeway, attempts run in the background.
+    ///     ``TokenService/drain(within:)`` waits for those.
     public init(
         loadTimeout: Duration = .seconds(30),
         maximumLeeway: Duration = .seconds(60),
         maximumRefreshWindow: Duration = .seconds(15 * 60)
     ) {
-        self.loadTimeout = Self.inRange(loadTimeout)
+        self.loadTimeout = min(max(loadTimeout, .milliseconds(1)), Self.longestLifetime)
         self.maximumLeeway = max(maximumLeeway, .zero)
         self.maximumRefreshWindow = max(maximumRefreshWindow, .zero)
-    }
-
-    /// The defaults, without refreshes ahead: for programs that end soon after their last call, such as command-line tools.
-    ///
-    /// Loads then start only when a caller needs a token, with one exception: while the server fails and the service hands out a
-    /// token inside its leeway, attempts run in the background. ``TokenService/drain(within:)`` waits for those.
-    public static let withoutRefreshAhead = RefreshPolicy(maximumRefreshWindow: .zero)
-
-    private static func inRange(_ timeout: Duration) -> Duration {
-        min(max(timeout, .milliseconds(1)), longestLifetime)
     }
 
     /// The longest pause between failing loads; 60 s, so that a service recovers within a minute after its server does.

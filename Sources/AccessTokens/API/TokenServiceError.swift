@@ -14,7 +14,7 @@ public struct TokenServiceError: Error, Sendable {
     public struct Code: Sendable, Hashable, Described {
         /// The loader threw; ``TokenServiceError/underlying`` is its error.
         public static let loadFailed = Code(text: "loadFailed")
-        /// The load took longer than ``RefreshPolicy/loadTimeout``, or one that did is still running.
+        /// The load took longer than `RefreshPolicy(loadTimeout:)`, or one that did is still running.
         public static let loadTimedOut = Code(text: "loadTimedOut")
         /// The caller's own limit, given with `within:`, passed first; the load goes on for the others.
         public static let deadlineExceeded = Code(text: "deadlineExceeded")
@@ -133,7 +133,7 @@ extension TokenServiceError: DescribedError {
                 + "about a minute."
         case .loadFailed: "Loading a token failed."
         case .loadTimedOut:
-            "The load took longer than RefreshPolicy.loadTimeout. Give the loader's transport a shorter limit; if the sign-in is "
+            "The load took longer than RefreshPolicy(loadTimeout:). Give the loader's transport a shorter limit; if the sign-in is "
                 + "shared, a wait for another process is part of that time."
         case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load goes on for other callers."
         case .reset:

@@ -12,14 +12,14 @@ public import Foundation
 /// sign-out's ``remove()`` has the last word; a ``load()`` comes before it, since the removed token is to be revoked. A token is
 /// saved *before* callers get it, so that a rotated refresh token survives a crash. The service waits at most 5 s for an
 /// operation. A slower one continues; until it ends no other begins, and nothing else waits for the store. Three times
-/// ``RefreshPolicy/loadTimeout`` later, 95 s after it began with the default limit, the service considers its callback lost and
+/// `RefreshPolicy(loadTimeout:)` later, 95 s after it began with the default limit, the service considers its callback lost and
 /// begins the next operation beside it. If a save or removal ends after all, it may have written last: then the service repeats
 /// its latest decision.
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///
     /// Called at the first miss, and before a removal. It has 5 s, and at the first miss no more than
-    /// ``RefreshPolicy/loadTimeout``. After that, callers get an error with the code `storeFailed`.
+    /// `RefreshPolicy(loadTimeout:)`. After that, callers get an error with the code `storeFailed`.
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot tell (locked, unreadable) throws: an error is tried again
     ///   later, while `nil` means that no user is signed in.
@@ -66,29 +66,28 @@ package final class InMemoryTokenStore: TokenStore {
     @concurrent package func remove() async { stored.withLock { $0 = nil } }
 }
 
+import TokenServiceConcurrency
+
 /// A collection of stores that can name the keys that have something stored.
 public protocol StoredKeys<Key>: Sendable {
     /// The type of the keys.
     associatedtype Key: Hashable & Sendable
 
-    /// Returns the keys that have something stored, in any order, including shared grants that are signed out.
-    @concurrent func storedKeys() async throws -> [Key]
-
-    /// Calls `body` with each of these keys, in any order, as soon as the key is found.
+    /// Calls `body` with each key that has something stored, in any order, as soon as the key is found.
     ///
-    /// `TokenServices.reset(where:)` calls it once, and signs out each key as soon as it's named. It waits at most 5 s for each
-    /// next key. The default implementation names the keys of ``storedKeys()``, which then has 5 s for all of them.
+    /// Shared grants that are signed out count, too. `TokenServices.reset(where:)` calls it once, and signs out each key as soon
+    /// as it's named. It waits at most 5 s for each next key.
     ///
     /// - Parameter body: Called with each key; returns at once.
     @concurrent func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws
 }
 
 extension StoredKeys {
-    /// Calls `body` with the keys of ``storedKeys()``, all at once.
-    ///
-    /// - Parameter body: Called with each key.
-    @concurrent public func forEachStoredKey(_ body: @escaping @Sendable (Key) -> Void) async throws {
-        for key in try await storedKeys() { body(key) }
+    /// Returns the keys of ``forEachStoredKey(_:)``, once all are found.
+    @concurrent public func storedKeys() async throws -> [Key] {
+        let keys = Lock<[Key]>([])
+        try await forEachStoredKey { key in keys.withLock { $0.append(key) } }
+        return keys.withLock { $0 }
     }
 }
 

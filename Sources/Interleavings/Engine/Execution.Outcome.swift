@@ -51,7 +51,7 @@ extension ScheduleFailure {
     /// The kind of problem and its place, or the error's type.
     static func kind(of error: any Error) -> String {
         guard let problem = error as? ExplorationProblem else { return String(reflecting: type(of: error)) }
-        return "\(problem.code) \(problem.place)"
+        return "\(problem.code.rawValue) \(problem.place)"
     }
 
     var kind: String { Self.kind(of: underlying) }

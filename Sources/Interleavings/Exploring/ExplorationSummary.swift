@@ -13,7 +13,7 @@ public struct ExplorationSummary: Sendable, Described {
     /// The first failure, with its schedule shrunk.
     public internal(set) var firstFailure: ScheduleFailure?
     /// The steps of all schedules together.
-    public internal(set) var steps = 0
+    package internal(set) var steps = 0
     /// The largest number of choices in one schedule; 0: the scenario has only one order.
     package internal(set) var mostChoices = 0
     /// Which orders ran: all, all within bounds, or not all, and why.

@@ -3,7 +3,7 @@ public import TokenServiceConcurrency
 /// The choices of one execution, enough to run it again: `"0.2.1"` picks the first candidate, then the third, then the second.
 ///
 /// Choices are counted only where there was more than one candidate; after the last one the first candidate is picked.
-public struct Schedule: Sendable, Hashable, LosslessStringConvertible, Described, ExpressibleByStringLiteral {
+public struct Schedule: Sendable, Hashable, Described, ExpressibleByStringLiteral {
     /// The picks, each counted from 0.
     package let choices: [Int]
 
@@ -14,7 +14,7 @@ public struct Schedule: Sendable, Hashable, LosslessStringConvertible, Described
     }
 
     /// Reads a schedule from its description; `nil` if the text is not a schedule.
-    public init?(_ description: String) {
+    package init?(_ description: String) {
         guard !description.isEmpty else {
             self.init(choices: [])
             return

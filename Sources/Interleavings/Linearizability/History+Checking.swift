@@ -24,7 +24,7 @@ extension History {
     ///
     /// - Parameter stepLimit: How often the search may ask the specification. A million steps take less than a second in
     ///   release, ten in debug; a passing history of six callers and thirty operations needs a few hundred.
-    /// - Throws: ``NotLinearizable`` with the picture of the history, or ``LinearizabilityUndecided`` at the limit.
+    /// - Throws: ``NotLinearizable`` with the picture of the history, or another error at the limit.
     @inlinable
     public func requireLinearizable(stepLimit: Int = 1_000_000) throws {
         switch check(stepLimit: stepLimit) {
@@ -73,7 +73,7 @@ package enum LinearizabilityVerdict: Sendable {
     /// There is no such order; the value shows why.
     case notLinearizable(NotLinearizable)
     /// The search reached the step limit before it could tell.
-    case undecided(LinearizabilityUndecided)
+    case undecided(any Error)
 }
 
 /// A history that has no order: an object that serves one caller after another could not have given these answers.
@@ -93,7 +93,7 @@ public struct NotLinearizable: Error, Described {
 ///
 /// Raise the step limit, record fewer operations that are open at once, or give objects that don't influence each other a
 /// history each. Calls that never return cost most: each may take effect at any later moment.
-public struct LinearizabilityUndecided: Error, Described {
+package struct LinearizabilityUndecided: Error, Described {
     /// How many steps were allowed.
     package let stepLimit: Int
     /// How many operations the history holds.

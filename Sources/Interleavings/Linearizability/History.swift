@@ -41,7 +41,7 @@ public final class History<Specification: SequentialSpecification>: Sendable {
     }
 
     /// How many calls were recorded, including those that have not returned.
-    public var count: Int { recording.withLock { $0.log.calls.count } }
+    package var count: Int { recording.withLock { $0.log.calls.count } }
 
     /// Notes that a call begins, for code that doesn't return its answer, such as a callback API.
     ///

@@ -86,7 +86,7 @@ public struct OperationsSummary: Sendable, Described {
     /// The programs that ran, in words: each task's operations in their order.
     package internal(set) var programs: [String] = []
     /// What was done with each program.
-    public internal(set) var explorations: [ExplorationSummary] = []
+    package internal(set) var explorations: [ExplorationSummary] = []
     /// With which seed the programs were drawn; `nil`: one was replayed.
     package let seed: UInt64?
 

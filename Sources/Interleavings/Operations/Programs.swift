@@ -75,7 +75,7 @@ public struct Programs: Sendable, Hashable {
 }
 
 /// The operations that each task performs, by their places in a list: `"0.1|0"` has two tasks, the first with operations 0 and 1.
-public struct Program: Sendable, Hashable, LosslessStringConvertible, Described, ExpressibleByStringLiteral {
+public struct Program: Sendable, Hashable, Described, ExpressibleByStringLiteral {
     /// Each task's operations, counted from 0.
     package let tasks: [[Int]]
 
@@ -85,7 +85,7 @@ public struct Program: Sendable, Hashable, LosslessStringConvertible, Described,
     }
 
     /// Reads a program from its description; `nil` if the text is not a program.
-    public init?(_ description: String) {
+    package init?(_ description: String) {
         var tasks: [[Int]] = []
         for task in description.split(separator: "|", omittingEmptySubsequences: false) {
             let picks = task.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) ?? -1 }

@@ -2,39 +2,36 @@ public import TokenServiceConcurrency
 
 /// A problem that the explorer finds in an execution, as opposed to an error that the scenario throws.
 public struct ExplorationProblem: Error, Sendable, Hashable, Described {
-    /// The kinds of problems; there may be more in later versions.
-    public struct Code: Sendable, Hashable, Described {
+    /// The kinds of problems.
+    package enum Code: String, Sendable {
         /// ``Simulation/require(_:_:fileID:line:)`` found its condition false.
-        public static let requirement = Code(text: "requirement")
+        case requirement
         /// A spawned task threw an error, and nothing asked for its ``SpawnedTask/value`` or ``SpawnedTask/result``.
-        public static let unreadError = Code(text: "unread error")
+        case unreadError = "unread error"
         /// A spawned task threw a `CancellationError` although it was not cancelled, and nothing read the error.
-        public static let uncausedCancellation = Code(text: "uncaused cancellation")
+        case uncausedCancellation = "uncaused cancellation"
         /// Nothing can run and no timer is pending, but a task has not ended.
-        public static let deadlock = Code(text: "deadlock")
+        case deadlock
         /// The step limit was reached.
-        public static let livelock = Code(text: "livelock")
+        case livelock
         /// A task awaited or began something that the explorer does not drive.
-        public static let escape = Code(text: "escape")
+        case escape
         /// A step blocked its thread.
-        public static let blockedThread = Code(text: "blocked thread")
+        case blockedThread = "blocked thread"
         /// The same choices led to a different execution.
-        public static let nondeterminism = Code(text: "nondeterminism")
+        case nondeterminism
         /// The explorer cannot drive all code in this program.
-        public static let shutDoor = Code(text: "shut door")
+        case shutDoor = "shut door"
         /// A replay stopped before the step that it was given, without a failure of the code.
-        public static let stopped = Code(text: "stopped")
+        case stopped
         /// A replayed schedule picks a candidate that does not exist.
-        public static let divergence = Code(text: "divergence")
-
+        case divergence
         /// The exploration would pass whatever the code does: it has no schedule, or its scenario starts nothing.
-        public static let nothingToExplore = Code(text: "nothing to explore")
-
-        package let text: String
+        case nothingToExplore = "nothing to explore"
     }
 
     /// The kind of problem.
-    public let code: Code
+    package let code: Code
     /// The names of the tasks that wait, spin, escaped or threw.
     package let tasks: [String]
     /// The particulars of this problem.
@@ -113,7 +110,6 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
             "The schedule does not fit: \(detail). Replay it with the scenario, the granularity, the time model and the"
                 + " build configuration (debug or release) that it was found with; if the code has changed since, explore again."
         case .nothingToExplore: "Nothing to explore: \(detail)."
-        default: code.description
         }
     }
 

@@ -35,7 +35,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
     package var time: TimeModel { settings.time }
 
     /// The line that runs this schedule again.
-    public var replayLine: String {
+    package var replayLine: String {
         let remark = schedule.choices.isEmpty ? "  // the usual order" : ""
         return "\(settings.replayHead)\(schedule)\(settings.replayTail)\(remark)"
     }

@@ -28,7 +28,7 @@ private struct Program {
 
     static func makeTool(_ store: some TokenStore, _ loader: some TokenLoader) -> TokenService {
         let tokens = TokenService(
-            policy: .withoutRefreshAhead, store: store, loader: loader)
+            policy: RefreshPolicy(maximumRefreshWindow: .zero), store: store, loader: loader)
         return tokens
     }
 

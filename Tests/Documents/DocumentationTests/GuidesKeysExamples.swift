@@ -81,7 +81,7 @@ private struct Scope: Hashable {
 
         let signOut = await services.reset { $0 == "Anna" }
         #expect(signOut.changes["Anna"]?.discarded.first?.refreshToken == "refresh-1")  // yours to revoke
-        #expect(await stores.storedKeys().isEmpty)
+        #expect(try await stores.storedKeys().isEmpty)
     }
 
     // Nothing is asked of the disk, which may be slow beside other tests.

@@ -66,9 +66,7 @@ private struct RecordVault {
 
     @Test func `seals the record`() async throws {
         let vault = RecordVault(), store = SimulatedSharedStore()
-        var sharing = TokenSharing()
-        sharing.seal = { record in try vault.seal(record) }
-        sharing.open = { bytes in try vault.open(bytes) }
+        let sharing = TokenSharing(seal: { try vault.seal($0) }, open: { try vault.open($0) })
         let sealed = TokenService(sharedStore: store, sharing: sharing, loader: server.loader)
         await sealed.replace(with: server.signIn())
         #expect(try await sealed.retrieveToken().value == "access-1")

@@ -181,7 +181,6 @@ enum Fuzz {
         } catch {
             checkTexts(error, without: "\(secret)-1")
         }
-        _ = (server.list("scopes_supported"), server.isTrue("require_pushed_authorization_requests"))
     }
 
     /// A key that is the same when it is written and read again, without a private part; or an error that quotes nothing.

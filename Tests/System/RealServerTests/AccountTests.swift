@@ -36,7 +36,7 @@ extension RealServerTests {
         #expect(try await !server.isGrantActive(of: grant))
 
         let others = names.filter { $0 != signedOut }
-        #expect(await Set(stores.storedKeys()) == Set(others))
+        #expect(try await Set(stores.storedKeys()) == Set(others))
         for name in others { #expect(try await server.isGrantActive(of: try #require(tokens[name])), "\(name)") }
         let (before, _) = try await askAfterExpiry(services, for: others)
         #expect(try await server.refreshesIssued() - before == others.count)

@@ -88,7 +88,7 @@ struct Rotator {
             try await operation()
             return "done"
         } catch {
-            return (error as? TokenFileError)?.code.text ?? "\(error)"
+            return (error as? TokenFileError)?.code.rawValue ?? "\(error)"
         }
     }
 

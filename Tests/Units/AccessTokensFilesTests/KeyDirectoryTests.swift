@@ -61,7 +61,7 @@ struct KeyDirectoryTests {
             let store = FileTokenStores<String>(directory: place.directory).store(for: key)
             codes.append(await failure { try await store.remove() }?.code)
         }
-        return codes.map { $0?.description }
+        return codes.map { $0?.rawValue }
     }
 
     private func setMode(_ mode: Int, of path: String) throws {

@@ -61,11 +61,10 @@ struct DoorSecretsTests {
     }
 
     @Test func `18: a verifier, and a part of a signed token, are hidden`() async throws {
-        let verifier = try CodeVerifier(Self.verifier)
         let jwt = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbm5hIn0longer.lowercasesignaturewithoutdigits"
         for echo in [Self.verifier, "eyJzdWIiOiJhbm5hIn0longer", "lowercasesignaturewithoutdigits", jwt] {
             let answer = TransportResponse(400, #"{"error":"e","error_description":"got \#(echo)"}"#)
-            var grant = Grant.authorizationCode("c", verifier: verifier)
+            var grant = Grant.authorizationCode("c", verifier: Self.verifier)
             grant.form.add("x", secret: jwt)
             let failure = try await #require(throws: OAuthError.self) {
                 try await client(.publicClient, answer).token(for: grant)

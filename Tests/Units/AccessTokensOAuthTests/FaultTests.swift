@@ -116,7 +116,7 @@ struct FaultTests {
     }
 
     static let exchanges: [Grant] = [
-        .authorizationCode("refresh-1", verifier: CodeVerifier()), .jwtBearer("refresh-1"),
+        .authorizationCode("refresh-1", verifier: "verifier"), .jwtBearer("refresh-1"),
         .tokenExchange(subject: "refresh-1", type: .jwt),
         Grant(type: "urn:ietf:params:oauth:grant-type:device_code", ["device_code": "refresh-1"]),
     ]

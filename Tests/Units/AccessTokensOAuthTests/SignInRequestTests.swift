@@ -27,7 +27,7 @@ struct SignInRequestTests {
 
     // RFC 7636 App. B; FIPS 180-4 by way of it.
     @Test func `the challenge is the specification's`() throws {
-        let verifier = try CodeVerifier("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
+        let verifier = CodeVerifier("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
         #expect(verifier.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
         // RFC 7636 App. A.
         #expect(Base64URL.encode([3, 236, 255, 224, 193]) == "A-z_4ME")
@@ -40,13 +40,9 @@ struct SignInRequestTests {
     }
 
     // RFC 7636 §4.1, §7.1.
-    @Test func `a verifier is 43 to 128 characters, and a new one is another`() throws {
+    @Test func `a verifier is 43 characters, and a new one is another`() {
         let (a, b) = (CodeVerifier(), CodeVerifier())
         #expect(a != b && a.value.utf8.count == 43)
-        _ = try CodeVerifier(String(repeating: "~", count: 128))
-        for text in [String(repeating: "a", count: 42), String(repeating: "a", count: 129), String(repeating: "+", count: 43)] {
-            #expect(throws: OAuthError.self) { try CodeVerifier(text) }
-        }
     }
 
     // RFC 6749 §4.1.1; RFC 7636 §4.3.
@@ -140,7 +136,7 @@ struct SignInRequestTests {
         let query = try query(request)
         let grant = try request.grant(from: #require(URL(string: "app:/cb?code=c0d3c0d3&state=\(query["state"] ?? "")")))
         let verifier = try #require(grant.form["code_verifier"])
-        let everything = texts(request) + texts(grant) + texts(grant.form) + texts(try CodeVerifier(verifier))
+        let everything = texts(request) + texts(grant) + texts(grant.form) + texts(CodeVerifier(verifier))
         for secret in [verifier, query["state"] ?? "", "c0d3c0d3"] { #expect(!everything.contains(secret)) }
     }
 }

@@ -201,7 +201,7 @@ private final class OddSharedStores: SharedTokenStores {
         return odd.over(memory)
     }
 
-    @concurrent func storedKeys() async throws -> [String] {
-        entries.withLock { $0 }.filter { $0.value.memory.contents != nil }.keys.sorted()
+    @concurrent func forEachStoredKey(_ body: @escaping @Sendable (String) -> Void) async {
+        entries.withLock { $0 }.filter { $0.value.memory.contents != nil }.keys.sorted().forEach(body)
     }
 }

@@ -16,8 +16,7 @@ import Testing
     @Test func `time is the sum of the advances and never goes backwards`() {
         #expect(clock.now.offset == .zero)
         clock.advance(by: .seconds(2))
-        clock.advance(to: .init(offset: .seconds(5)))
-        clock.advance(to: .init(offset: .seconds(3)))
+        clock.advance(by: .seconds(3))
         clock.advance(by: .seconds(-1))
         #expect(clock.now.offset == .seconds(5))
     }

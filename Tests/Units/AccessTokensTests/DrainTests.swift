@@ -174,7 +174,8 @@ struct DrainTests {
     @Test(arguments: [nil, Duration.seconds(600)])
     func `without refreshes ahead every load has a caller that waits for it`(wish: Duration?) throws {
         let scene = try Scene.holding(
-            AccessToken("a", lifetime: .seconds(3_600), refreshIn: wish, refreshToken: "r"), policy: .withoutRefreshAhead)
+            AccessToken("a", lifetime: .seconds(3_600), refreshIn: wish, refreshToken: "r"),
+            policy: RefreshPolicy(maximumRefreshWindow: .zero))
         scene.advance(by: .seconds(3_539))
         #expect(scene.call().value?.value == "a" && scene.loader.loadCount == 1)
         scene.advance(by: .seconds(1))

@@ -129,11 +129,7 @@ struct RefreshPolicyTests {
     }
 
     @Test func `values out of range are moved into it`() {
-        var policy = RefreshPolicy(loadTimeout: .seconds(-1), maximumLeeway: .seconds(-1), maximumRefreshWindow: .seconds(-1))
-        #expect(policy.loadTimeout > .zero && policy.maximumLeeway == .zero && policy.maximumRefreshWindow == .zero)
-        policy.loadTimeout = .zero
-        policy.maximumLeeway = .seconds(-5)
-        policy.maximumRefreshWindow = .seconds(-5)
+        let policy = RefreshPolicy(loadTimeout: .seconds(-1), maximumLeeway: .seconds(-1), maximumRefreshWindow: .seconds(-1))
         #expect(policy.loadTimeout > .zero && policy.maximumLeeway == .zero && policy.maximumRefreshWindow == .zero)
         #expect(policy.refreshStart(forLifetime: .seconds(60), refreshIn: nil, jitter: 0) == nil)
     }

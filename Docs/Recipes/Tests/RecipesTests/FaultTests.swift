@@ -17,7 +17,7 @@ struct `Every fault of the test server over AsyncHTTPClient` {
     static let secrets = ["client-s3cr3t", "old-access", "new-access", "refresh-1", "refresh-2", "bWU6Y2xpZW50LXMzY3IzdA=="]
     static let withoutToken = Fault.ofConnections + Fault.ofAnswers
     static let grants: [Grant] = [
-        .authorizationCode("refresh-1", verifier: CodeVerifier()), .jwtBearer("refresh-1"),
+        .authorizationCode("refresh-1", verifier: "verifier"), .jwtBearer("refresh-1"),
         .tokenExchange(subject: "refresh-1", type: .jwt),
         Grant(type: "urn:ietf:params:oauth:grant-type:device_code", ["device_code": "refresh-1"]),
     ]

@@ -157,8 +157,8 @@ private final class KeyFleetStores: SharedTokenStores {
 
     func store(for key: AccountKey) -> any SharedTokenStore { simulated(key) }
 
-    @concurrent func storedKeys() async -> [AccountKey] {
-        stores.withLock { $0 }.filter { $0.value.contents != nil }.keys.sorted { "\($0)" < "\($1)" }
+    @concurrent func forEachStoredKey(_ body: @escaping @Sendable (AccountKey) -> Void) async {
+        stores.withLock { $0 }.filter { $0.value.contents != nil }.keys.sorted { "\($0)" < "\($1)" }.forEach(body)
     }
 
     func record(of key: AccountKey) -> String {

@@ -134,12 +134,6 @@ final class ScriptedStores: TokenStores {
 
     func store(for key: String) -> any TokenStore { self[key] }
 
-    @concurrent func storedKeys() async throws -> [String] {
-        let keys = Log<String>()
-        try await forEachStoredKey { keys.append($0) }
-        return keys.entries
-    }
-
     @concurrent func forEachStoredKey(_ body: @escaping @Sendable (String) -> Void) async throws {
         _ = try await list.load()
         for key in stores.withLock({ $0 }).filter({ $0.value.contents != nil }).keys.sorted() {

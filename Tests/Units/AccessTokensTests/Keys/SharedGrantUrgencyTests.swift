@@ -30,7 +30,7 @@ struct SharedGrantUrgencyTests {
         }
 
         func store(for key: String) -> any TokenStore { self }
-        @concurrent func storedKeys() async throws -> [String] { [] }
+        @concurrent func forEachStoredKey(_ body: @escaping @Sendable (String) -> Void) async {}
         @concurrent func load() async throws -> StoredToken? {
             try await note()
             return nil

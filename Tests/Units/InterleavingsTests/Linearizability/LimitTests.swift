@@ -14,7 +14,7 @@ import TokenServiceConcurrency
 
     @Test func `makes the verdict undecided, and an error`() throws {
         let history = crowd(9, takes: [8, 7, 6, 5, 4, 3, 2, 1, 0, 99])
-        guard case .undecided(let error) = history.check(stepLimit: 1000) else {
+        guard case .undecided(let error as LinearizabilityUndecided) = history.check(stepLimit: 1000) else {
             Issue.record("decided")
             return
         }
