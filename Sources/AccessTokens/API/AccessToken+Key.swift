@@ -1,10 +1,10 @@
 extension AccessToken {
-    /// Whether requests with it could be proven by that key, or need no proof at all.
+    /// Whether the key with this thumbprint can prove requests with the token, or they need no proof.
     package func isBound(onlyTo keyThumbprint: String?) -> Bool { self.keyThumbprint ?? keyThumbprint == keyThumbprint }
 
-    /// The token as a service keeps it if its key is another: expired, so that no caller gets it, with its grant.
+    /// Returns the token, or an expired copy if it is bound to another key: no caller gets it, but its grant is kept.
     ///
-    /// The grant is kept since it may still be good, and is to be revoked at a sign-out in any case.
+    /// The grant may still be good, and a sign-out has to revoke it.
     func usable(with keyThumbprint: String?) -> AccessToken {
         guard !isBound(onlyTo: keyThumbprint) else { return self }
         return AccessToken(

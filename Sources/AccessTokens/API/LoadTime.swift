@@ -1,6 +1,8 @@
 import TokenServiceConcurrency
 
-/// The time left for a load, which its loader checks before it sends anything that must not be sent too late.
+/// The time left for a load.
+///
+/// A loader checks it before it sends anything that must not be sent late.
 public enum LoadTime {
     /// Throws if the load that the current task belongs to has no time left, or if nothing waits for it any longer.
     ///

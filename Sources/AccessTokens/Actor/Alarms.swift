@@ -44,7 +44,7 @@ package struct Alarms: ~Copyable, Sendable {
     /// The sleeper of the pending alarm.
     var sleeper: Sleeper? { state.withLock { $0.alarm?.sleeper } }
 
-    /// Cancels the alarm: no time limit is left.
+    /// Cancels the alarm, because no time limit is left.
     package func wakeNoMore() {
         state.withLock { $0.alarm.take() }?.callOff()
     }
@@ -59,12 +59,14 @@ extension TokenService {
         alarms.wake(at: deadline, on: clock, executor: executor) { await self.hasPassed($0) }
     }
 
-    /// The same for a caller's limit; the caller may have left long before.
+    /// Does the same for a caller's limit; the caller may have left long before.
     nonisolated func wake(atLimit limit: Duration) {
         alarms.wake(at: limit, on: clock, executor: executor) { [weak self] in await self?.hasPassed($0) }
     }
 
-    /// Ends what has taken too long; handles the callers' own limits without entering the actor.
+    /// Ends what has taken too long.
+    ///
+    /// Callers' own limits are handled without entering the actor.
     private nonisolated func hasPassed(_ now: Duration) async {
         let (late, next, deadline) = lobby.withLock {
             ($0.expire(at: now), $0.nextLimit, $0.snapshot.nextDeadline)

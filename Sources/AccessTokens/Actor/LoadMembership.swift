@@ -3,7 +3,7 @@ import TokenServiceConcurrency
 
 /// Marks the tasks of a load, including its restore and its save, so that no load waits for itself.
 ///
-/// Tasks that a loader starts inherit it and may outlive the load; once no caller waits for the load, it means nothing.
+/// Tasks that a loader starts inherit it and may outlive the load. It has no effect once no caller waits for the load.
 package final class LoadMembership: Sendable {
     /// The load that the current task is part of.
     @TaskLocal package static var current: LoadMembership?
@@ -24,7 +24,7 @@ package final class LoadMembership: Sendable {
         limit = deadline.map { (service.clock, $0) }
     }
 
-    /// Whether something waits for what is loaded, and the load's time isn't over.
+    /// Whether something waits for the load's result, and its time isn't over.
     var isInTime: Bool { !hasEnded && limit.map { $0.clock.now() < $0.deadline } ?? true }
 
     var hasEnded: Bool { ended.load(ordering: .acquiring) }
@@ -36,8 +36,7 @@ package final class LoadMembership: Sendable {
 
 /// Loads that wait for a service's token, as the edges of a graph between services; a load in a cycle would wait for itself.
 ///
-/// An edge exists only while a load waits, and a waiting load keeps its service alive. So an identity never comes to name another
-/// service.
+/// An edge exists only while a load waits, and a waiting load keeps its service alive, so no identifier is reused meanwhile.
 struct LoadWaits: Sendable {
     /// Keyed by the service whose loads wait, so that following a chain touches no other service.
     private var waits: [ObjectIdentifier: [(membership: LoadMembership, target: ObjectIdentifier)]] = [:]

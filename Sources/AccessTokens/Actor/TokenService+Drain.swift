@@ -9,7 +9,7 @@ extension TokenService {
     /// await tokens.drain(within: .seconds(8))
     /// ```
     ///
-    /// From this call on the service starts nothing by itself: no load, no refresh ahead, no look at a store. A valid token is
+    /// From this call on the service starts nothing by itself: no load, no refresh ahead, no store check. A valid token is
     /// still handed out. A caller that finds none waits for the running load; if none runs, it gets
     /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved. A load that waits for another key's or
     /// another process's load begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return
@@ -34,8 +34,8 @@ extension TokenService {
 
     /// Drains the service, or lets it load again.
     ///
-    /// - Parameter isDrained: Asked inside the actor, so that of several calls at one moment the last to be decided counts,
-    ///   whichever comes here last.
+    /// - Parameter isDrained: Called inside the actor, so that of several concurrent calls the last decision counts, whichever
+    ///   arrives here last.
     package nonisolated func drain(_ isDrained: @Sendable () -> Bool) async {
         await visit { service in service.step { machine, _ in machine.drain(isDrained()) } }
     }
@@ -61,7 +61,7 @@ extension TokenService {
         await drain { false }
     }
 
-    /// Whether the program is about to end and no caller waits: then a load that still waits for its turn doesn't begin.
+    /// Whether the service is drained and no caller waits, so that a load still waiting for its turn doesn't begin.
     package nonisolated var isDeserted: Bool { lobby.withLock { $0.isDeserted } }
 
     /// Waits for a result until a time on the service's clock; returns `false` if the time comes first.

@@ -3,14 +3,14 @@ package import TokenServiceConcurrency
 /// What the callback shim may use besides the public API, its isolated versions in `TokenService+Session`, ``Alarms`` and
 /// ``LimitHeap``.
 ///
-/// The shim enters the actor by itself, once per batch of calls. What isn't isolated can be called from any thread.
+/// The shim enters the actor itself, once per batch of calls. Members that aren't isolated can be called from any thread.
 extension TokenService {
     // MARK: Calls
 
     /// The number of the token to hand out, if nothing else is due, for callers who may have that token already.
     ///
-    /// Copies nothing that threads share: two threads that count references to one token cost each other more than everything
-    /// else.
+    /// Copies nothing that threads share. Two threads that count references to one token slow each other down more than
+    /// everything else.
     package nonisolated func publicationIfNothingDue() -> Int? {
         let (publication, nothingDueUntil) = lobby.withLock { ($0.snapshot.hit.publication, $0.snapshot.hit.nothingDueUntil) }
         return clock.now() < nothingDueUntil ? publication : nil

@@ -86,7 +86,7 @@ extension TokenService {
         }
     }
 
-    /// The membership that the tasks of the current flight carry while something may wait for it.
+    /// The membership of the current flight's tasks while something may wait for it.
     func membershipOfFlight(_ id: Int) -> LoadMembership {
         if let flightMembership, flightMembership.work == id { return flightMembership }
         let membership = LoadMembership(of: self, work: id, until: machine.state.flight?.deadline)
@@ -128,7 +128,7 @@ extension TokenService {
         Task.detached(on: loadExecutor) { await onDiscard(grant) }
     }
 
-    /// A caller that is more urgent than the load makes the load as urgent.
+    /// Raises the load to the urgency of a more urgent caller.
     package func raiseUrgency(to urgency: Urgency) {
         guard var load, load.urgency < urgency, load.flight == machine.state.flightID else { return }
         load.urgency = urgency

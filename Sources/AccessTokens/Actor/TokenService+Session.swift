@@ -54,7 +54,7 @@ extension TokenService {
         await visit { $0.endPauses() }
     }
 
-    /// Returns a stream of what happens from now on, for logs and metrics.
+    /// Returns a stream of the events from now on, for logs and metrics.
     ///
     /// Every call makes a stream of its own with a bounded buffer: a slow reader loses the oldest events and delays no other.
     /// Streams end when the service is released.
@@ -70,7 +70,7 @@ extension TokenService {
     }
 }
 
-/// What the calls do once they are on the actor, for these and for those who are there already: it has taken effect on return.
+/// The isolated versions of the public calls, for callers that are on the actor already: each has taken effect on return.
 extension TokenService {
     /// The isolated version of ``invalidate(_:)``.
     package func refuse(_ rejected: AccessToken) {
@@ -111,7 +111,7 @@ extension TokenService {
     package struct Fence: Sendable {
         let discarded: AccessToken?
         let end: SingleResult<SessionChange>?
-        /// The same for the grant that other services use, too.
+        /// The same for a grant that other services use as well.
         let lent: SingleResult<SessionChange>?
         /// How urgent the store's part was made.
         let urgency: Urgency
@@ -129,7 +129,7 @@ extension TokenService {
         return SessionChange(discarded: discarded, storeFailure: storeFailure)
     }
 
-    /// Makes what the store does as urgent as a caller who waits for it.
+    /// Raises the store's operation to the urgency of a caller who waits for it.
     private nonisolated func raiseStore(to urgency: Urgency) {
         ties?.lender?.raise(to: urgency)
         Task.detached(on: executor, priority: urgency.priority) { await self.storing?.raise(to: urgency, on: self.executor) }

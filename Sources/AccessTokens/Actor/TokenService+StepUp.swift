@@ -1,12 +1,14 @@
 extension TokenService {
-    /// Installs a token of the same principal that allows more, unless the session has ended or has come to a token that allows
-    /// something else meanwhile; then it is given up.
+    /// Installs a token of the same principal that allows more.
+    ///
+    /// Gives it up instead if the session has ended, or has got a token meanwhile that allows something else.
     ///
     /// - Parameters:
     ///   - token: The token.
     ///   - generation: The generation in which it was asked for.
-    ///   - isWider: Whether it allows all that the service's current token does, or the last one, whose grant it would replace; called on
-    ///     the actor.
+    /// - isWider: Whether it allows all that the service's current token does, or else the last one, whose grant it would
+    ///   replace;
+    ///   called on the actor.
     /// - Returns: The generation that began with it; `nil` if it wasn't installed, or the session has ended while it was saved.
     package nonisolated func widen(
         to token: AccessToken, seen generation: Int, isWider: @Sendable (AccessToken?) -> Bool

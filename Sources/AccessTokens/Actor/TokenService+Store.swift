@@ -77,7 +77,7 @@ extension TokenService {
         }
     }
 
-    /// Passes grants for which the shared store has no place to the program, unless the service has done so.
+    /// Passes displaced grants to the program, unless the service has done so.
     func handOver(_ displaced: [DiscardedGrant]) {
         for grant in displaced { _ = step { machine, _ in machine.displaced(grant) } }
     }
@@ -94,7 +94,7 @@ extension TokenService {
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
     }
 
-    /// Tells the store of a shared grant about a sign-in or a sign-out, before any load that begins after it.
+    /// Notifies the session of a shared grant of a sign-in or a sign-out, before any load that begins after it.
     func noteFence(_ token: AccessToken?) {
         guard let session = ties?.session else { return }
         session.noteFence(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)

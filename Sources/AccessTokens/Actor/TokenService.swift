@@ -42,7 +42,7 @@ public actor TokenService {
     var flightMembership: LoadMembership?
     /// The membership of a store operation's tasks, if the current flight doesn't wait for it.
     var operationMembership: LoadMembership?
-    /// From when on the service may be released, as last reported.
+    /// When the service may be released, as last reported.
     private var restsFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
     var fences: [(number: Int, end: SingleResult<SessionChange>)] = []

@@ -1,4 +1,4 @@
-/// The tokens that resource servers refused, and the loads that followed from it.
+/// The tokens that resource servers refused, and the loads that followed.
 struct Rejections: Sendable {
     // Whole tokens, not strings: a token hides its secret from mirrors, a string wouldn't.
     private(set) var tokens: [(token: AccessToken, until: Duration?)] = []

@@ -28,11 +28,11 @@ extension TokenService.StateMachine {
         return abandoned.count { now < end(ofGivenUp: $0) } > RefreshPolicy.abandonedFlights
     }
 
-    /// From when on a caller that gets this token starts a refresh; `nil`: none does.
+    /// When a caller that gets this token starts a refresh; `nil`: never.
     ///
-    /// Nothing keeps a program alive for a load that no caller waits for. If the program ends in the middle of a load that spends
-    /// a refresh token, the server has rotated the token, and the new one is lost. A program that has just begun may be a tool
-    /// that ends in a moment, so for a while such a load starts only if a caller waits for it.
+    /// A load that no caller waits for doesn't keep a program alive. If the program ends in the middle of a load that spends a
+    /// refresh token, the server has rotated the token, and the new one is lost. A young program may be a tool that ends soon, so
+    /// at first such a load starts only if a caller waits for it.
     func refreshStart(of cached: CachedToken) -> Duration? {
         guard !isDrained else { return nil }
         return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
@@ -43,15 +43,14 @@ extension TokenService.StateMachine {
     /// Whether the program is so young that a load starts only if a caller waits for it.
     func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }
 
-    /// Until when loads that were given up may be expected to end; `nil`: there are none.
+    /// When all given-up loads can be expected to have ended; `nil`: there are none.
     private var givenUpUntil: Duration? {
         var until = fenced.last?.forgottenFrom
         for flight in abandoned { until = max(until ?? .zero, end(ofGivenUp: flight)) }
         return until
     }
 
-    /// Until when a load or an operation of the store may be expected to end, even if nothing waits for it any longer; `nil`:
-    /// none runs.
+    /// When the running load or store operation can be expected to have ended, even if nothing waits for it; `nil`: none runs.
     var isAtWorkUntil: Duration? {
         let isUnderWay = state.flight != nil || !storage.operations.isEmpty
         if isShared, isUnderWay { return .forever }
@@ -65,11 +64,10 @@ extension TokenService.StateMachine {
         isAtWorkUntil.map { now < $0 } ?? false
     }
 
-    /// From when on the service could be released, and be made again for its next caller, without a loss, if nothing happens to
-    /// it before; `nil`: not before another event.
+    /// When the service can be released, and made again for its next caller, without a loss; `nil`: not before another event.
     ///
     /// Letting it go now would lose waiting callers, a grant that no store has, a sign-out that the store hasn't heard of, or the
-    /// reason why a token or a load is refused: its successor would ask the server at once. A load that was given up keeps the
+    /// reason why a token or a load is refused: a new service would ask the server at once. A load that was given up keeps the
     /// service alive by itself, so it is no reason to keep the service once it blocks no other load.
     var restsFrom: Duration? {
         guard state.flight == nil || stalledUntil != nil, let storeEnd = storeRestsFrom,
@@ -82,7 +80,7 @@ extension TokenService.StateMachine {
         return max(max(pauseEnd, loadEnd), max(storeEnd, max(backOffEnd, rejectionsEnd)))
     }
 
-    /// From when on the store has what the service wants it to have, or is asked anew because the callback of a restore was lost.
+    /// When the store has all that it should have, or is read anew because the callback of a restore was lost.
     private var storeRestsFrom: Duration? {
         // The session knows more about a shared store: a later flight may have written what failed.
         if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }
@@ -91,7 +89,7 @@ extension TokenService.StateMachine {
 }
 
 extension BackOff {
-    /// From when on the failure count no longer matters: the longest pause after the server could have been asked again.
+    /// When the failure count no longer matters: the longest pause after the moment of the next attempt.
     fileprivate var restsFrom: Duration? {
         switch gate {
         case .open: .zero
@@ -102,7 +100,7 @@ extension BackOff {
 }
 
 extension Rejections {
-    /// From when on no refused token could be handed out again, and no further load would count as caused by refusals.
+    /// When no refused token can be handed out again, and no further load would count as caused by refusals.
     fileprivate var restsFrom: Duration? {
         var end = (loads.last ?? .zero) + (loads.isEmpty ? .zero : RefreshPolicy.invalidationPeriod)
         for (_, until) in tokens {

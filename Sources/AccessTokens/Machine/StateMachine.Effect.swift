@@ -3,16 +3,16 @@ extension TokenService.StateMachine {
 
     /// The result of an event; the actor performs its parts in this order.
     struct Ending: ~Copyable, Sendable {
-        /// What callers see from now on.
+        /// The snapshot for callers from now on.
         let snapshot: TokenService.Snapshot
-        /// How the current flight starts; `nil` if it has started, or there is none.
+        /// The start of the current flight; `nil` if it has started, or there is none.
         let start: FlightStart?
         /// The number of the flight that something may wait for.
         let awaitedFlight: Int?
         let effects: [Effect]
         /// The answer for all waiters; there is at most one, since afterwards none waits.
         let answer: Answer?
-        /// From when on the service could be released, if that was asked; `nil`: not before another event.
+        /// When the service can be released, if that was asked for; `nil`: not before another event.
         let restsFrom: Duration?
     }
 
@@ -33,11 +33,11 @@ extension TokenService.StateMachine {
     /// Another action for the actor.
     enum Effect: Sendable {
         case cancel(flight: Int)
-        /// The store's turn: one operation at a time.
+        /// Perform an operation of the store; one runs at a time.
         case perform(StoreQueue.Operation)
-        /// The store has done a fence's part, or won't in time; `givenUp` was in the store and the service didn't know it.
+        /// End fences: the store has done its part, or is late; `givenUp` was in the store, unknown to the service.
         case endFences([Int], givenUp: [AccessToken], TokenServiceError?)
-        /// Pass a grant to the program, to be revoked.
+        /// Pass a grant to the program for revocation.
         case discard(DiscardedGrant)
         case announce(TokenEvent)
     }
