@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// The description shows neither the token nor what the waiting handlers hold.
+/// The description shows neither the token nor the captures of waiting handlers.
 extension AccessTokenService: Redacted {
     package var text: String { "AccessTokenService" }
 }

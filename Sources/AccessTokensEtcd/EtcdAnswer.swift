@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The gateway's answers, read strictly: a response that can't answer the question is an error, never “there is no record”.
+/// The gateway's answers, read strictly: an unusable answer is an error, never “there is no record”.
 enum EtcdAnswer {
-    /// The longest one that is read, in bytes: twice what etcd accepts as a record unless it is told to take more.
+    /// The longest answer that is read, in bytes: twice the largest record that etcd accepts by default.
     static let maximumSize = 4 << 20
 
-    /// Part of every answer; an answer without it comes from something else.
+    /// Part of every answer; an answer without it doesn't come from etcd.
     struct Header: Decodable {
         let revision: String
     }

@@ -5,10 +5,10 @@ public import AccessTokensHTTP
 /// A value without state: any number of sends run independently, each once, over a connection of its own, without redirects,
 /// cookies or a cache.
 ///
-/// **On Linux** it refuses `https`. etcd's gateway adds a trailer to every error that it answers, “invalid auth token” or “no leader”,
+/// **On Linux** it refuses `https`. etcd's gateway adds a trailer to every error (“invalid auth token”, “no leader”),
 /// and such an answer ends a process that uses `URLSession` there (Swift 6.3); nor does `URLSession` accept a private authority
 /// there. For TLS, bring a `TokenTransport` over an HTTP client of your own, or reach etcd through a proxy on this machine that
-/// speaks TLS to it. Without TLS it asks no proxy, whatever the environment says.
+/// speaks TLS to it. Without TLS it uses no proxy, whatever the environment says.
 ///
 /// **On Apple platforms** the system judges certificates. Client certificates aren't sent; use a name and a password.
 ///
@@ -19,7 +19,8 @@ public struct SystemEtcdTransport: TokenTransport {
 
     /// Sends a request, once, and returns the answer, also when that is a redirect.
     ///
-    /// - Throws: `TransportError`, `invalidConfiguration` for TLS on Linux, or `CancellationError` promptly when its task is cancelled.
+    /// - Throws: `TransportError`, `invalidConfiguration` for TLS on Linux, or `CancellationError` promptly when its task is
+    ///   cancelled.
     @concurrent public func send(_ request: TransportRequest) async throws -> TransportResponse {
         #if URLSession && canImport(FoundationNetworking)
         guard Origin(request.url)?.scheme == "http" else {

@@ -1,6 +1,6 @@
 import AccessTokens
 
-/// The services of the keys that share a grant, and the sign-outs that they have yet to learn of: a pure value behind the grant's
+/// The services of the keys that share a grant, with the sign-outs that haven't reached them: a pure value behind the grant's
 /// lock.
 struct GrantMembers {
     private struct Member {
@@ -13,7 +13,7 @@ struct GrantMembers {
     private var last = 0
     private var signOuts = 0
 
-    /// A key's service is about to be made; returns its number.
+    /// Adds a key's service that is about to be made; returns its number.
     mutating func join() -> Int {
         last += 1
         members[last] = Member(signOuts: signOuts)
@@ -34,13 +34,13 @@ struct GrantMembers {
         members.filter { $0.key != member }.compactMapValues { $0.service }
     }
 
-    /// A user has signed out, through a key whose own service knows already.
+    /// Counts a sign-out, through a key whose own service knows of it already.
     mutating func signOut(by member: Int?) {
         signOuts += 1
         if let member { members[member]?.signOuts = signOuts }
     }
 
-    /// Whether a sign-out through another key has yet to take effect in a key's service; marks it as taking effect now.
+    /// Takes a sign-out through another key that hasn't taken effect in a key's service yet; returns `false` if there is none.
     mutating func takeSignOut(_ member: Int) -> Bool {
         guard let taken = members[member]?.signOuts, taken < signOuts else { return false }
         members[member]?.signOuts = signOuts

@@ -1,7 +1,7 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// One key's share in a grant that several keys use: its service's loader, which also passes its sign-ins and sign-outs on.
+/// One key's share in a grant that several keys use: its service's loader, which also passes on its sign-ins and sign-outs.
 final class GrantShare: TokenLoader, GrantLender {
     private let grant: SharedGrant
     private let loader: any TokenLoader

@@ -1,7 +1,7 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// The steps that a grant's vault has yet to do, and the task that does them: a pure value behind the grant's lock.
+/// The pending steps of a grant's vault, and the task that performs them: a pure value behind the grant's lock.
 struct GrantWork: Sendable {
     struct Item: Sendable {
         let step: VaultStep
@@ -16,7 +16,7 @@ struct GrantWork: Sendable {
     private var worker: Task<Void, any Error>?
     private var urgency = Urgency.background
 
-    /// Puts an item behind the others; returns whether a task has to begin for it.
+    /// Adds an item at the end; returns whether a task has to begin for it.
     mutating func append(_ item: Item, as urgency: Urgency) -> Bool {
         items.append(item)
         guard !isUnderWay else { return false }
@@ -24,7 +24,7 @@ struct GrantWork: Sendable {
         return true
     }
 
-    /// A task has begun; returns the urgency that it needs by now.
+    /// Notes the task that has begun; returns the urgency that it needs by now.
     mutating func began(_ worker: Task<Void, any Error>) -> Urgency {
         self.worker = worker
         return urgency

@@ -3,8 +3,8 @@ public import TokenServiceConcurrency
 
 /// The table of ``TokenServices`` behind its lock; services report to it without keeping it alive.
 ///
-/// What every key's service does often is inlinable, so that the program's own module compiles it for its type of key. As generic
-/// code it took 70 % of the time in which a service is made.
+/// The frequent operations are inlinable, so that the program's own module compiles them for its type of key. As generic code
+/// they took 70 % of the time in which a service is made.
 @usableFromInline
 final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>: Sendable {
     let clock: ServiceClock
@@ -29,7 +29,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         table.withLock { body(&$0) }
     }
 
-    /// The service of a key if it is kept; the path of a hit.
+    /// The service of a key if it is kept; used by each hit.
     @inlinable
     func keptService(of key: Key) -> Service? {
         let service = table.withLock { table -> ServiceShelf.Service? in
@@ -39,7 +39,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         return service.map { typed($0) }
     }
 
-    /// The service of a key, if there is one, even if only others keep it.
+    /// The service of a key, if there is one, even if only the program still holds it.
     func service(of key: Key) -> Service? {
         let service = table.withLock { table in table.places[key].flatMap { table.shelf.service(at: $0) } }
         return service.map { typed($0) }
@@ -84,7 +84,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     @inlinable
     func typed(_ service: ServiceShelf.Service) -> Service { unsafe unsafeDowncast(service, to: Service.self) }
 
-    /// Takes a service's report of what has happened to it.
+    /// Handles a service's report.
     @inlinable
     func note(_ report: ServiceReport, of key: Key, at place: Int, stamp: Int) {
         switch report {

@@ -19,9 +19,9 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         shelf.enter(&places[key, default: ServiceShelf.noPlace])
     }
 
-    /// A service has ended; nothing held it any more.
+    /// Removes a service that has ended, since nothing held it any more.
     ///
-    /// - Returns: The entry that went, to be released outside the lock: the end of a key may be foreign code.
+    /// - Returns: The removed entry, to be released outside the lock: releasing a key may run foreign code.
     @inlinable
     mutating func ended(_ key: Key, at place: Int, stamp: Int) -> (key: Key, place: Int)? {
         guard shelf.ended(stamp: stamp, at: place), let index = places.index(forKey: key) else { return nil }
@@ -31,7 +31,7 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
 
     /// All keys with a service, in use elsewhere or kept, and all keys whose service is being made.
     ///
-    /// The services are returned only so that none ends under the lock.
+    /// The services are returned only so that none is released under the lock.
     var current: (keys: Set<Key>, services: [Service]) {
         var keys: Set<Key> = [], services: [Service] = []
         for (key, place) in places {
@@ -43,15 +43,15 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         return (keys, services)
     }
 
-    /// All services are about to be told something.
+    /// Starts a change that all services must hear of.
     ///
-    /// - Returns: The keys of those that there are or that are being made; the latter will be made again.
+    /// - Returns: The keys of all services, including those being made, which will be made again.
     mutating func turn() -> (keys: Set<Key>, services: [Service]) {
         shelf.turn()
         return current
     }
 
-    /// A sign-out begins: until `shelf.release()` no service is released.
+    /// Begins a sign-out: until `shelf.release()` no service is released.
     mutating func hold() -> (keys: Set<Key>, services: [Service]) {
         shelf.hold()
         return current

@@ -17,7 +17,7 @@ extension TokenServices {
     /// How many services there are at this moment.
     public var counts: ServiceCounts {
         let now = registry.clock.now()
-        // A service that comes to rest by this ends before the count, unless it is held elsewhere.
+        // A service that becomes idle by this is released before the count, unless it is held elsewhere.
         _ = registry.withTable { $0.shelf.elapse(to: now) }
         return registry.withTable {
             ServiceCounts(busy: $0.shelf.busyCount, idle: $0.shelf.idleCount, released: $0.shelf.releasedCount)
@@ -25,7 +25,7 @@ extension TokenServices {
     }
 }
 
-/// The number of services says nothing of their keys, which may be names of people.
+/// The description shows the number of services but no keys, which may be names of people.
 extension TokenServices: Redacted {
     package var text: String { "TokenServices" }
 }

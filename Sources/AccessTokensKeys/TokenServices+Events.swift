@@ -21,7 +21,7 @@ public struct KeyEvent<Key: Hashable & Sendable>: Sendable {
 }
 
 extension TokenServices {
-    /// Returns a stream of what happens in the services of all keys from now on.
+    /// Returns a stream of the events in the services of all keys from now on.
     ///
     /// One stream serves any number of keys, including services that are made later, or made again. The events of one key come in
     /// their order; those of two keys in any. Each call makes a stream of its own with a bounded buffer: a slow reader loses the

@@ -67,7 +67,7 @@ extension TokenServices {
 
     // MARK: Stored keys
 
-    /// Signs out the keys that the stores name, as they name them, a few at a time.
+    /// Signs out the keys that the stores name, a few at a time, while they name them.
     private func signOutStored(
         except known: Set<Key>, where isMeant: @escaping @Sendable (Key) -> Bool
     ) async -> (changes: [Key: SessionChange], failure: TokenServiceError?) {

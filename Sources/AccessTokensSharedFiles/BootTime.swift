@@ -4,7 +4,7 @@ import Foundation
 struct BootTime: Equatable {
     /// Identifies the current start of the machine.
     let boot: String
-    /// Milliseconds since that start, without the machine's sleep, because no process gets on with its load during sleep.
+    /// Milliseconds since that start, without the machine's sleep, during which no load makes progress.
     let uptime: Int64
     /// The time of day in milliseconds since 1970, for comparison with a moment before the last start.
     let wall: Int64
@@ -13,7 +13,7 @@ struct BootTime: Equatable {
         (self.boot, self.uptime, self.wall) = (boot, uptime, wall)
     }
 
-    /// The current moment; `nil` if the system doesn't tell.
+    /// The current moment; `nil` if the system can't provide it.
     static var now: BootTime? {
         guard let boot = currentBoot else { return nil }
         #if canImport(Darwin)
@@ -57,8 +57,9 @@ struct BootTime: Equatable {
 
     /// How long before another moment this one was, at least.
     ///
-    /// If the machine was restarted in between, the age is the smaller of the time of day's difference and the time since the
-    /// start: the file may also come from another machine.
+    /// If the machine was restarted in between, or the file comes from another machine, the age is the smaller one of the
+    /// difference
+    /// in time of day and the time since the start.
     func age(at now: BootTime) -> Duration {
         let age = now.boot == boot ? now.uptime.clamped(minus: uptime) : min(now.uptime, now.wall.clamped(minus: wall))
         return .milliseconds(age)

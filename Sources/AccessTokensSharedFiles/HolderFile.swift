@@ -4,14 +4,14 @@ import Foundation
 
 /// A file that stays locked as long as its process lives: `.NAME.HOLDER.alive` beside `NAME`.
 final class HolderFile: Sendable {
-    /// The process's name for others: 16 hexadecimal digits.
+    /// The process's name in marks: 16 hexadecimal digits.
     let name: String
     private let file: TokenFile
     private let entry: String
     /// Closed, and so unlocked, with this object or by the system.
     private let lock: OpenFile
 
-    /// How many files of ended processes a new holder checks, so that it begins soon.
+    /// How many files of ended processes a new holder checks at most, so that it starts quickly.
     private static let swept = 100
 
     init(beside file: TokenFile) throws {
@@ -47,7 +47,7 @@ final class HolderFile: Sendable {
         if let directory = try? file.openDirectory() { try? file.unlink(entry, in: directory) }
     }
 
-    /// Whether the file still has the name by which others find it; a cleaner may have removed it.
+    /// Whether the file still has its name; a cleaner may have removed it.
     func isStillThere() throws -> Bool { try lock.isStillThere(as: entry, in: try file.openDirectory()) }
 
     /// Whether a holder's file exists and is locked; removes the file if its process has ended.
@@ -60,7 +60,7 @@ final class HolderFile: Sendable {
 
     /// Removes the files of processes that ended without removing theirs, as far as possible.
     ///
-    /// A failure must not keep a holder from beginning.
+    /// A failure must not prevent a holder from starting.
     private static func sweep(_ directory: borrowing OpenFile, beside file: TokenFile) {
         let entries = (try? directory.names()) ?? []
         for entry in entries.filter({ isEntry($0, beside: file) }).shuffled().prefix(swept) {

@@ -5,11 +5,11 @@ import Foundation
 
 /// The file of a shared record, and its operations; the calls block.
 ///
-/// Its first line names the format, the revision, and when that was written:
+/// Its first line names the format, the revision, and the time of writing:
 /// `tokenservice.shared 1 REVISION BOOT UPTIME WALL sum=SUM`. The record follows; the sum is over its bytes.
 ///
 /// A swap locks the record's own file, checks that the file still has its name, and renames another file over it. So process A
-/// waits for the lock while process B swaps; then A finds that its file has lost the name, and begins again with B's. A separate
+/// waits for the lock while process B swaps; then A finds that its file was replaced, and begins again with B's. A separate
 /// lock file beside the record could be removed by a cleaner, and two processes would hold the lock. The first record is put in
 /// place with a link, which fails if there is a record.
 struct SharedFile: Sendable {

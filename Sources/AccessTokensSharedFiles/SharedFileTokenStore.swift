@@ -22,7 +22,7 @@ import TokenServiceConcurrency
 /// file is removed, that swap fails, and the service tries again. `.NAME.HOLDER.alive` shows that a process is running. If the
 /// file is removed during a load, others take that process for dead; before its next load the process makes another file.
 ///
-/// **Death.** Each store has a file of its own that stays locked as long as its process lives. So the others know when a process
+/// **Death.** Each store has its own file, which stays locked as long as its process lives. So the others know when a process
 /// that has marked the record has died, for whatever reason. A child made with `fork` that doesn't call `exec` keeps the lock
 /// alive. The others also know how long ago the process marked the record, on a clock that all processes of a machine share and
 /// that stands still while the machine sleeps. So a program that begins later waits only for the rest of the time.

@@ -88,10 +88,10 @@ struct GrantRecordError: Error, Equatable, CustomStringConvertible {
     var description: String {
         switch problem {
         case .foreign:
-            "The shared store has bytes that no service wrote. They were left as they are: check which record it reads."
-        case .damaged: "The shared store's record is damaged. It was left as it is: remove it and sign in again."
+            "The shared store has bytes that no service wrote. They were left unchanged: check which record it reads."
+        case .damaged: "The shared store's record is damaged. It was left unchanged: remove it and sign in again."
         case .unsupportedVersion(let version):
-            "The shared store's record has version \(version), which this program doesn't know. It was left as it is: update "
+            "The shared store's record has version \(version), which this program can't read. It was left unchanged: update "
                 + "the program."
         case .notRepresentable: "The record's times are not numbers: check the clock."
         case .tooLarge: "A record may have 1 MiB at most: check what the authorization server issues."

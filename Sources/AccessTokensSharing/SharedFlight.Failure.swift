@@ -7,15 +7,15 @@ extension SharedFlight {
         var retryAfter: Duration?
         /// A new grant that came with the failure.
         var salvaged: AccessToken?
-        /// Whether it is certain that the server hasn't spent the refresh token, or what the server has answered.
+        /// Whether it is certain what the server has answered, or that it hasn't spent the refresh token.
         var isDefinite: Bool
         /// Whether the record itself can't be read or written, so that trying again is useless.
         var isPermanent = false
-        /// Whether the load was given up before anything was sent; then it says nothing about the server.
+        /// Whether the load was given up before anything was sent, so that it says nothing about the server.
         var isUnsent = false
     }
 
-    /// An error that is compared by what a flight looks at; its cause can't be compared.
+    /// An error compared by its code and remedy; its cause can't be compared.
     @propertyWrapper struct CodeAndRemedy: Sendable, Hashable {
         var wrappedValue: TokenServiceError
 
@@ -32,10 +32,10 @@ extension SharedFlight {
 
 /// The failures of a flight that don't come from its loader.
 extension SharedFlight.Failure {
-    /// Nothing waits for the flight any longer: it has spent nothing.
+    /// Nothing waits for the flight any longer, and it has spent nothing.
     static let abandoned = Self(error: TokenServiceError(.loadTimedOut), isDefinite: true)
 
-    /// An event came that the flight was not waiting for.
+    /// The flight got an event that it was not waiting for.
     static let outOfTurn = Self(error: TokenServiceError(.loadFailed), isDefinite: true)
 
     /// The record is older than one that the service has seen, or gone.
@@ -46,7 +46,7 @@ extension SharedFlight.Failure {
     static let refusedElsewhere = Self(
         error: TokenServiceError(.loadFailed, underlying: FailedElsewhere.refused, remedy: .signIn), isDefinite: true)
 
-    /// Another service has failed, has ended, or is still loading, and the fleet's wait for that is not over.
+    /// Another service has failed, has ended, or is still loading, and the fleet's wait for that isn't over.
     static func elsewhere(_ reason: FailedElsewhere, retryAfter: Duration?) -> Self {
         Self(error: TokenServiceError(.loadFailed, underlying: reason), retryAfter: retryAfter, isDefinite: true)
     }
@@ -68,23 +68,24 @@ struct SealFailure: Error, CustomStringConvertible {
 /// The store has lost a record that it had acknowledged.
 struct RecordLost: Error, CustomStringConvertible {
     let description =
-        "The shared store's record was removed, or is an older one than before. Its refresh token may be used up. Sign in again."
+        "The shared store's record was removed, or replaced by an older one, so its refresh token may be used up. Sign in again."
 }
 
-/// Each of a thousand swaps in a row found another record than the one before.
+/// Each of a thousand consecutive swaps found another record than the one before.
 struct StoreContention: Error, CustomStringConvertible {
-    let description = "The shared store's record changed before each of a thousand attempts to replace it."
+    let description =
+        "The shared store's record changed before each of a thousand attempts to replace it. Check which programs write it."
 }
 
-/// A swap was refused although the record still has the revision that the swap named; trying again at once could go on forever.
+/// A swap was refused although the record still has the revision that the swap named; immediate retries might never end.
 struct StoreContradiction: Error, CustomStringConvertible {
-    let description = "The shared store refused to replace the record, although it still has the revision that the swap named."
+    let description = "The shared store refused a swap at the current revision. Check its swap(_:ifAt:)."
 }
 
 /// Another service that shares the grant keeps this one from loading.
 enum FailedElsewhere: Error, CustomStringConvertible {
     case refused, failed, ended, busy
-    /// Not another service: this service's own last request has no answer.
+    /// This service's own last request has no answer, so no other service is involved.
     case unanswered
 
     var description: String {

@@ -8,7 +8,7 @@ extension SharedFlight {
             /// The generation of the token that the request presents.
             var generation: UInt64
             var began: Duration
-            /// When the request is certainly no longer under way.
+            /// When the request can no longer be under way.
             var end: Duration
         }
 
@@ -21,8 +21,8 @@ extension SharedFlight {
         /// The sign-in of the session that the service knows, as ``GrantRecord/fence``; `nil`: it knows of none.
         var session: String?
         var unanswered: Unanswered?
-        /// The revision that was read last, and when it was written or, if the store can't tell, first seen: a doubt counts from
-        /// then.
+        /// The revision that was read last, and when it was written or, if the store can't tell, first seen, from which a doubt
+        /// counts.
         var revision: SharedRecord.Revision?
         var since = Duration.zero
         /// The record at that revision, if it has no mark; the next flight may mark it without reading again.
@@ -32,7 +32,8 @@ extension SharedFlight {
         /// The generation that was refused to this service, or for all; no later failure cancels a refusal.
         var refused: UInt64?
         /// The sign-in, as ``GrantRecord/fence``, under which the server has given this service a token, which shows that its
-        /// client is right.
+        /// client is
+        /// accepted.
         var served: String?
         /// How many records this service has written.
         var writes = 0
@@ -66,14 +67,15 @@ extension SharedFlight.Knowledge {
         if let record, let signedOut { signedOut < record.signedOut } else { false }
     }
 
-    /// Whether a record is older than one that the service has seen: by its count or, if it was restored from a backup and
-    /// renewed since, because it lacks a sign-out.
+    /// Whether a record is older than one that the service has seen: by its count, or by a missing sign-out if it was restored
+    /// from a
+    /// backup and renewed since.
     func isNewer(than record: GrantRecord) -> Bool { record.generation < seen ?? 0 || record.signedOut < signedOut ?? 0 }
 
-    /// The record's session is known from now on.
+    /// Notes the record's session as known.
     mutating func meet(_ record: GrantRecord?) { session = record?.token == nil ? nil : record?.fence }
 
-    /// Whether a record shows a sign-out that the service doesn't know of; it knows of it, or else of the session, from then on.
+    /// Whether a record shows a sign-out that the service doesn't know of; from now on it knows of it, or else of the session.
     ///
     /// A sign-in may have followed. The flights that begin after the session has ended adopt it.
     mutating func learnSession(of record: GrantRecord) -> Bool {
@@ -87,14 +89,14 @@ extension SharedFlight.Knowledge {
         return isNews
     }
 
-    /// Another service has ended the session; its token is adopted as if the service had read nothing yet.
+    /// Notes that another service has ended the session: its token is adopted as if the service had read nothing yet.
     mutating func overtaken(signedOut last: UInt64) {
         (generation, signedOut, unmarked) = (nil, max(signedOut ?? 0, last), nil)
     }
 
-    /// A sign-in or a sign-out of the service is in the store.
+    /// Notes that a sign-in or a sign-out of the service is in the store.
     ///
-    /// - Parameter isRenewed: Whether another service has brought a token since, which has yet to be adopted.
+    /// - Parameter isRenewed: Whether another service has saved a token since, which hasn't been adopted yet.
     mutating func take(_ record: GrantRecord, isRenewed: Bool) {
         if !isRenewed { generation = record.generation }
         unmarked = nil

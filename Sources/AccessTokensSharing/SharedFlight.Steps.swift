@@ -20,12 +20,13 @@ extension SharedFlight {
         var isRepeatable = false
         /// When the callers' time is over; `nil`: never.
         var deadline: Duration?
-        /// A token is still handed out meanwhile: no caller waits.
+        /// Whether a token is still handed out meanwhile, so that no caller waits.
         var isRefresh = false
-        /// The user asked to try again: the fleet's failures don't count.
+        /// Whether the user asked to try again, so that the fleet's failures don't count.
         var isRetry = false
-        /// The service pauses, or its token is good: the flight reads what other services have brought, and writes and loads
-        /// nothing.
+        /// Whether the flight only reads what other services have written, and writes and loads nothing, since the service pauses
+        /// or its
+        /// token is good.
         var isLook = false
         /// The token that a repeatable load presents if the store can't be read.
         var memory: AccessToken?
@@ -43,8 +44,7 @@ extension SharedFlight {
     struct Moment: Sendable, Hashable {
         var now: Duration
         var wall: Double?
-        /// Whether nothing waits for the flight any longer, because of a fence or its limit, or because the program is about to
-        /// end; then the flight spends nothing.
+        /// Whether nothing waits for the flight any longer, because of a fence, its limit or a drain, so that it spends nothing.
         var isAbandoned = false
     }
 
@@ -59,7 +59,7 @@ extension SharedFlight {
     }
 
     enum Event: Sendable, Hashable {
-        /// The record, or that there is none; also the outcome of a wait that has read it.
+        /// The record, or none; also the outcome of a wait that has read it.
         case read(Sighting?)
         /// A read failed, or a swap whose outcome is unknown.
         case storeFailed(Failure)
@@ -88,18 +88,18 @@ extension SharedFlight {
             /// A token, and how long ago its load began.
             case token(AccessToken, age: Duration, isAdopted: Bool)
             case failed(Failure)
-            /// Another service is loading, and no caller waits here; or a look has found nothing new.
+            /// Another service is loading, and no caller waits here; or a check found nothing new.
             case gaveUp
-            /// A look has found a grant newer than any that the service has tried.
+            /// A check found a grant newer than any that the service has tried.
             case newGrant
             /// Another service has signed out; a session is over if this service knew of one.
             case signedOut(isOfSession: Bool)
         }
 
         var outcome: Outcome
-        /// A token that this flight brought and the record has no place for; to be revoked.
+        /// A token that this flight brought and that the record can't hold; to be revoked.
         var discarded: AccessToken?
-        /// A mark that this flight has made, or may yet make, although its work is over.
+        /// A mark that this flight has made, or may still make, although its work is over.
         var stray: StrayMark?
     }
 }

@@ -23,11 +23,11 @@ extension SharedSession: GrantSession {
         return end
     }
 
-    /// Performs the steps; returns what remains to be learnt once the service has ended its session.
+    /// Performs the steps; returns what is left to learn once the service has ended its session.
     private func ending(
         of plan: SharedFlightPlan
     ) async -> (ending: SharedFlight.Ending, learns: (@Sendable () -> Void)?) {
-        // A sign-in or sign-out that the store has yet to learn of is written first.
+        // A sign-in or sign-out that hasn't reached the store is written first.
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
         guard await plan.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .failed(.abandoned)), nil) }
@@ -78,7 +78,7 @@ extension SharedSession: GrantSession {
         case .wait(let revision, let rest):
             let now = moment.now
             let end = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
-            // A task that was woken early although nothing had changed reads once a second from now on.
+            // From now on a task that was woken although nothing had changed reads once a second.
             if revision != nil, revision == wokenAt {
                 await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
             } else {
@@ -106,7 +106,7 @@ extension SharedFlight.Ending.Outcome {
     fileprivate var told: SharedFlightEnd.Outcome {
         switch self {
         case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
-        // The program is about to end, so the service's current flight has not failed.
+        // The service was drained, so its current flight has not failed.
         case .failed(.abandoned): .gaveUp
         // A salvaged grant is in the record already.
         case .failed(let failure): .failed(failure.error, retryAfter: failure.retryAfter, isCostly: failure.salvaged != nil)
@@ -118,7 +118,7 @@ extension SharedFlight.Ending.Outcome {
 }
 
 extension SharedFlight.Failure {
-    /// Wraps what a loader threw; unless it says more than "try again", the answer may have been lost.
+    /// Wraps what a loader threw; if its remedy is only to retry, the answer may have been lost.
     init(_ error: any Error) {
         let salvaged = (error as? SalvagedGrant)?.grant
         let (wrapped, retryAfter) = TokenServiceError.wrapping(error)

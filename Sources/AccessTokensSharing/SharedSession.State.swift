@@ -1,21 +1,22 @@
 import AccessTokens
 
 extension SharedSession {
-    /// The session's knowledge of the store, and the sign-ins and sign-outs that the store has yet to learn of.
+    /// The session's knowledge of the store, and the sign-ins and sign-outs that haven't reached it.
     struct State: Sendable {
         var knowledge = SharedFlight.Knowledge()
-        /// The sign-in or sign-out that the store has yet to learn of; no flight may overtake it.
+        /// The sign-in or sign-out that hasn't reached the store yet; no flight may overtake it.
         var fence: SharedFence?
         /// Counts sign-ins, sign-outs and overtaken sessions; what a flight learnt before one of them is outdated.
         var fences = 0
-        /// The grants that fences have put aside, until they are handed over.
+        /// The grants that fences displaced, until they are handed over.
         var displaced: [DiscardedGrant] = []
         /// The last token that a sign-in or a sign-out has found in the record, and hands over.
         var found: AccessToken?
-        /// The session that another service has ended, as a sign-in here found out, until this service hears of it.
+        /// The session that another service has ended, as a sign-in here found out, until this service is notified.
         var end: SessionEnd?
         /// The last sign-out in the record that came after this service's sign-in or sign-out and before its retry, until the
-        /// service hears of it.
+        /// service is
+        /// notified.
         var overtaken: UInt64?
         /// The marks that are being taken back.
         var strays: [StrayMark] = []
@@ -57,7 +58,7 @@ extension SharedSession {
                 knowledge.take(record, isRenewed: !fence.stands(in: record))
                 return nil
             }
-            // The record's session is another service's.
+            // The record's session belongs to another service.
             (knowledge.session, knowledge.unmarked) = (nil, nil)
             // The flight that reads a later sign-out than this one ends the session.
             return fence.token == nil && knowledge.hasNews(record) ? nil : record?.signedOut ?? 0

@@ -3,8 +3,8 @@ import AccessTokens
 /// A mark whose load no longer sends anything: it is in the record, or its swap may still take effect.
 ///
 /// Others would respect it until the doubt has passed. So its service overwrites it when its flight has ended. If the mark's swap
-/// hasn't taken effect, the overwriting changes the record's revision, and the swap never will. A later flight's mark is another
-/// write, and stays.
+/// hasn't taken effect yet, overwriting changes the record's revision, and the swap can no longer succeed. A later flight's mark
+/// is another write, and stays.
 struct StrayMark: Sendable, Hashable {
     /// Names the write that made the mark.
     let write: String
@@ -21,7 +21,7 @@ struct StrayMark: Sendable, Hashable {
         record.write = write + ".back"
     }
 
-    /// Returns the swap that takes the mark back; `nil` if the mark is gone, and won't come.
+    /// Returns the swap that takes the mark back; `nil` if the mark is gone and can't appear any more.
     func remedy(for sighting: SharedFlight.Sighting?) -> SharedFlight.Step? {
         guard sighting?.record.write == write || sighting?.revision == base else { return nil }
         return .swap(record, ifAt: sighting?.revision)
@@ -33,7 +33,7 @@ extension SharedSession {
     /// passed.
     private static let attempts = 8
 
-    /// Overwrites a mark without a purpose, however its swap ends.
+    /// Overwrites a mark that has lost its purpose, whether or not its swap succeeds.
     func takeBack(_ stray: StrayMark) async {
         defer { forget(stray) }
         for attempt in 0..<Self.attempts {

@@ -28,8 +28,9 @@ extension TokenService {
             environment: environment, onDiscard: onDiscard, loader: loader)
     }
 
-    /// The same for a closure that gets a new token, and whose parameter is the token to replace, which another process may have
-    /// loaded.
+    /// The same for a closure that gets a new token.
+    ///
+    /// Its parameter is the token to replace, which another process may have loaded.
     ///
     /// `isRepeatable` says whether another load may start while one that took too long still runs; see
     /// `TokenLoader.isRepeatable`. Two loads with one rotating refresh token are not repeatable.

@@ -30,7 +30,7 @@ public struct TokenSharing: Sendable {
         /// The given time, but at least the longest time that the mark allows its exchange.
         public static func after(_ duration: Duration) -> Doubt { Doubt(kind: .after(duration)) }
 
-        /// How long to wait for a mark's holder, from its writing or from the first sight of it; `nil`: without end.
+        /// How long to wait for a mark's holder, from its writing or from when it was first seen; `nil`: without end.
         func patience(with mark: GrantRecord.Mark) -> Duration? {
             switch kind {
             case .standard: mark.limit * 2
@@ -70,7 +70,7 @@ public struct TokenSharing: Sendable {
     /// sign-out found there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
     /// (`TokenEvent.Name.restored`). A read that fails changes nothing, and the next one comes an interval later.
     ///
-    /// A service that isn't asked reads nothing, since it has no timer. Intervals below one second become one second.
+    /// Without callers a service reads nothing, since it has no timer. Intervals below one second become one second.
     public var checkEvery: Duration? {
         didSet { checkEvery = Self.bounded(checkEvery) }
     }
@@ -87,7 +87,7 @@ public struct TokenSharing: Sendable {
     ///   - transportLimit: How long a load may still be under way after its limit.
     ///   - doubt: How long a silent process's mark is respected.
     ///   - serverGrace: How long the server accepts a refresh token again after it has replaced it.
-    ///   - checkEvery: How often callers that get a good token start a look at the record.
+    ///   - checkEvery: How often callers that get a good token start a read of the record.
     ///   - seal: Encrypts a record.
     ///   - open: Decrypts it.
     public init(
@@ -106,7 +106,7 @@ public struct TokenSharing: Sendable {
         self.open = open
     }
 
-    /// Clamps the interval to the pause between looks of a service that pauses, and so that no sum overflows.
+    /// Clamps the interval to the pause between store checks, and so that no sum overflows.
     private static func bounded(_ interval: Duration?) -> Duration? {
         interval.map { min(max($0, RefreshPolicy.lookPause), RefreshPolicy.longestLifetime) }
     }
