@@ -12,7 +12,7 @@ package import Foundation
 package enum ChallengePolicy: Sendable {
     /// The system judges certificates. Any other challenge is the exchange's answer.
     case returnToCaller
-    /// The delegate decides, if it wants to; else the system, also with credentials that it has stored.
+    /// The delegate decides, if it implements that; otherwise the system, also with credentials that it has stored.
     case ask((any URLSessionDelegate)?)
 }
 #endif

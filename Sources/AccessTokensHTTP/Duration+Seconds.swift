@@ -1,5 +1,5 @@
 extension Duration {
-    /// The longest time that we count, ten years: no process lives longer.
+    /// The longest time that is counted, ten years: no process lives longer.
     package static let longest = Duration.seconds(10 * 365 * 86_400)
 
     /// Returns a number of seconds as a duration of at most ``longest``; `nil` if it is negative, infinite or not a number.

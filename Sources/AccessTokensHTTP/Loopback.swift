@@ -1,4 +1,4 @@
-/// The addresses of this machine itself: what is sent to them, no other machine can read.
+/// The addresses of this machine itself: no other machine can read what is sent to them.
 package enum Loopback {
     /// Whether a host is `localhost`, `::1` or a complete IPv4 address in 127.0.0.0/8; not a name that only begins like one.
     ///

@@ -6,13 +6,13 @@ package import Foundation
 
 /// Compares the time of a refused proof with the server's.
 package enum ProofClock {
-    /// The least difference that is worth a note: servers tolerate some seconds, and an answer may take some.
+    /// The smallest difference worth reporting: servers tolerate some seconds, and an answer may take some.
     private static let tolerance = 30.0
 
-    /// Returns what to correct if the server's clock shows another time; `nil` if it doesn't, or the server didn't say.
+    /// Returns a note if the server's clock differs; `nil` if it doesn't, or is unknown.
     ///
     /// - Parameters:
-    ///   - issued: When the proof said that it was made.
+    ///   - issued: The proof's own time.
     ///   - date: The answer's header `Date`.
     package static func note(issued: Date, date: String?) -> String? {
         guard let server = date.flatMap({ HTTPDate.parse($0, now: issued) }), abs(server.timeIntervalSince(issued)) > tolerance

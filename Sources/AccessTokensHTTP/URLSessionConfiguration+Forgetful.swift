@@ -7,7 +7,7 @@ package import Foundation
 #endif
 
 extension URLSessionConfiguration {
-    /// A configuration that keeps nothing; its own time limits are but a second line behind those of the exchange.
+    /// A configuration that keeps nothing; its own time limits are only a fallback for the exchange's.
     package static func forgetful(_ timeLimit: Duration) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil

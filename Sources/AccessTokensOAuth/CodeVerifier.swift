@@ -3,7 +3,7 @@ import AccessTokensHTTP
 
 /// A random secret that binds a sign-in's code to the program that began the sign-in (PKCE).
 ///
-/// The sign-in carries its ``challenge``, the request for the token the verifier itself. No description or dump shows it.
+/// The sign-in carries its ``challenge``; the token request carries the verifier itself. No description or dump shows it.
 ///
 /// Source: RFC 7636.
 public struct CodeVerifier: Sendable, Hashable {
@@ -15,12 +15,12 @@ public struct CodeVerifier: Sendable, Hashable {
         value = Base64URL.random(bytes: 32)
     }
 
-    /// Creates a verifier of another program's text.
+    /// Creates a verifier from another program's text.
     ///
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration` if it doesn't have 43 to 128 letters, digits and `-._~`.
     public init(_ value: String) throws(OAuthError) {
         guard value.utf8.allSatisfy({ $0.isAlphanumeric || "-._~".utf8.contains($0) }), 43...128 ~= value.utf8.count else {
-            throw OAuthError(.invalidConfiguration("a code verifier has 43 to 128 letters, digits and -._~"))
+            throw OAuthError(.invalidConfiguration("a code verifier must have 43 to 128 characters: letters, digits and -._~"))
         }
         self.value = value
     }

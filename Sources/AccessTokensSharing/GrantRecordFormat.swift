@@ -93,8 +93,8 @@ struct GrantRecordError: Error, Equatable, CustomStringConvertible {
         case .unsupportedVersion(let version):
             "The shared store's record has version \(version), which this program can't read. It was left unchanged: update "
                 + "the program."
-        case .notRepresentable: "The record's times are not numbers: check the clock."
-        case .tooLarge: "A record may have 1 MiB at most: check what the authorization server issues."
+        case .notRepresentable: "The record's times are not numbers: check the wall clock."
+        case .tooLarge: "The record would have more than 1 MiB: check what the authorization server issues."
         }
     }
 }

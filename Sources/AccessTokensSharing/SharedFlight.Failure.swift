@@ -62,7 +62,7 @@ extension SharedFlight.Failure {
 /// The program's own `seal` or `open` failed.
 struct SealFailure: Error, CustomStringConvertible {
     let underlying: any Error
-    let description = "The shared store's record could not be sealed or opened. It was left as it is: check the key."
+    let description = "The shared store's record could not be sealed or opened. It was left unchanged: check the key."
 }
 
 /// The store has lost a record that it had acknowledged.

@@ -29,7 +29,7 @@ package final class SharedStoreTrial: Sendable {
     /// Begins a trial with stores of one record.
     package init(_ stores: [any SharedTokenStore]) async throws {
         self.stores = stores
-        guard !stores.isEmpty else { throw SharedStoreViolation(text: "There is no store to check.") }
+        guard !stores.isEmpty else { throw SharedStoreViolation(text: "The list of stores is empty: pass at least one.") }
     }
 
     /// Restores the record's previous content, as far as the store allows; services treat an empty record as none.

@@ -12,7 +12,7 @@ public final class Simulation: Sendable {
     public let taskExecutor: any TaskExecutor
     /// The execution's clock; it starts at zero and jumps from deadline to deadline.
     public let clock: VirtualClock
-    /// Whether all code is driven, also code that takes nothing from here.
+    /// Whether all code is driven, including code that takes nothing from here.
     package let drivesEverything: Bool
     let engine: Engine
 
@@ -27,8 +27,9 @@ public final class Simulation: Sendable {
     ///
     /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. If it throws an error and nothing
     /// asks for its ``SpawnedTask/value`` or ``SpawnedTask/result``, the schedule fails at its end, with the code
-    /// ``ExplorationProblem/Code/unreadError`` or ``ExplorationProblem/Code/uncausedCancellation``. If an error is in order, read it, catch it in the task or call
-    /// ``SpawnedTask/allowingError()``. A `CancellationError` doesn't count where the task was cancelled.
+    /// ``ExplorationProblem/Code/unreadError`` or ``ExplorationProblem/Code/uncausedCancellation``. If an error is expected, read
+    /// it, catch it in the task or call ``SpawnedTask/allowingError()``. A `CancellationError` doesn't count where the task was
+    /// cancelled.
     ///
     /// - Parameters:
     ///   - name: Its name in reports; a second task of the same name becomes "name (2)".
@@ -105,7 +106,7 @@ extension Simulation {
         try await engine.settle(waitsForTimers: false)
     }
 
-    /// Returns a number from 0 up to, not including, `count`: one more choice of the schedule, explored and replayed.
+    /// Returns a number from 0 up to, but not including, `count`: one more choice of the schedule, explored and replayed.
     ///
     /// - Parameters:
     ///   - name: The name of the choice, for the report.

@@ -131,5 +131,5 @@ extension TokenServiceError {
 
 /// A loader returned a token without a string.
 struct EmptyAccessToken: Error, CustomStringConvertible {
-    let description = "The loader returned an empty access token, which no request can carry."
+    let description = "The loader returned an empty access token. Check how it reads the token response."
 }

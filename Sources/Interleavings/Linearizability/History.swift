@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// A record of concurrent calls and their results, in the order in which they happened.
 ///
-/// Record every call, then ask whether the answers make sense. They do if each operation can have taken effect at one
+/// Record every call, then check the answers. They are right if each operation can have taken effect at one
 /// moment between its call and its return, so that in the order of these moments every answer is the one that the
 /// ``SequentialSpecification`` gives. Such a history is called *linearizable*: its callers can't tell the object from one
 /// that serves them one after another.

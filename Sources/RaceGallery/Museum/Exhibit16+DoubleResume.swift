@@ -9,7 +9,7 @@ import TokenServiceConcurrency
 /// it and answers the caller. The limit's task goes on where it was, and answers again. Swift's own continuation ends the
 /// process then; the one of this exhibit counts.
 ///
-/// The bug sits in the two lines that cancel, neither of which asks whether it was in time.
+/// The bug sits in the two lines that cancel, neither of which checks whether it was in time.
 struct DoublyAnsweringService: Sendable {
     let loader: any TokenLoader
     let clock: any Clock<Duration>

@@ -1,9 +1,9 @@
 import AccessTokens
 import Interleavings
 
-/// A service that keeps a token, and shares one load among its callers: what many of the museum's services do right.
+/// A service that keeps a token and shares one load among its callers: the part that many of the museum's services get right.
 ///
-/// An exhibit writes the functions in which its bug sits. These run in place of those that it doesn't write.
+/// An exhibit implements the functions that contain its bug. These are the defaults for the others.
 protocol LoadSharing: Actor {
     var shared: SharedLoad { get set }
 

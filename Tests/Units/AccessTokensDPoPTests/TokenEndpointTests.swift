@@ -93,9 +93,9 @@ struct TokenEndpointTests {
         ])
         let key = try DPoPKey.test()
         let error = try await failure(server, key: key)
-        #expect(server.facts.requests.count == 2 && error.description.contains("It refuses each nonce that it has just sent."))
+        #expect(server.facts.requests.count == 2 && error.description.contains("It refused the nonce that it had just sent."))
         // The next request begins with the last one, which it refuses, too.
-        #expect(try await failure(server, key: key).description.contains("It sends the nonce that it refuses."))
+        #expect(try await failure(server, key: key).description.contains("It sent the nonce that it had refused."))
         #expect(server.facts.requests.count == 3)
     }
 
@@ -190,7 +190,7 @@ struct TokenEndpointTests {
         let server = NonceServer()
         let error = try await failure(server, key: .test(sign: { _ in throw Broken() }))
         #expect(error.code == .credentialsUnavailable && !error.mayBeUnderWay)
-        #expect(error.description == "Nothing was sent: the proof failed with an error of type Broken.")
+        #expect(error.description == "The credentials are unavailable, so nothing was sent: the proof failed with an error of type Broken.")
         let client = try OAuthClient.test(DPoPKey.test(sign: { _ in Data(count: 70) }), server)
         let other = await #expect(throws: DPoPError.self) { try await client.token(for: .jwtBearer("a")) }
         #expect(other?.code == .invalidSignature && server.facts.requests.isEmpty)

@@ -102,7 +102,7 @@ struct DiscoveryTests {
             TransportResponse(status: 302, headers: ["Location": "https://evil.example"]),
             "is redirected (status 302), which is not followed"
         ),
-        (TransportResponse(status: 503), "can't be had now (status 503). Try again later"),
+        (TransportResponse(status: 503), "is unavailable (status 503). Try again later"),
         (TransportResponse(status: 200, body: Data(count: 2 << 20)), "is longer than 1048576 bytes"),
         (TransportResponse(#"{"issuer":"https://as.example","issuer":"https://as.example"}"#), "names no issuer"),
         (TransportResponse(#"{"issuer":["https://as.example"]}"#), "names no issuer"),
