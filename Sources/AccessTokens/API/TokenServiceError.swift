@@ -140,7 +140,8 @@ extension TokenServiceError: DescribedError {
             "The session of this call has ended, or another service handed out the refused token. Don't repeat the call for the "
                 + "next user."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
-        case .tokenRejectedBefore: "The authorization server returned a token that was refused before. Check for a cache in front of the server."
+        case .tokenRejectedBefore:
+            "The authorization server returned a token that was refused before. Check for a cache in front of the server."
         case .tooManyInvalidations:
             "Fresh tokens were refused one after the other. Check the audience and the scope that the resource server expects."
         case .storeFailed: "The token store failed."
