@@ -168,7 +168,7 @@ extension OAuthError: Redacted, DescribedError {
                 + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
         case .invalidMetadata(let detail): "\(detail)."
         case .unsupportedTokenType(let type):
-            "\(server) issued a token of type \(type), which isn't among this client's acceptedTokenTypes."
+            "\(server) issued a token of type \(type), which this client doesn't accept: have it issue another type."
         case .uselessNonce(let detail):
             "\(server) demands a nonce in the proof (\(error ?? ""), \(statusText)), but sent no usable one. \(detail) "
                 + "Nothing was spent."

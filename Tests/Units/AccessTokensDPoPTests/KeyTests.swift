@@ -36,8 +36,8 @@ struct KeyTests {
     // Wrong texts of keys: a private part, another type, a point that is cut off, no JSON.
     @Test(arguments: [
         (#"{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, "32 bytes each"),
-        (VectorTests.key.dropLast() + #","d":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it has a private part"),
-        (#"{"kty":"oct","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it has a private part"),
+        (VectorTests.key.dropLast() + #","d":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it contains the private key"),
+        (#"{"kty":"oct","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it contains the private key"),
         (#"{"kty":"EC","crv":"secp256k1"}"#, "its type must be"), ("[]", "it is not the JSON of a key"),
         ("", "it is not the JSON"),
         (#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#, "2,048"), (#"{"kty":"OKP","crv":"Ed25519","x":"@@"}"#, "32 bytes"),

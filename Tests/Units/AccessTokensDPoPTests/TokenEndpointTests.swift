@@ -74,8 +74,8 @@ struct TokenEndpointTests {
     @Test(
         arguments: [
             (nil, "It sends none."), ("", "it is empty"),
-            (String(repeating: "n", count: 8192), "it has 8192 bytes, more than the 1024"),
-            ("a, b", "or there are several"),
+            (String(repeating: "n", count: 8192), "it has 8192 bytes; at most 1024"),
+            ("a, b", "or the header is repeated"),
         ] as [(String?, String)])
     func `a demand without a usable nonce is a clear error, and nothing is spent`(nonce: String?, problem: String) async throws {
         let server = NonceServer(script: [.refusal("use_dpop_nonce", nonce: nonce)])

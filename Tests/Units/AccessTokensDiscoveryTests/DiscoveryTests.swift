@@ -136,7 +136,7 @@ struct DiscoveryTests {
             request.url.absoluteString.contains("&resource=https%3A%2F%2Fr") && !request.url.absoluteString.contains("dpop_jkt"))
         _ = try server.revocation(client)
         let error = #expect(throws: OAuthError.self) { try server.client(id: "app", authentication: .clientSecretPost("s")) }
-        #expect(error?.description.contains("https://as.example doesn't support client_secret_post, but: none") == true)
+        #expect(error?.description.contains("https://as.example doesn't support client_secret_post; it supports: none") == true)
     }
 
     @Test(arguments: ["\"token_endpoint\"", "\"authorization_endpoint\"", "\"code_challenge_methods_supported\"", "\"S256\""])

@@ -84,7 +84,7 @@ struct RefreshTokenLoaderTests {
         let failure = try await loader.failure(replacing: previous)
         #expect(failure.code == .notSignedIn)
         #expect(failure.remedy == .signIn)
-        #expect("\(failure)".contains("no user is signed in, and nothing was sent"))
+        #expect("\(failure)".contains("no user is signed in; nothing was sent"))
         #expect(transport.requests.isEmpty)
     }
 
