@@ -90,7 +90,8 @@ struct KeyTests {
         clock.advance(by: .seconds(10))
         let error = await #expect(throws: DPoPError.self) { _ = try await proof.value }
         #expect(error?.code == .signingTimedOut && error?.remedy == .retry)
-        #expect(error?.description == "Signing took longer than 10.0 seconds, so nothing was sent. Check the key service that signs.")
+        #expect(
+            error?.description == "Signing took longer than 10.0 seconds, so nothing was sent. Check the key service that signs.")
     }
 
     @Test func `a cancelled caller does not wait for what signs`() async throws {

@@ -190,7 +190,8 @@ struct TokenEndpointTests {
         let server = NonceServer()
         let error = try await failure(server, key: .test(sign: { _ in throw Broken() }))
         #expect(error.code == .credentialsUnavailable && !error.mayBeUnderWay)
-        #expect(error.description == "The credentials are unavailable, so nothing was sent: the proof failed with an error of type Broken.")
+        let cause = "the proof failed with an error of type Broken"
+        #expect(error.description == "The credentials are unavailable, so nothing was sent: \(cause).")
         let client = try OAuthClient.test(DPoPKey.test(sign: { _ in Data(count: 70) }), server)
         let other = await #expect(throws: DPoPError.self) { try await client.token(for: .jwtBearer("a")) }
         #expect(other?.code == .invalidSignature && server.facts.requests.isEmpty)
