@@ -83,7 +83,7 @@ public struct EtcdError: Error, Sendable {
 }
 
 extension EtcdError: Redacted, DescribedError {
-    /// What is wrong and what to do about it; never a record, a password or a token.
+    /// What is wrong and what to do about it, without a record, a password or a token.
     package var text: String {
         let at = endpoint.map { " at \($0)" } ?? ""
         let swap = isOutcomeUnknown ? " The record may have been replaced: read it again." : ""

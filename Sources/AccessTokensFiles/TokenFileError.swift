@@ -75,7 +75,7 @@ public struct TokenFileError: Error, Sendable {
 }
 
 extension TokenFileError: Redacted, DescribedError {
-    /// What is wrong and what to do about it; never anything that the file holds.
+    /// What is wrong and what to do about it, without any of the file's contents.
     package var text: String {
         // Quoted and escaped: a path may contain line breaks.
         let name = String(reflecting: path)

@@ -53,7 +53,7 @@ struct GrantTurns: Sendable {
         return index == 0 ? line.first?.start : nil
     }
 
-    /// Ends the turn, even if its load goes on.
+    /// Ends the turn, even if its load continues.
     mutating func end() -> SingleResult<Void>? {
         line.first.flatMap { leave($0.number) }
     }

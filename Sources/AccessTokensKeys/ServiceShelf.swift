@@ -127,9 +127,8 @@ extension ServiceShelf {
     /// to
     /// release.
     ///
-    /// - Parameter stamp: What the service was made with. If ``turn()`` was called since, the service has missed a change: then
-    ///   the
-    ///   returned service is `nil`, and the caller makes another with the new stamp.
+    /// - Parameter stamp: The stamp with which the service was made. If ``turn()`` was called since, the service has missed a
+    ///   change: then the returned service is `nil`, and the caller makes another with the new stamp.
     @usableFromInline
     mutating func insert(
         _ made: Service, stamp: inout Int, at place: Int, now: Duration

@@ -14,7 +14,7 @@ public struct KeyEvent<Key: Hashable & Sendable>: Sendable {
 
     /// Returns one line for a log that begins with a label of the key, such as `key=tenant_7 loadStarted generation=0 …`.
     ///
-    /// - Parameter label: What the log may show of the key. It can't begin another line or another field.
+    /// - Parameter label: A label for the key, as far as the log may show it. It can't begin another line or another field.
     public func description(label: String) -> String {
         "key=\(LogText.field(label)) \(event)"
     }

@@ -16,7 +16,7 @@ import TokenServiceConcurrency
 ///
 /// **A damaged record**, truncated, altered or empty, is an error with the file's path, and is left as it is. A sign-in or a
 /// sign-out replaces it, and keeps its bytes as `.NAME.damaged` beside `NAME`. They may hold a refresh token, so remove that file
-/// when you have looked at it. The store never replaces a file that it hasn't written.
+/// when you have inspected it. The store never replaces a file that it hasn't written.
 ///
 /// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a swap that is under way, or was when its process was killed. If the
 /// file is removed, that swap fails, and the service tries again. `.NAME.HOLDER.alive` shows that a process is running. If the

@@ -1,6 +1,6 @@
 import AccessTokens
 
-/// What a record means for a flight: no function here changes anything.
+/// The meaning of a record for a flight; no function here changes anything.
 extension SharedFlight {
     /// What to do about a record.
     enum Verdict {

@@ -1,4 +1,4 @@
-/// What an exploration drives.
+/// Which code an exploration drives.
 public struct Driving: Sendable {
     /// The doors through which all code is driven; `nil`: code must prefer the simulation's executor.
     private let doors: (any RuntimeDoors)?

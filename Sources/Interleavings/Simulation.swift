@@ -143,7 +143,7 @@ extension Simulation {
 
     /// Fails the execution unless a condition holds; may be called anywhere in it.
     ///
-    /// Shrinking takes two failures for the same if they come from the same place, whatever their messages say. Code that
+    /// To shrinking, two failures are the same if they come from the same place, whatever their messages. Code that
     /// checks several rules in one place can give each a line of its own.
     ///
     /// - Parameters:

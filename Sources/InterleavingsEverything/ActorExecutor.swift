@@ -34,7 +34,7 @@ import TokenServiceConcurrency
         doors_executor(identity: ActorReference(actor).address, implementation: table)
     }
 
-    /// A class: in debug builds of Swift 6.3.1 a look-up takes a missing key for a value, if the values are structs that hold a
+    /// A class: in debug builds of Swift 6.3.1 a look-up returns garbage for a missing key, if the values are structs that hold a
     /// weak reference and an `ObjectIdentifier`, and a program of nine lines crashes.
     private final class Owner: Sendable {
         weak let session: DrivenSession?

@@ -9,7 +9,7 @@ extension Driving {
     /// that it does in the running program; otherwise it throws an `ExplorationProblem` with the code `shutDoor`, and runs
     /// nothing.
     ///
-    /// One exploration at a time drives everything in a process; ordinary tests go on beside it. Threads, Dispatch queues and
+    /// One exploration at a time drives everything in a process; ordinary tests run beside it. Threads, Dispatch queues and
     /// networks are not driven: to start a thread or a connection, or to put a block into a queue, is an escape.
     /// ``everythingAndQueues`` also drives the queues.
     public static var everything: Driving { .everything(through: ProgramDoors(.all)) }
@@ -17,9 +17,9 @@ extension Driving {
     /// All code, and the queues of Dispatch: blocks, `sync`, groups, semaphores and work items, in virtual time.
     ///
     /// As ``everything``, and each block is a step, which runs in its queue: `dispatchPrecondition`, `getSpecific` and the label
-    /// hold. A thread that calls `sync` or waits for a group, a semaphore or a work item stops there, while others go on. If what
-    /// it waits for never comes, that is a deadlock, and a deadline ends the wait in virtual time. Each step has a thread of its
-    /// own, so schedules are slower than those of ``everything``.
+    /// hold. A thread that calls `sync` or waits for a group, a semaphore or a work item stops there, while others continue. If
+    /// what it waits for never comes, that is a deadlock, and a deadline ends the wait in virtual time. Each step has a thread of
+    /// its own, so schedules are slower than those of ``everything``.
     ///
     /// Blocks of the main queue belong to the main actor, but don't run on the main thread. A `DispatchSource`, `DispatchIO`,
     /// `suspend()` of a queue and an inactive queue are not driven: to make or call one is an escape, and so is a thread.

@@ -95,7 +95,7 @@ public struct SalvagedGrant: TokenLoadFailure {
     /// Creates the pair.
     ///
     /// - Parameters:
-    ///   - grant: What the next load gets as `previous`.
+    ///   - grant: The `previous` of the next load.
     ///   - reason: Why there is no access token.
     public init(_ grant: AccessToken, reason: any Error) {
         self.grant = grant

@@ -17,7 +17,7 @@ public protocol TokenLoader: Sendable {
 
     /// Whether another load may start while one that took too long still runs; `false` by default.
     ///
-    /// For `client_credentials` it may. With a rotating refresh token it must not: the server may take the repetition for theft
+    /// For `client_credentials` it may. With a rotating refresh token it must not: the server may treat the repetition as theft
     /// and revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds ``RefreshPolicy/loadTimeout`` is cancelled, and
     /// the next caller starts a new one. A non-repeatable load keeps running, and no other starts meanwhile, unless
     /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between, or four times the limit

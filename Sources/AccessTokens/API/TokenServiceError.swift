@@ -16,7 +16,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let loadFailed = Code(text: "loadFailed")
         /// The load took longer than ``RefreshPolicy/loadTimeout``, or one that did is still running.
         public static let loadTimedOut = Code(text: "loadTimedOut")
-        /// The caller's own limit, given with `within:`, passed first; the load goes on for the others.
+        /// The caller's own limit, given with `within:`, passed first; the load continues for the others.
         public static let deadlineExceeded = Code(text: "deadlineExceeded")
         /// The service was reset (signed out) while the caller waited, or after the refused request was sent.
         public static let reset = Code(text: "reset")
@@ -30,7 +30,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let storeFailed = Code(text: "storeFailed")
         /// There is no valid token, and a drained service loads none; see ``TokenService/drain(within:)``.
         public static let drained = Code(text: "drained")
-        /// A loader asked its own service for a token, and would wait for itself.
+        /// A loader requested a token from its own service, so it would wait for itself.
         public static let loaderWaitsForItself = Code(text: "loaderWaitsForItself")
 
         package let text: String
@@ -135,7 +135,7 @@ extension TokenServiceError: DescribedError {
         case .loadTimedOut:
             "The load took longer than RefreshPolicy.loadTimeout. Give the loader's transport a shorter limit; if the sign-in is "
                 + "shared, a wait for another process is part of that time."
-        case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load goes on for other callers."
+        case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load continues for other callers."
         case .reset:
             "The session of this call has ended, or another service handed out the refused token. Don't repeat the call for the "
                 + "next user."

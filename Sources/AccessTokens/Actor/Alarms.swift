@@ -21,7 +21,7 @@ package struct Alarms: ~Copyable, Sendable {
     /// - Parameters:
     ///   - clock: The clock of `time`, always the same.
     ///   - executor: Where the owner is woken, always the same.
-    ///   - ring: Checks all limits. It isn't called if an earlier alarm rings. What it captures is kept until then, or until
+    ///   - ring: Checks all limits. It isn't called if an earlier alarm rings. Its captures are kept until then, or until
     ///     ``wakeNoMore()``.
     @inline(never)
     package func wake(

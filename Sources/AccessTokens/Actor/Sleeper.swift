@@ -121,9 +121,9 @@ package final class Sleeper: Sendable {
         return Alarm(sleeper: self, time: time, place: place, isFirst: isFirst)
     }
 
-    /// Cancels an alarm; on the system's clocks its sleep goes on.
+    /// Cancels an alarm; on the system's clocks its sleep continues.
     ///
-    /// The runtime keeps a cancelled sleep until its time anyway. The sleep that goes on serves the next alarms, so a thousand
+    /// The runtime keeps a cancelled sleep until its time anyway. It then serves the next alarms, so a thousand
     /// loads don't leave a thousand sleeps.
     private func callOff(_ place: Place) -> Bool {
         let isSystemClock = clock.isSystemClock

@@ -15,7 +15,7 @@ extension TokenService {
     /// A valid token costs a lock and a clock reading: no suspension, no allocation, even for a cancelled caller. In the token's
     /// soft window a call starts one refresh in the background, and still returns at once. Otherwise the call joins the running
     /// load, or starts one; callers are answered in the order of their arrival. A cancelled caller leaves at once and alone; the
-    /// load goes on for the others.
+    /// load continues for the others.
     ///
     /// - Parameter limit: How long this caller waits at most, on the service's clock; `nil`: as long as the load may take. With
     ///   zero or less, a call that finds no valid token starts nothing.

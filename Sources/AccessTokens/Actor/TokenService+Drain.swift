@@ -9,11 +9,11 @@ extension TokenService {
     /// await tokens.drain(within: .seconds(8))
     /// ```
     ///
-    /// From this call on the service starts nothing by itself: no load, no refresh ahead, no store check. A valid token is
-    /// still handed out. A caller that finds none waits for the running load; if none runs, it gets
-    /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved. A load that waits for another key's or
-    /// another process's load begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return
-    /// when the store has done its part. ``resume()`` ends this state.
+    /// From this call on the service starts nothing by itself: no load, no refresh ahead, no store check. A valid token is still
+    /// handed out. A caller that finds none waits for the running load; if none runs, it gets ``TokenServiceError/Code/drained``.
+    /// A running load continues, and its token is saved. A load that waits for another key's or another process's load begins
+    /// only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return when the store has done its part.
+    /// ``resume()`` ends this state.
     ///
     /// A load that was given up, because of its limit or a sign-out, may still bring a refresh token to save or to revoke. So
     /// this call waits for it, too, until it is forgotten. With a shared grant, it

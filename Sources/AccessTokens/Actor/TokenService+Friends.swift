@@ -1,6 +1,6 @@
 package import TokenServiceConcurrency
 
-/// What the callback shim may use besides the public API, its isolated versions in `TokenService+Session`, ``Alarms`` and
+/// The callback shim's interface besides the public API, its isolated versions in `TokenService+Session`, ``Alarms`` and
 /// ``LimitHeap``.
 ///
 /// The shim enters the actor itself, once per batch of calls. Members that aren't isolated can be called from any thread.

@@ -26,7 +26,7 @@ extension TokenService {
     /// when it has been saved, or after 5 s; then callers get the token anyway.
     ///
     /// - Parameter token: The new token.
-    /// - Returns: What was given up, and whether the store has the new token.
+    /// - Returns: The tokens given up, and whether the store has the new token.
     @discardableResult
     public nonisolated func replace(with token: AccessToken) async -> SessionChange {
         await end(of: visit { $0.put(token) })
@@ -38,10 +38,10 @@ extension TokenService {
     /// ``TokenServiceError/Code/reset`` at once; loads are cancelled and their results discarded. Afterwards the service is
     /// empty, not locked: the next call loads with no previous token.
     ///
-    /// The fence takes effect at once, whatever happens to the store. The call only waits, 5 s at most, for the store to hand
+    /// The fence takes effect at once, whatever happens to the store. The call only waits, 5 s at most, for the store to return
     /// over and remove what it has.
     ///
-    /// - Returns: What was given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
+    /// - Returns: The tokens given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
     ///   removed its token.
     public nonisolated func reset() async -> SessionChange {
         await end(of: visit { $0.signOut() })

@@ -88,7 +88,7 @@ extension TokenService {
         return .seconds(min(max(age, 0), RefreshPolicy.longestLifetime / .seconds(1)))
     }
 
-    /// What a save writes: the token and, on the wall clock, the moment from which its lifetime counts.
+    /// The value to save: the token and, on the wall clock, the moment from which its lifetime counts.
     private func stored(by operation: StoreQueue.Operation, at now: Duration) -> StoredToken? {
         guard case .save(let token, let start) = operation.kind else { return nil }
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)

@@ -154,7 +154,7 @@ extension TokenService {
             return (joined, waiters.count > 0, hub != nil)
         }
 
-        /// Ends the decision: takes what callers see from now on, and an answer for the waiters; returns the waiters to resume.
+        /// Ends the decision with the callers' new snapshot and an answer for the waiters; returns the waiters to resume.
         mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
             self.snapshot = snapshot
             isOpen = true

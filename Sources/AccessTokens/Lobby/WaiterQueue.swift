@@ -88,7 +88,7 @@ struct WaiterQueue<Waiter> {
     /// Empties the queue and hands over the waiters.
     mutating func takeAll() -> WaiterQueue {
         var all = WaiterQueue()
-        // Tickets go on: the ID of an old waiter must not name a new one.
+        // Tickets continue: the ID of an old waiter must not name a new one.
         all.tickets = tickets
         swap(&self, &all)
         return all

@@ -173,7 +173,7 @@ extension TokenService.StateMachine {
         var previous: AccessToken?
         /// How many callers have joined it.
         var callers = 0
-        /// Whether another load may start although it goes on: it has taken too long.
+        /// Whether another load may start although it continues, because it has taken too long.
         var isGivenUp = false
         /// Whether it has spent a refresh token, so that another attempt spends another.
         var isCostly = false

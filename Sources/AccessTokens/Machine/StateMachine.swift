@@ -31,7 +31,7 @@ extension TokenService {
         private(set) var rejections = Rejections()
         /// Distinguishes a refused request of this session from one of an earlier user.
         private(set) var handedOut = HandedOut()
-        /// What the store is doing and has yet to do.
+        /// The store's running and pending operations.
         private(set) var storage = StoreQueue()
         /// Whether the store hasn't been asked yet what an earlier run left.
         private(set) var isRestorePending: Bool
@@ -58,7 +58,7 @@ extension TokenService {
         /// When a hit starts a check of the shared store; `nil`: never.
         private(set) var nextCheck: Duration?
         private var random: SplitMix64
-        // What the event has caused so far.
+        // The effects of the current event so far.
         private var start: FlightStart?
         private var effects: [Effect] = []
         private var answer: Answer?

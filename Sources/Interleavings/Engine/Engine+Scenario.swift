@@ -40,7 +40,7 @@ extension Engine {
         }
     }
 
-    /// - Parameter error: What the task threw.
+    /// - Parameter error: The task's error.
     func end(spawned number: Int, throwing error: (any Error)? = nil) {
         let isCancellation = error is CancellationError && Task.isCancelled
         state.withLock { state in

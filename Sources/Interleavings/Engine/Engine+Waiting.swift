@@ -143,7 +143,7 @@ extension Engine.State {
 @safe struct Suspension: Sendable {
     /// Why the wait ends.
     enum Ending: Sendable {
-        /// What the task waited for has happened.
+        /// The event that the task waited for has happened.
         case due
         /// The execution or the task is over.
         case cancelled

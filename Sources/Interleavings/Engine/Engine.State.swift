@@ -50,7 +50,7 @@ extension Engine {
         let task: Int
         /// The step in which it arrived.
         let since: Int
-        /// What a stopped thread waits for; `nil`: it can continue at any time.
+        /// The condition that a stopped thread waits for; `nil`: it can continue at any time.
         var wait: Wait?
         /// The priority of a job that a step has sent to an actor; `nil`: something else.
         var priority: UInt8?
@@ -77,7 +77,7 @@ extension Engine {
         var isBarrier = false
     }
 
-    /// What a stopped thread waits for.
+    /// The condition that a stopped thread waits for.
     enum Wait: Sendable {
         case gate(any Gate)
         /// A turn in a queue, on the thread's own stack.

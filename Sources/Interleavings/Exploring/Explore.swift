@@ -26,7 +26,7 @@ import TokenServiceConcurrency
 ///   - time: When the simulation's clock moves; `nil`: ``Strategy/mixed(schedules:seed:)`` tries both models in turn, other
 ///     strategies ``TimeModel/whenIdle``.
 ///   - granularity: Where tasks may be switched: between jobs, or also inside synchronous code.
-///   - driving: What the exploration drives: what prefers the simulation's executor, or all code.
+///   - driving: Which code to drive: that which prefers the simulation's executor, or all.
 ///   - stepLimit: How many steps one execution may have.
 ///   - countsFailures: Whether to continue after a failure and return the number of failures, instead of throwing the first.
 ///     Nondeterminism, and a failure that leaves a thread behind, are thrown in any case.

@@ -73,7 +73,7 @@ public struct Strategy: Sendable, Hashable {
     /// - Parameters:
     ///   - schedule: The choices to make.
     ///   - step: The step before which the replay stops, numbered as in the report's diagram; `nil`: it runs to the end. Where a
-    ///     debugger is attached, it stops the process there, and the replay then goes on. Elsewhere the schedule fails there,
+    ///     debugger is attached, it stops the process there, and the replay then continues. Elsewhere the schedule fails there,
     ///     with the code ``ExplorationProblem/Code/stopped``, and the report says which task runs next, and what the others wait
     ///     for.
     public static func replay(_ schedule: Schedule, stoppingAt step: Int? = nil) -> Strategy {

@@ -23,7 +23,7 @@ public final class History<Specification: SequentialSpecification>: Sendable {
     struct Recording: Sendable {
         var log = CallLog()
         var operations: [Specification.Operation] = []
-        /// What the calls returned; `nil`: not known.
+        /// The calls' results; `nil`: unknown.
         var outcomes: [Specification.Outcome?] = []
         /// The first second answer to a call.
         var surplus: (call: Int, outcome: Specification.Outcome)?
@@ -66,7 +66,7 @@ public final class History<Specification: SequentialSpecification>: Sendable {
         ///
         /// A call returns once: a history with a second answer has no order, whatever the answers are.
         ///
-        /// - Parameter outcome: What the caller got.
+        /// - Parameter outcome: The caller's result.
         public func end(returning outcome: Specification.Outcome) {
             history.recording.withLock { recording in
                 if recording.log.end(index) {

@@ -20,7 +20,7 @@ public protocol SequentialSpecification: Sendable {
     ///
     /// - Parameters:
     ///   - operation: The operation that takes effect now, alone.
-    ///   - outcome: What it returned; `nil` if that is not known: then it may lead to any state that some answer leads to.
+    ///   - outcome: Its result; `nil` if unknown: then it may lead to any state that some answer leads to.
     ///   - state: The state in which it takes effect.
     /// - Returns: The possible states afterwards; none if this operation can't return this outcome in this state.
     func states(after operation: Operation, returning outcome: Outcome?, in state: State) -> [State]

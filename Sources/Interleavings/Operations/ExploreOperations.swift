@@ -28,7 +28,7 @@
 ///   - schedules: The schedules of each program.
 ///   - time: When the simulation's clock moves; `nil`: as the strategy has it.
 ///   - granularity: Where tasks may be switched.
-///   - driving: What the exploration drives.
+///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
 ///   - subject: Makes the object, a new one for each execution.
 ///   - perform: Performs an operation, and returns its outcome. Several tasks call it at the same time.
@@ -76,7 +76,7 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
 ///   - schedules: The schedules of each program.
 ///   - time: When the simulation's clock moves; `nil`: as the strategy has it.
 ///   - granularity: Where tasks may be switched.
-///   - driving: What the exploration drives.
+///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
 ///   - subject: Makes the object, a new one for each execution.
 ///   - perform: Performs an operation as a task, whose name it gets. Several tasks call it at the same time.

@@ -58,7 +58,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
         crossing.flatMap { crossing in settings.doors.map { PlainText.clean(crossing.sentence($0.line)) } }
     }
 
-    /// The purpose of the replay line: an escape may not come again, and a stopped replay can go on.
+    /// The purpose of the replay line: an escape may not recur, and a stopped replay can continue.
     private var again: String {
         switch (underlying as? ExplorationProblem)?.code {
         case .escape: "To try the same schedule"

@@ -56,7 +56,7 @@ extension Trial.Run {
     }
 }
 
-/// What the lab counts of a run.
+/// The lab's counts of a run.
 extension Trial.Run {
     /// How many loads there were.
     package var loads: Int { network.server.loadsStarted }

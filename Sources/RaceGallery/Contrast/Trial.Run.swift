@@ -42,7 +42,7 @@ extension Trial {
             state = Lock(State(service: design.make(surroundings, network)))
         }
 
-        /// What has happened until now.
+        /// The record of the run so far.
         var record: State { state.withLock { $0 } }
 
         /// All callers ask, each on a task of its own.

@@ -41,7 +41,7 @@ extension Exhibit {
             }
         })
 
-    /// What the user has consented to, which decides what a load's token is good for.
+    /// The user's consent, which determines the scope of a load's token.
     private final class Consent: Sendable {
         private let scope = Lock("mail")
 

@@ -18,7 +18,7 @@ struct SharedLoad {
     /// The load that callers wait for; `nil`: there is none.
     var flight: Task<AccessToken, any Error>?
 
-    /// - Parameter token: What is kept from the beginning.
+    /// - Parameter token: The token that is kept from the beginning.
     init(_ simulation: Simulation, token first: AccessToken? = nil, loader: some TokenLoader) {
         self.loader = loader
         executor = simulation.seams.executor

@@ -1,7 +1,7 @@
 import Interleavings
 import RaceGallery
 
-/// What the explorer finds in a design: each trial, under every schedule with few delays.
+/// The explorer's findings about a design: each trial, under every schedule with few delays.
 struct Contrast {
     /// More callers only add schedules, and no bug that three callers don't show.
     static let callers = 3
