@@ -32,7 +32,7 @@ enum EtcdAnswer {
         func record(of key: Data) throws(EtcdError) -> SharedRecord? {
             _ = try EtcdAnswer.revision(header.revision)
             let found = kvs ?? []
-            try require(found.count <= 1 && (count ?? "0") == "\(found.count)", "it has \(found.count) keys, but counts \(count ?? "none")")
+            try require(found.count <= 1 && (count ?? "0") == "\(found.count)", "it has \(found.count) keys, but counts another number")
             guard let found = found.first else { return nil }
             try require(found.key == key, "it is for another key")
             let revision = try EtcdAnswer.revision(found.modRevision)
@@ -76,7 +76,7 @@ enum EtcdAnswer {
 
         /// Returns the token, which must fit a header.
         func validToken() throws(EtcdError) -> String {
-            try require(!token.isEmpty && token.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "its token has characters that no header can carry")
+            try require(!token.isEmpty && token.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "its token doesn't fit a header")
             return token
         }
     }

@@ -41,11 +41,11 @@ struct UnreadableAnswerTests {
     }
 
     static let transaction: [(String, String)] = [
-        ("", "not JSON"), ("{}", "header is missing"), (#"{"header":{"revision":"9"}}"#, "exactly one result"),
-        (#"{"header":{"revision":"9"},"succeeded":true}"#, "exactly one result"),
+        ("", "not JSON"), ("{}", "header is missing"), (#"{"header":{"revision":"9"}}"#, "one result"),
+        (#"{"header":{"revision":"9"},"succeeded":true}"#, "one result"),
         (#"{"header":{"revision":"9"},"succeeded":"true","responses":[{"response_put":{}}]}"#, "succeeded has the wrong type"),
         (#"{"header":{"revision":"9"},"succeeded":true,"responses":[{}]}"#, "without a write"),
-        (#"{"header":{"revision":"9"},"succeeded":true,"responses":[{"response_put":{}},{"response_put":{}}]}"#, "exactly one result"),
+        (#"{"header":{"revision":"9"},"succeeded":true,"responses":[{"response_put":{}},{"response_put":{}}]}"#, "one result"),
         (#"{"header":{"revision":"6"},"succeeded":true,"responses":[{"response_put":{}}]}"#, "backwards"),
         (#"{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_put":{}}]}"#, "backwards"),
         (#"{"header":{"revision":"9"},"responses":[{"response_put":{}}]}"#, "without the current record"),
