@@ -48,7 +48,7 @@ public final class DPoPKey: TokenProof {
     ///   - algorithm: The signatures' algorithm, such as `ES256` (RFC 7518 §3.1); it must fit the key.
     ///   - timeLimit: How long one signature may take. Clamped to 0.1 s through one hour.
     ///   - clock: The clock that measures it.
-    /// - wallClock: The time that proofs carry; servers refuse a proof that is some seconds old.
+    ///   - wallClock: The time that proofs carry; servers refuse a proof that is some seconds old.
     ///   - sign: Returns the signature of the bytes in the form that the algorithm has in RFC 7518 §3: for `ES256` the 64 bytes
     ///     of R and S, not DER. It is called for each request, maybe concurrently.
     /// - Throws: ``DPoPError`` with the code `invalidKey`.
