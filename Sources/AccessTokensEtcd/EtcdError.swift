@@ -31,8 +31,7 @@ public struct EtcdError: Error, Sendable {
         /// etcd, or something in front of it, refused the request for another reason.
         public static let refused = Code(text: "refused")
         /// The answer can't be used: it is not JSON, is truncated or too long, has missing members or wrong types, or is about
-        /// another
-        /// key.
+        /// another key.
         public static let unreadableAnswer = Code(text: "unreadableAnswer")
 
         package let text: String

@@ -4,8 +4,7 @@
 ///     auth-param = token BWS "=" BWS ( token / quoted-string )
 ///
 /// The comma separates challenges as well as parameters: the next part is a parameter if it continues with `=`, otherwise the
-/// next
-/// challenge.
+/// next challenge.
 ///
 /// Source: RFC 9110 §11.2, §11.3, §11.6.1, §5.6 (tokens, quoted strings, lists).
 struct ChallengeParser {

@@ -44,8 +44,7 @@ extension TransportError: Redacted, LocalizedError {
 
 extension TransportError {
     /// The error of a connection, of this package or of another HTTP client; only `URLSession`'s errors show whether the request
-    /// was
-    /// sent.
+    /// was sent.
     ///
     /// `secureConnectionFailed` and `clientCertificateRejected` don't show it: with TLS 1.3 either may come after the request.
     ///

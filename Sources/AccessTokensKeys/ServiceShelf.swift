@@ -25,8 +25,7 @@ struct ServiceShelf: Sendable {
         /// The place isn't in use.
         case free
         /// Kept, whatever the limit, because something would be lost with it. It becomes idle (→ `idle`) by an event, or at the
-        /// given
-        /// time.
+        /// given time.
         case busy(Service, until: Duration?)
         /// Kept, in the order of use, until it gets something to do (→ `busy`), or is the least recently used of too many
         /// (→ `released`).
@@ -124,8 +123,7 @@ extension ServiceShelf {
     func isReserved(_ place: Int) -> Bool { slots[place].makers > 0 }
 
     /// Inserts a service that has been made; returns the one to use, since another caller may have been faster, and the services
-    /// to
-    /// release.
+    /// to release.
     ///
     /// - Parameter stamp: The stamp with which the service was made. If ``turn()`` was called since, the service has missed a
     ///   change: then the returned service is `nil`, and the caller makes another with the new stamp.

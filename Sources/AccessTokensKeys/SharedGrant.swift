@@ -166,8 +166,7 @@ final class SharedGrant: Sendable {
     }
 
     /// Notifies the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses, and lost loads stop
-    /// blocking
-    /// them.
+    /// blocking them.
     private func tell(_ services: [Int: TokenService], of step: VaultStep, then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in

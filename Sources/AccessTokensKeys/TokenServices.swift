@@ -106,8 +106,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         let registry = KeyRegistry<Key, TokenService>(keepingIdle: limit, clock: clock, hub: hub)
         self.registry = registry
         // No caller uses a grant's service, and the keys' own services announce its loads and sign-ins, so only its store's
-        // failures are
-        // announced. Its generation grows with each refresh token and isn't the key's.
+        // failures are announced. Its generation grows with each refresh token and isn't the key's.
         grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { [executor = environment.ownExecutor] event, key in
             guard event.name == .storeFailed else { return }
             guard let service = registry.service(of: key) else { return registry.announce(event.with(generation: 0), of: key) }

@@ -9,8 +9,7 @@ import Foundation
 /// How a client authenticates to the authorization server: one method per request, never in the URL.
 ///
 /// A secret or an assertion may come from a closure, which is called for each request, maybe concurrently, so that a secret can
-/// be
-/// replaced while the program runs. An error that it throws ends the load before anything is sent.
+/// be replaced while the program runs. An error that it throws ends the load before anything is sent.
 ///
 /// Source: RFC 6749 §2.3; the names are those of the IANA registry "OAuth Token Endpoint Authentication Methods".
 public struct ClientAuthentication: Sendable, Described {

@@ -48,7 +48,7 @@ public struct JWTAssertion: Sendable {
     /// Returns a new assertion.
     ///
     /// - Parameters:
-    /// - clientID: The client that makes the assertion, and its subject.
+    ///   - clientID: The client that makes the assertion, and its subject.
     ///   - audience: The authorization server's issuer.
     @concurrent public func make(clientID: String, audience: String) async throws -> String {
         struct Claims: Encodable {

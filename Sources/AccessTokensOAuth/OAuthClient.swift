@@ -127,8 +127,7 @@ public struct OAuthClient: Sendable {
     /// Sends a form and returns a reader of the answer: the only place where requests are made.
     ///
     /// A grant may be good for one use. It is sent again, with the new nonce and only once, if the server has definitely refused
-    /// the
-    /// proof for its nonce before checking anything else. After any other answer, or none, it may have been spent.
+    /// the proof for its nonce before checking anything else. After any other answer, or none, it may have been spent.
     @inline(never) func send(
         _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil
     ) async throws -> ResponseReader {

@@ -58,8 +58,7 @@ struct BootTime: Equatable {
     /// How long before another moment this one was, at least.
     ///
     /// If the machine was restarted in between, or the file comes from another machine, the age is the smaller one of the
-    /// difference
-    /// in time of day and the time since the start.
+    /// difference in time of day and the time since the start.
     func age(at now: BootTime) -> Duration {
         let age = now.boot == boot ? now.uptime.clamped(minus: uptime) : min(now.uptime, now.wall.clamped(minus: wall))
         return .milliseconds(age)

@@ -22,8 +22,7 @@ struct GrantRecord: Sendable, Hashable {
         /// The service that had the last failure, and keeps its own pause.
         var owner: String
         /// The first service to which the server refused this grant, of those that it has served under the same sign-in: a
-        /// service with
-        /// a wrong client id is always refused.
+        /// service with a wrong client id is always refused.
         var refuser: String?
         /// Whether another service was refused after it.
         ///

@@ -32,8 +32,7 @@ extension SharedFlight {
         /// The generation that was refused to this service, or for all; no later failure cancels a refusal.
         var refused: UInt64?
         /// The sign-in, as ``GrantRecord/fence``, under which the server has given this service a token, which shows that its
-        /// client is
-        /// accepted.
+        /// client is accepted.
         var served: String?
         /// How many records this service has written.
         var writes = 0
@@ -68,8 +67,7 @@ extension SharedFlight.Knowledge {
     }
 
     /// Whether a record is older than one that the service has seen: by its count, or by a missing sign-out if it was restored
-    /// from a
-    /// backup and renewed since.
+    /// from a backup and renewed since.
     func isNewer(than record: GrantRecord) -> Bool { record.generation < seen ?? 0 || record.signedOut < signedOut ?? 0 }
 
     /// Notes the record's session as known.

@@ -25,8 +25,7 @@ extension SharedFlight {
         /// Whether the user asked to try again, so that the fleet's failures don't count.
         var isRetry = false
         /// Whether the flight only reads what other services have written, and writes and loads nothing, since the service pauses
-        /// or its
-        /// token is good.
+        /// or its token is good.
         var isLook = false
         /// The token that a repeatable load presents if the store can't be read.
         var memory: AccessToken?

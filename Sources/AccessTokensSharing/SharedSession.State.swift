@@ -15,8 +15,7 @@ extension SharedSession {
         /// The session that another service has ended, as a sign-in here found out, until this service is notified.
         var end: SessionEnd?
         /// The last sign-out in the record that came after this service's sign-in or sign-out and before its retry, until the
-        /// service is
-        /// notified.
+        /// service is notified.
         var overtaken: UInt64?
         /// The marks that are being taken back.
         var strays: [StrayMark] = []

@@ -62,8 +62,7 @@ final class SharedSession: Sendable {
     /// When the service can be released without a loss; `nil`: not before the store has the last sign-in or sign-out.
     ///
     /// While its mark is in the record, this service may continue at once. A new service would be another owner, and would have
-    /// to
-    /// wait like the others.
+    /// to wait like the others.
     var restsFrom: Duration? { state.withLock { $0.restsFrom } }
 
     /// Whether it is taking a mark back; its service is notified when that ends.

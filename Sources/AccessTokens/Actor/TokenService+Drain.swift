@@ -16,8 +16,8 @@ extension TokenService {
     /// ``resume()`` ends this state.
     ///
     /// A load that was given up, because of its limit or a sign-out, may still bring a refresh token to save or to revoke. So
-    /// this call waits for it, too, until it is forgotten. With a shared grant, it
-    /// also waits for a mark that is being taken back. It doesn't wait for `onDiscard`, which is the program's own work.
+    /// this call waits for it, too, until it is forgotten. With a shared grant, it also waits for a mark that is being taken
+    /// back. It doesn't wait for `onDiscard`, which is the program's own work.
     ///
     /// **Concurrent calls** wait independently. Cancelling the caller doesn't shorten the wait, since programs often cancel their
     /// tasks before they end.

@@ -6,9 +6,8 @@ extension TokenService {
     /// - Parameters:
     ///   - token: The token.
     ///   - generation: The generation in which it was asked for.
-    /// - isWider: Whether it allows all that the service's current token does, or else the last one, whose grant it would
-    ///   replace;
-    ///   called on the actor.
+    ///   - isWider: Whether it allows all that the service's current token does, or else the last one, whose grant it would
+    ///     replace; called on the actor.
     /// - Returns: The generation that began with it; `nil` if it wasn't installed, or the session has ended while it was saved.
     package nonisolated func widen(
         to token: AccessToken, seen generation: Int, isWider: @Sendable (AccessToken?) -> Bool

@@ -178,8 +178,7 @@ extension TokenService.StateMachine {
         /// Whether it has spent a refresh token, so that another attempt spends another.
         var isCostly = false
         /// Whether other keys use its grant as well and have replaced it since; then another load may start in its turn once this
-        /// one's
-        /// limit has passed.
+        /// one's limit has passed.
         var hasOldGrant = false
         /// Its current phase.
         var phase = Phase.loading

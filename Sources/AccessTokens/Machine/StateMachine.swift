@@ -698,8 +698,7 @@ extension TokenService.StateMachine {
     // MARK: The store
 
     /// Takes the end of an operation, in time or late; `found` is the token that it read in the store, and `givenUp` the grants
-    /// that
-    /// it displaced from a shared one.
+    /// that it displaced from a shared one.
     mutating func storeEnded(
         _ ended: StoreQueue.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
     ) {

@@ -66,8 +66,7 @@ final class ControlledThread: Sendable {
 
     /// Waits until the step ends, or sleeps in the kernel.
     ///
-    /// - Parameters:
-    /// - seconds: How long it must have lasted before it is checked.
+    /// - Parameter seconds: How long it must have lasted before it is checked.
     func wait(_ seconds: Double) -> StepResult {
         var seconds = seconds, seen = 0
         while returned.wait(timeout: .now() + seconds) == .timedOut {

@@ -11,8 +11,8 @@ package import Dispatch
 /// 1. Released during a load, it calls no handler, ever.
 /// 2. A loader that never answers blocks every later caller.
 /// 3. A loader that answers twice overwrites the token with its second answer.
-/// 4. A call can't be cancelled; there is no time limit, and no way to report that the server refused the token; sign-out was
-/// added for the gallery.
+/// 4. A call can't be cancelled; there is no time limit, and no way to report that the server refused the token; sign-out
+///    was added for the gallery.
 /// 5. A sign-out during a load is undone by the load's result.
 /// 6. A token is valid at the moment of the call, but perhaps not when it is used.
 /// 7. Every hit pays a queue hop, and every caller waits at expiry although the token was good a moment before.

@@ -9,8 +9,8 @@ struct SimulationReport: Encodable {
     ///
     /// - Parameters:
     ///   - callers: How many callers ask in the usual order.
-    /// - report: Called with the next activity, to show progress.
-    /// - print: Called with each part of the text as soon as it is known.
+    ///   - report: Called with the next activity, to show progress.
+    ///   - print: Called with each part of the text as soon as it is known.
     init(
         callers: Int, report: (_ progress: String) -> Void = { _ in }, print: (_ text: String) -> Void = { _ in }
     ) async throws {
