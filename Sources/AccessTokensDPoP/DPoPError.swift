@@ -17,11 +17,11 @@ public struct DPoPError: TokenLoadFailure, Sendable {
         case invalidKey
         /// The request's URL or method can't be proven.
         case invalidRequest
-        /// What signs returned something that is no signature of the algorithm.
+        /// The signing closure returned something that isn't a signature of the algorithm.
         case invalidSignature
-        /// What signs took longer than the limit.
+        /// The signing closure took longer than the limit.
         case signingTimedOut
-        /// The server's nonce is too long, or has characters that no nonce has.
+        /// The server's nonce is too long, or has characters that a nonce can't have.
         case invalidNonce
     }
 
@@ -35,12 +35,12 @@ public struct DPoPError: TokenLoadFailure, Sendable {
         self.detail = detail
     }
 
-    /// Waiting, if what signs was too slow or the server's nonce is wrong; otherwise a change of the program.
+    /// To retry, if signing took too long or the server's nonce can't be used; otherwise a change of the program.
     public var remedy: TokenServiceError.Remedy {
         code == .signingTimedOut || code == .invalidNonce ? .retry : .programChange
     }
 
-    /// No: nothing was sent.
+    /// Always `false`, since nothing was sent.
     public var mayBeUnderWay: Bool { false }
 
     /// The code.
@@ -54,8 +54,8 @@ extension DPoPError: Redacted, DescribedError {
         case .invalidKey: "The key can't be used for proofs: \(detail)."
         case .invalidRequest: "The request can't be proven, so nothing was sent: \(detail)."
         case .invalidSignature: "The signature can't be used, so nothing was sent: \(detail)."
-        case .signingTimedOut: "The signature did not come within \(detail), so nothing was sent."
-        case .invalidNonce: "The server's nonce can't be used: \(detail)."
+        case .signingTimedOut: "Signing took longer than \(detail), so nothing was sent. Check the key service that signs."
+        case .invalidNonce: "The server's nonce can't be used: \(detail). The server has to be corrected."
         }
     }
 }

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A key that tokens are bound to: only its owner can use them.
+/// A key that tokens are bound to, so that only its owner can use them.
 ///
 /// ```swift
 /// let key = try DPoPKey(.p256(enclave.publicKey.rawRepresentation), algorithm: "ES256") { try await enclave.signature(for: $0) }
@@ -15,9 +15,9 @@ public import Foundation
 /// let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [apiURL], proof: key))
 /// ```
 ///
-/// The signature is yours, so that the private key may stay in a key service or a security chip. Give the same object
-/// to the client and to the loaders of data: it remembers the last nonce of each server, which goes to that server and to no other.
-/// Neither it nor its errors show a proof, a nonce or a part of the key.
+/// You provide the signature, so the private key can stay in a key service or a security chip. Give the same object to the client
+/// and to the loaders of data: it remembers the last nonce of each server, which goes to that server and to no other. Neither it
+/// nor its errors show a proof, a nonce or a part of the key.
 ///
 /// With an HTTP client of your own, add the headers of ``proof(method:url:accessToken:nonce:)`` to each request that carries a
 /// token, and give ``nonce(in:from:)`` the headers of each answer.
@@ -46,11 +46,11 @@ public final class DPoPKey: TokenProof {
     /// - Parameters:
     ///   - publicKey: The public key.
     ///   - algorithm: The signatures' algorithm, such as `ES256` (RFC 7518 §3.1); it must fit the key.
-    ///   - timeLimit: How long one signature may take. Kept between 0.1 s and one hour.
-    ///   - clock: What that is measured by.
-    ///   - wallClock: The time at which a proof says that it was made; servers refuse one that is some seconds old.
-    ///   - sign: Returns the signature of the bytes in the form that the algorithm has in RFC 7518 §3: for `ES256` the 64 bytes of R and
-    ///     S, not DER. It is called for each request, maybe concurrently.
+    ///   - timeLimit: How long one signature may take. Clamped to 0.1 s through one hour.
+    ///   - clock: The clock that measures it.
+    ///   - wallClock: The time that proofs carry; servers refuse a proof that is some seconds old.
+    ///   - sign: Returns the signature of the bytes in the form that the algorithm has in RFC 7518 §3: for `ES256` the 64 bytes
+    ///     of R and S, not DER. It is called for each request, maybe concurrently.
     /// - Throws: ``DPoPError`` if the algorithm doesn't fit the key.
     public convenience init(
         _ publicKey: PublicJWK, algorithm: String, timeLimit: Duration = .seconds(10),
@@ -62,7 +62,7 @@ public final class DPoPKey: TokenProof {
             makeID: { Base64URL.random(bytes: 16) }, executor: nil, sign: sign)
     }
 
-    /// The same with names for proofs, and an executor for what signs, that a test chooses.
+    /// The same with identifiers for proofs, and an executor for signing, that a test chooses.
     package init(
         _ publicKey: PublicJWK, algorithm: String, timeLimit: Duration = .seconds(10),
         clock: some Clock<Duration> = ContinuousClock(), wallClock: @escaping @Sendable () -> Date,
@@ -71,7 +71,7 @@ public final class DPoPKey: TokenProof {
     ) throws(DPoPError) {
         guard publicKey.algorithms.contains(algorithm) else {
             let fitting = publicKey.algorithms.joined(separator: ", ")
-            throw DPoPError(.invalidKey, "its algorithm can't be that one, but must be one of \(fitting)")
+            throw DPoPError(.invalidKey, "its algorithm must be one of \(fitting)")
         }
         self.publicKey = publicKey
         self.algorithm = algorithm
@@ -88,8 +88,8 @@ public final class DPoPKey: TokenProof {
     ///
     /// - Parameters:
     ///   - method: The request's HTTP method.
-    ///   - url: Where the request goes; its query and fragment are left out, its scheme and host put in lower case, and the segments `.` and
-    ///     `..` removed (RFC 3986 §6.2.2). An HTTP client that sends a URL unchanged must get one without those.
+    ///   - url: Where the request goes; its query and fragment are left out, its scheme and host put in lower case, and the
+    ///     segments `.` and `..` removed (RFC 3986 §6.2.2). An HTTP client that sends a URL unchanged must get one without those.
     ///   - accessToken: The token that it carries; `nil` if it is sent to an authorization server.
     ///   - nonce: The nonce that the server has just asked for; `nil`: the last one known of the server.
     /// - Throws: ``DPoPError``; what the signing closure throws; or `CancellationError` promptly when its task is cancelled.
@@ -106,7 +106,7 @@ public final class DPoPKey: TokenProof {
         let nonce = nonce ?? nonces.withLock { $0.nonce(for: origin) }
         let issued = wallClock()
         let time = issued.timeIntervalSince1970
-        guard abs(time) < 1e15 else { throw DPoPError(.invalidRequest, "the wall clock tells no time") }
+        guard abs(time) < 1e15 else { throw DPoPError(.invalidRequest, "the wall clock's time is out of range") }
         // In the order of the RFC's examples. None of the values needs an escape.
         var claims = #""jti":"\#(makeID())","htm":"\#(method)","htu":"\#(target)","iat":\#(Int(time))"#
         if let accessToken { claims += #","ath":"\#(Base64URL.encode(SHA256.hash(Array(accessToken.utf8))))""# }
@@ -116,7 +116,8 @@ public final class DPoPKey: TokenProof {
         return RequestProof(headers: ["DPoP": proof], nonce: nonce, issued: issued)
     }
 
-    /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is none.
+    /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is
+    /// none.
     ///
     /// - Throws: ``DPoPError`` with the code `invalidNonce`.
     ///
@@ -127,7 +128,7 @@ public final class DPoPKey: TokenProof {
         return nonce
     }
 
-    /// Returns the URL as proofs have it (RFC 9449 §4.2), in the form to which servers bring it before they compare it (§4.3).
+    /// Returns the URL as proofs carry it (RFC 9449 §4.2), normalized like servers do before they compare it (§4.3).
     private static func target(of url: URL) -> String? {
         guard let parts = URLComponents(url: url.normalized, resolvingAgainstBaseURL: true), let origin = Origin(url) else {
             return nil
@@ -139,10 +140,10 @@ public final class DPoPKey: TokenProof {
         return target.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x5C } ? target : nil
     }
 
-    /// Returns the program's signature, if it comes in time.
+    /// Returns the program's signature; throws if it takes too long.
     private func signature(of bytes: Data) async throws -> Data {
         let result = SingleResult<Data>()
-        // Not a child: what signs may ignore cancellation, and nothing waits for it then.
+        // Not a child task: signing may ignore cancellation, and then nothing waits for it.
         let signing = Task(executorPreference: executor) { [sign] in
             do { result.complete(with: .success(try await sign(bytes))) } catch { result.complete(with: .failure(error)) }
         }
@@ -158,7 +159,7 @@ public final class DPoPKey: TokenProof {
             result.complete(with: .failure(CancellationError()))
             signing.cancel()
         }
-        // RFC 7518 §3.4: many libraries sign in DER unless they are told not to.
+        // RFC 7518 §3.4: many libraries use DER by default.
         let expected = ["ES256": 64, "ES384": 96, "ES512": 132, "EdDSA": 64, "Ed25519": 64][algorithm]
         guard !signature.isEmpty, signature.count == expected ?? signature.count else {
             throw DPoPError(

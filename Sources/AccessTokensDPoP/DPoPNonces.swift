@@ -2,13 +2,13 @@ import AccessTokensHTTP
 
 /// The last nonce of each server, as a pure value.
 ///
-/// A nonce is a server's, so it never goes to another origin. Nobody can tell which of two nonces of one origin is newer, since
-/// answers overtake each other. The one that came last is kept; if it is the older one, the next request is refused once and sent again with
-/// the nonce of *its own* refusal, so no order of answers costs a request more than that.
+/// A nonce never goes to another origin than its server's. Answers can overtake each other, so the age of two nonces of one
+/// origin is unknown, and the last one received is kept. If that is the older one, the next request is refused once and sent
+/// again with the nonce of *its own* refusal, so the order of answers costs a request no more than that.
 ///
 /// Source: RFC 9449 §8, §9.
 struct DPoPNonces: Sendable, Hashable {
-    /// More than a program has servers; the least recently used one is forgotten, which costs one refusal.
+    /// More than the servers of a program; the least recently used nonce is forgotten, which costs one refusal.
     static let mostOrigins = 64
 
     /// Far above what servers send (Bluesky's have 43 bytes), and a fraction of what servers accept as a header.
@@ -19,7 +19,7 @@ struct DPoPNonces: Sendable, Hashable {
         let nonce: String
     }
 
-    /// The most recently used last.
+    /// The entries; the most recently used one comes last.
     private var entries: [Entry] = []
 
     var count: Int { entries.count }
@@ -45,11 +45,11 @@ struct DPoPNonces: Sendable, Hashable {
     /// Throws unless a proof can have the nonce.
     static func check(_ nonce: String) throws(DPoPError) {
         guard nonce.utf8.count <= longest else {
-            throw DPoPError(.invalidNonce, "it has \(nonce.utf8.count) bytes, more than the \(longest) that are accepted")
+            throw DPoPError(.invalidNonce, "it has \(nonce.utf8.count) bytes; at most \(longest) are accepted")
         }
         // RFC 9449 §8.1: 1*NQCHAR. Two headers joined by a comma and a space are refused, too.
         guard !nonce.isEmpty, nonce.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x5C }) else {
-            throw DPoPError(.invalidNonce, "it is empty, or has characters that no nonce has; or there are several")
+            throw DPoPError(.invalidNonce, "it is empty, has invalid characters, or the header is repeated")
         }
     }
 }

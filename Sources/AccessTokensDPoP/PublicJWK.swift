@@ -7,9 +7,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The public part of a key, as proofs show it.
+/// The public part of a key, as proofs carry it.
 ///
-/// It never has a private member: one in the text of a key is refused.
+/// It never has a private member: a text that has one is refused.
 ///
 /// Source: RFC 7517; RFC 7518 §6; RFC 8037 §2.
 public struct PublicJWK: Sendable, Hashable {
@@ -85,7 +85,7 @@ public struct PublicJWK: Sendable, Hashable {
             throw DPoPError(.invalidKey, "it is not the JSON of a key")
         }
         guard [key.d, key.p, key.q, key.dp, key.dq, key.qi, key.k].allSatisfy({ $0 == nil }) else {
-            throw DPoPError(.invalidKey, "it has a private part, which must stay with what signs: give its public members alone")
+            throw DPoPError(.invalidKey, "it contains the private key: pass only the public members")
         }
         let bytes = { (text: String?) in text.flatMap(Base64URL.decode) ?? Data() }
         switch (key.kty, key.crv) {
@@ -107,7 +107,7 @@ public struct PublicJWK: Sendable, Hashable {
         }
     }
 
-    /// The SHA-256 of the key's required members, in Base64 for URLs: what tells one key from another (RFC 7638).
+    /// The SHA-256 of the key's required members, in Base64 for URLs, which identifies the key (RFC 7638).
     package var thumbprint: String {
         Base64URL.encode(SHA256.hash(Array(Self.json(members.sorted { $0.name < $1.name }).utf8)))
     }
@@ -115,7 +115,7 @@ public struct PublicJWK: Sendable, Hashable {
     /// The key in JSON.
     package var json: String { Self.json(members) }
 
-    /// The algorithms that its type of key can sign by (RFC 7518 §3.1; RFC 8037 §3.1; RFC 9864).
+    /// The algorithms that fit its type of key (RFC 7518 §3.1; RFC 8037 §3.1; RFC 9864).
     var algorithms: [String] {
         switch members.last?.value {
         case "P-256": ["ES256"]

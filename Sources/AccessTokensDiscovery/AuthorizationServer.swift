@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An authorization server as it describes itself: its endpoints, and what it supports.
+/// An authorization server's metadata: its endpoints, and what it supports.
 ///
 /// ```swift
 /// let server = try await AuthorizationServer.discover("https://login.example")
@@ -16,26 +16,25 @@ public import Foundation
 /// let request = try await server.signIn(client, redirectURI: "com.example.app:/signed-in", scope: "api")
 /// ```
 ///
-/// Nothing of it is guessed: what the server doesn't say, ``client(id:authentication:proof:transport:)`` and its like report as
-/// missing.
+/// Nothing is guessed: if the metadata lacks something, ``client(id:authentication:proof:transport:)`` and the other functions
+/// throw an error that says what.
 ///
 /// Source: RFC 8414; OpenID Connect Discovery 1.0.
 public struct AuthorizationServer: Sendable {
-    /// The server's identifier, which answers to sign-ins and client assertions name.
+    /// The server's identifier, which answers to sign-ins and client assertions contain.
     package let issuer: String
 
-    /// All that the server says.
+    /// All members of the metadata.
     public let members: AnswerMembers
 
-    /// Asks a server for its metadata.
+    /// Fetches a server's metadata.
     ///
-    /// At the place of RFC 8414 first, then at the two of OpenID Connect, each with one request, if the place before it has none. A
-    /// redirect is not followed.
+    /// Tries the place of RFC 8414 first, then the two of OpenID Connect, with one request each. Follows no redirect.
     ///
     /// - Parameters:
     ///   - issuer: The server's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text.
-    ///   - transport: What carries the requests.
-    ///   - timeLimit: How long each request may take, 20 s unless said otherwise. Kept between 0.1 s and one hour.
+    ///   - transport: Carries the requests.
+    ///   - timeLimit: How long each request may take, 20 s unless said otherwise. Clamped to 0.1 s through one hour.
     /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another server's, longer than 1 MiB, or
     ///   redirected; or `CancellationError` when its task is cancelled.
     @concurrent public static func discover(
@@ -47,7 +46,7 @@ public struct AuthorizationServer: Sendable {
             MetadataDocument.wellKnown("openid-configuration", of: place),
             MetadataDocument.appended("openid-configuration", to: place),
         ].compactMap { $0 }
-        // Without a path the last two are one.
+        // Without a path the last two are the same.
         if places.count == 3, places[1] == places[2] { places.removeLast() }
         var answers: [String] = []
         for url in places {
@@ -56,7 +55,7 @@ public struct AuthorizationServer: Sendable {
                 answers.append(answer)
                 continue
             }
-            // RFC 8414 §3.3: otherwise one server could speak for another.
+            // RFC 8414 §3.3: otherwise one server could impersonate another.
             guard let named = found["issuer"], named.utf8.elementsEqual(issuer.utf8) else {
                 let other =
                     found["issuer"].map { "is of another issuer, \(ServerText.safe($0, hiding: []))" } ?? "names no issuer"
@@ -66,13 +65,13 @@ public struct AuthorizationServer: Sendable {
             }
             return AuthorizationServer(issuer: issuer, members: found)
         }
-        throw OAuthError(.invalidMetadata("There is no metadata of this issuer (\(answers.joined(separator: "; ")))"))
+        throw OAuthError(.invalidMetadata("No metadata of this issuer was found (\(answers.joined(separator: "; ")))"))
     }
 
     /// Returns the URL of an endpoint, such as `revocation_endpoint`.
     ///
-    /// - Throws: `OAuthError` with the code `invalidMetadata` if the server names none, or none that is private: `https`, or `http` to
-    ///   a loopback address.
+    /// - Throws: `OAuthError` with the code `invalidMetadata` if the server names none, or none that is private: `https`, or
+    ///   `http` to a loopback address.
     public func endpoint(_ name: String) throws(OAuthError) -> URL {
         guard let text = members[name] else { throw missing(name) }
         guard let url = URL(string: text), Origin(url)?.isPrivate == true, url.fragment == nil else {
@@ -88,9 +87,9 @@ public struct AuthorizationServer: Sendable {
     ///
     /// - Parameters:
     ///   - id: The client's id.
-    ///   - authentication: How the client proves who it is; the server must support it, if it says what it supports.
-    ///   - proof: The key that the tokens are to be bound to; `nil` for tokens that anyone can use.
-    ///   - transport: What carries the requests.
+    ///   - authentication: How the client authenticates; must be among the methods that the server lists, if it lists any.
+    ///   - proof: The key that the tokens are to be bound to; `nil` for bearer tokens.
+    ///   - transport: Carries the requests.
     /// - Throws: `OAuthError`, which says what is missing.
     public func client(
         id: String, authentication: ClientAuthentication = .publicClient, proof: (any TokenProof)? = nil,
@@ -101,35 +100,36 @@ public struct AuthorizationServer: Sendable {
             !methods.contains(method)
         {
             let supported = ServerText.safe(methods.joined(separator: ", "), hiding: [])
-            throw OAuthError(.invalidConfiguration("\(shown) doesn't support \(method), but: \(supported)"))
+            throw OAuthError(.invalidConfiguration("\(shown) doesn't support \(method); it supports: \(supported)"))
         }
         return try OAuthClient(
             id: id, authentication: authentication, tokenURL: endpoint("token_endpoint"), issuer: issuer, proof: proof,
             transport: transport)
     }
 
-    /// Makes a sign-in of a client; if the server demands it, its parameters are sent to the server first, with one request.
+    /// Creates a sign-in for a client; if the server requires it, sends the sign-in's parameters to the server first, in one
+    /// request.
     ///
-    /// The callback must name the issuer if the server says that it does (RFC 9207).
+    /// The callback must contain the issuer if the metadata says that it does (RFC 9207).
     ///
     /// - Parameters:
     ///   - client: The client that will present the code, made by ``client(id:authentication:proof:transport:)``.
-    ///   - redirectURI: Where the server sends the browser in the end.
+    ///   - redirectURI: Where the server redirects the browser after the sign-in.
     ///   - scope: The scopes to ask for, separated by spaces.
-    ///   - additionalParameters: What else the server wants to know, such as `resource`; none may be a secret.
-    ///   - requiresPKCE: Whether a server that doesn't say that it supports `S256` is refused: it might ignore the challenge (MCP).
+    ///   - additionalParameters: More parameters, such as `resource`; none may be a secret.
+    ///   - requiresPKCE: Whether to refuse a server that doesn't list `S256`, since it might ignore the challenge (MCP).
     /// - Throws: `OAuthError`, which says what is missing, or `CancellationError` when its task is cancelled.
     @concurrent public func signIn(
         _ client: OAuthClient, redirectURI: String? = nil, scope: String? = nil, additionalParameters: Form = [:],
         requiresPKCE: Bool = true
     ) async throws -> SignInRequest {
         guard client.issuer == issuer else {
-            throw OAuthError(.invalidConfiguration("the client is one of another authorization server"))
+            throw OAuthError(.invalidConfiguration("the client belongs to another authorization server"))
         }
         if requiresPKCE, !members.list("code_challenge_methods_supported").contains("S256") {
             throw OAuthError(
                 .invalidMetadata(
-                    "\(shown) doesn't say that it supports S256 (code_challenge_methods_supported), without which a code is not safe"
+                    "\(shown) doesn't list S256 in code_challenge_methods_supported, which this sign-in requires"
                 ))
         }
         let request = try SignInRequest(
@@ -140,25 +140,25 @@ public struct AuthorizationServer: Sendable {
         return try await request.pushed(to: endpoint("pushed_authorization_request_endpoint"))
     }
 
-    /// Makes what revokes a client's tokens.
+    /// Creates the revocation for a client's tokens.
     ///
     /// - Throws: `OAuthError`, which says what is missing.
     public func revocation(_ client: OAuthClient) throws(OAuthError) -> TokenRevocation {
         try TokenRevocation(client, revocationURL: endpoint("revocation_endpoint"))
     }
 
-    /// Whether the server says that something is so, such as `require_pushed_authorization_requests`.
+    /// Whether a member is `true`, such as `require_pushed_authorization_requests`.
     private func isTrue(_ name: String) -> Bool { members.value(name) == .bool(true) }
 
     private var shown: String { ServerText.safe(issuer, hiding: []) }
 
     private func missing(_ name: String) -> OAuthError {
-        OAuthError(.invalidMetadata("The metadata of \(shown) has no '\(name)', or not one text"))
+        OAuthError(.invalidMetadata("The metadata of \(shown) has no '\(name)', or it isn't a string"))
     }
 }
 
 extension AnswerMembers {
-    /// The texts of a member that is a list of texts.
+    /// The strings of a member that is a list of strings.
     func list(_ name: String) -> [String] {
         if case .texts(let texts)? = value(name) { texts } else { [] }
     }

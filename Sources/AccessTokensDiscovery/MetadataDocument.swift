@@ -7,11 +7,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A document in which a server describes itself, as it is fetched and read.
+/// A document in which a server describes itself: how to fetch and read it.
 ///
 /// Source: RFC 8414; RFC 9728; OpenID Connect Discovery §4.
 enum MetadataDocument {
-    /// Throws unless an identifier is a URL where the document may be: `https`, or `http` to a loopback address, without a query.
+    /// Throws unless an identifier is a URL that can have metadata: `https`, or `http` to a loopback address, without a query.
     static func place(_ what: String, _ identifier: String) throws(OAuthError) -> URL {
         guard let url = URL(string: identifier), let origin = Origin(url), origin.isPrivate, url.query == nil,
             url.fragment == nil,
@@ -25,7 +25,7 @@ enum MetadataDocument {
         return url
     }
 
-    /// Returns the URL with the well-known name between host and path (RFC 8414 §3, RFC 9728 §3.1).
+    /// Returns the URL with the well-known name inserted between host and path (RFC 8414 §3, RFC 9728 §3.1).
     static func wellKnown(_ name: String, of url: URL) -> URL? {
         replacingPath(of: url) { "/.well-known/\(name)\($0)" }
     }
@@ -46,7 +46,7 @@ enum MetadataDocument {
     /// Fetches a document with one request.
     ///
     /// - Returns: Its members, or why there is none at this place.
-    /// - Throws: `OAuthError` if the place gives no definite answer, or redirects, which isn't followed.
+    /// - Throws: `OAuthError` if the place gives no definite answer, or redirects.
     static func fetch(
         _ url: URL, by transport: any TokenTransport, timeLimit: Duration
     ) async throws -> (members: AnswerMembers?, answer: String) {
@@ -72,10 +72,10 @@ enum MetadataDocument {
         switch response.status {
         case 200:
             let members = AnswerMembers(response.body)
-            // Many servers answer every unknown path with a page.
+            // Many servers answer unknown paths with an HTML page.
             return members.problem.map { (nil, "\(place): \($0)") } ?? (members, "")
         case 300..<400: throw failure("is redirected (status \(response.status)), which is not followed")
-        case 408, 429, 500...: throw failure("can't be had now (status \(response.status)). Try again later")
+        case 408, 429, 500...: throw failure("is unavailable (status \(response.status)). Try again later")
         default: return (nil, "\(place): status \(response.status)")
         }
     }

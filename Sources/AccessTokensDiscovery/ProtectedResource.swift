@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A resource as it describes itself: whose tokens it accepts.
+/// A resource's metadata: which authorization servers' tokens it accepts.
 ///
 /// ```swift
 /// let resource = try await ProtectedResource.discover("https://mcp.example/server", metadataURL: error.resourceMetadata)
@@ -23,47 +23,48 @@ public struct ProtectedResource: Sendable {
     /// The issuers of the tokens that the resource accepts, at least one.
     public let authorizationServers: [String]
 
-    /// All that the resource says.
+    /// All members of the metadata.
     public let members: AnswerMembers
 
-    /// The scopes that it uses; empty if it doesn't say.
+    /// The scopes that it uses; empty if the metadata doesn't list them.
     public var scopes: [String] { members.list("scopes_supported") }
 
-    /// Asks a resource for its metadata, with one request.
+    /// Fetches a resource's metadata with one request.
     ///
-    /// A redirect is not followed.
+    /// Follows no redirect.
     ///
     /// - Parameters:
-    ///   - resource: The resource's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text.
-    ///   - metadataURL: Where the metadata is, as a 401 said (`resource_metadata`); on the resource's own origin, or it is refused. `nil`:
-    ///     at the place of RFC 9728 §3.1.
-    ///   - transport: What carries the request.
-    ///   - timeLimit: How long it may take, 20 s unless said otherwise. Kept between 0.1 s and one hour.
-    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another resource's, names no authorization
-    ///   server, is longer than 1 MiB, or redirected; or `CancellationError` when its task is cancelled.
+    ///   - resource: The resource's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same
+    ///     text.
+    ///   - metadataURL: Where the metadata is, as a 401 said (`resource_metadata`); on the resource's own origin, or it is
+    ///     refused. `nil`: at the place of RFC 9728 §3.1.
+    ///   - transport: Carries the request.
+    ///   - timeLimit: How long it may take, 20 s unless said otherwise. Clamped to 0.1 s through one hour.
+    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another resource's, names no
+    ///   authorization server, is longer than 1 MiB, or redirected; or `CancellationError` when its task is cancelled.
     @concurrent public static func discover(
         _ resource: String, metadataURL: URL? = nil, transport: any TokenTransport = URLSessionTransport(),
         timeLimit: Duration = .seconds(20)
     ) async throws -> ProtectedResource {
         let place = try MetadataDocument.place("the resource", resource)
         guard let url = metadataURL ?? MetadataDocument.wellKnown("oauth-protected-resource", of: place) else {
-            throw OAuthError(.invalidConfiguration("the resource can't have metadata"))
+            throw OAuthError(.invalidConfiguration("the resource's URL can't have metadata"))
         }
         let shown = ServerText.safe(url.absoluteString, hiding: [])
-        // Else a resource could have this program ask any server inside its network (RFC 9728 §7.7).
+        // Otherwise a resource could make this program call any server inside its network (RFC 9728 §7.7).
         guard Origin(url) == Origin(place), url.fragment == nil else {
             throw OAuthError(
-                .invalidMetadata("The metadata's URL, \(shown), is not on the resource's own origin; nothing was sent"))
+                .invalidMetadata("The metadata's URL, \(shown), is not on the resource's origin; nothing was sent"))
         }
         let (found, answer) = try await MetadataDocument.fetch(url, by: transport, timeLimit: timeLimit)
-        guard let found else { throw OAuthError(.invalidMetadata("There is no metadata of this resource (\(answer))")) }
-        // RFC 9728 §3.3: otherwise one resource could have tokens made for another.
+        guard let found else { throw OAuthError(.invalidMetadata("No metadata of this resource was found (\(answer))")) }
+        // RFC 9728 §3.3: otherwise one resource could obtain tokens for another.
         guard let named = found["resource"], named.utf8.elementsEqual(resource.utf8) else {
             let other =
                 found["resource"].map { "is of another resource, \(ServerText.safe($0, hiding: []))" } ?? "names no resource"
             throw OAuthError(
                 .invalidMetadata(
-                    "The metadata at \(shown) \(other); nothing of it was used. If that is the one you mean, ask for it"))
+                    "The metadata at \(shown) \(other); nothing of it was used. If you meant that resource, pass its identifier"))
         }
         let servers = found.list("authorization_servers")
         guard !servers.isEmpty else {

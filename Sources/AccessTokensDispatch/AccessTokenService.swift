@@ -69,7 +69,7 @@ public final class AccessTokenService: Sendable {
     /// Passes a valid access token to `handler`, or the error `deadlineExceeded` if the call's own limit passes first.
     ///
     /// A call whose limit passes before its turn is answered at once, ahead of the calls before it: with its answer, if there is
-    /// one already, or else with the error. Everything else keeps its order, and the load goes on for the others.
+    /// one already, or else with the error. Everything else keeps its order, and the load continues for the others.
     ///
     /// - Parameters:
     ///   - limit: How long this call waits at most, on the service's clock; `nil`: as long as the load may take. With zero or
@@ -80,7 +80,7 @@ public final class AccessTokenService: Sendable {
     }
 }
 
-/// The description shows neither the token nor what the waiting handlers hold.
+/// The description shows neither the token nor the captures of waiting handlers.
 extension AccessTokenService: Redacted {
     package var text: String { "AccessTokenService" }
 }

@@ -21,7 +21,7 @@ extension CallbackLine {
 
         /// How far the segment has come.
         enum Stage: Sendable {
-            /// The request that its calls wait for has yet to reach the actor.
+            /// Its calls wait for a request that hasn't reached the actor yet.
             case toCarry(Errand)
             /// The calls wait; or the segment is finished, and empty.
             case carried

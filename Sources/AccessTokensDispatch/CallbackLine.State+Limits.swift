@@ -28,7 +28,7 @@ extension CallbackLine {
 }
 
 extension CallbackLine.State {
-    /// Keeps the limit of the last call in the line, if anything in the line has to be waited for.
+    /// Keeps the limit of the last call in the line, if it may have to wait.
     mutating func keep(_ limit: CallbackLine.Limit) {
         if !isReady {
             if limits.count >= limitsUntilPurge {
@@ -42,7 +42,7 @@ extension CallbackLine.State {
         expire(at: limit.start)
     }
 
-    /// Answers the calls whose limit has passed, out of turn: with their answer if there is one, or else with the limit's error.
+    /// Answers the calls whose limit has passed out of turn: with their answer if there is one, or else with the limit's error.
     mutating func expire(at now: Duration) {
         var due: [CallbackLine.Position] = []
         while let position = limits.removeEarliest(until: now) {
@@ -61,7 +61,7 @@ extension CallbackLine.State {
         if late.count > 0 { outOfTurn.append(late) }
     }
 
-    /// What a change means for the alarm; `nil`: nothing changes.
+    /// How to change the alarm; `nil`: it stays.
     mutating func nextAlarm() -> CallbackLine.Alarm? {
         let next = limits.earliest
         guard next != nil || isAlarmSet else { return nil }

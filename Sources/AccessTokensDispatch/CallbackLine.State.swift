@@ -39,7 +39,7 @@ extension CallbackLine {
 
         /// How many calls a delivery takes along at most, so that handlers that call again leave the queue to others.
         static let room = 64
-        /// The number of limits from which on it is worth looking for delivered calls.
+        /// The number of limits from which looking for delivered calls pays off.
         static let fewLimits = 64
 
         private var end: Int { first + segments.count - delivered }
@@ -126,7 +126,7 @@ extension CallbackLine {
             return urgency
         }
 
-        /// A carrier has arrived: returns the segments whose errands it takes along.
+        /// Handles a carrier's arrival; returns the segments whose errands it takes along.
         mutating func takeErrands(by carrier: Urgency) -> Range<Int> {
             if carrier == self.carrier {
                 self.carrier = slowerCarriers.popLast()
@@ -148,7 +148,7 @@ extension CallbackLine {
         /// How many calls of a segment still wait.
         func callers(of segment: Int) -> Int { self[segment].waiting }
 
-        /// A segment is ready: its calls have an answer, or its operation is done.
+        /// Marks a segment as ready: its calls have an answer, or its operation is done.
         mutating func finish(_ segment: Int, _ stage: Segment.Stage) {
             self[segment].stage = stage
             pending -= 1

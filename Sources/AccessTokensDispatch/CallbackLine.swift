@@ -21,7 +21,7 @@ final class CallbackLine: Sendable {
     private let state = Lock(State())
     /// The state's ``State/epoch``, or an earlier one, to be read without the lock.
     private let epoch = Atomic(0)
-    /// Whether any call waited in the line lately; only a hint about what is worth trying.
+    /// Whether any call waited in the line lately; only a hint about which path to try.
     private let isLineWaiting = Atomic(false)
 
     init(service: TokenService, enqueue: @escaping Enqueue) {
@@ -31,7 +31,7 @@ final class CallbackLine: Sendable {
 
     func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) {
         let limit = limit.map { Limit($0, from: service.now) }
-        // After other calls the token is usually the one that the last of them got; then it need not be copied.
+        // After other calls the token is usually the one that the last of them got, so it need not be copied.
         if isLineWaiting.load(ordering: .relaxed), let publication = service.publicationIfNothingDue(),
             advance({ $0.append(Call(handler: handler), publication: publication, limit: limit) })
         {
@@ -120,7 +120,7 @@ final class CallbackLine: Sendable {
 
     /// Takes all calls so far to the actor, in one visit and in order.
     private func carry(to service: isolated TokenService, as carrier: Urgency) {
-        // A call that comes with a limit after this look has time left.
+        // A call with a limit that comes after this read has time left.
         let now = state.withLock { $0.limits.count > 0 } ? service.now : nil
         let segments = advance { state in
             if let now { state.expire(at: now) }

@@ -13,13 +13,13 @@ public struct CallbackTokenLoader: TokenLoader {
         self.loader = loader
     }
 
-    /// Whether the wrapped loader says that a load may be repeated.
+    /// Whether the wrapped loader's loads may be repeated.
     public var isRepeatable: Bool { loader.isRepeatable }
 
     /// Calls the loader and waits for its handler.
     ///
     /// - Parameter previous: Ignored: the articles' loader takes no earlier token.
-    /// - Throws: The loader's error, or an error that says so if the loader releases its handler without calling it.
+    /// - Throws: The loader's error, or a specific error if the loader releases its handler without calling it.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         switch call() {
         case .kept(let result): try result.get()

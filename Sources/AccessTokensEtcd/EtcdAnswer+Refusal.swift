@@ -12,15 +12,15 @@ extension EtcdAnswer {
         static let invalidArgument = 3, permissionDenied = 7, failedPrecondition = 9, unauthenticated = 16
         /// Cancelled, unknown, deadline exceeded, aborted, internal, unavailable, data loss.
         static let transient: Set = [1, 2, 4, 10, 13, 14, 15]
-        /// The codes with which nothing was written.
+        /// The codes that rule out a write.
         ///
         /// Code 8, “database space exceeded”, is not among them: etcd executes the write that uses up the space, and then refuses
         /// it (`apply.go`, `quotaApplierV3`).
         static let definite: Set = [3, 5, 7, 9, 12, 16]
     }
 
-    /// etcd's texts, besides code 16, when it wants a newer token: it got none, as after authentication was enabled, or users and
-    /// roles have changed since.
+    /// Words in etcd's texts, besides code 16, that ask for a newer token: the request carried none, as after authentication was
+    /// enabled, or users and roles have changed since.
     private static let staleTokenWords = ["invalid auth token", "user name is empty", "revision of auth store is old"]
 
     /// Returns why the response is not a result.

@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The gateway's answers, read strictly: a response that can't answer the question is an error, never “there is no record”.
+/// The gateway's answers, read strictly: an unusable answer is an error, never “there is no record”.
 enum EtcdAnswer {
-    /// The longest one that is read, in bytes: twice what etcd accepts as a record unless it is told to take more.
+    /// The longest answer that is read, in bytes: twice the largest record that etcd accepts by default.
     static let maximumSize = 4 << 20
 
-    /// Part of every answer; an answer without it comes from something else.
+    /// Part of every answer; an answer without it doesn't come from etcd.
     struct Header: Decodable {
         let revision: String
     }
@@ -32,9 +32,9 @@ enum EtcdAnswer {
         func record(of key: Data) throws(EtcdError) -> SharedRecord? {
             _ = try EtcdAnswer.revision(header.revision)
             let found = kvs ?? []
-            try require(found.count <= 1 && (count ?? "0") == "\(found.count)", "it has \(found.count) keys, not what it counts")
+            try require(found.count <= 1 && (count ?? "0") == "\(found.count)", "it has \(found.count) keys and miscounts them")
             guard let found = found.first else { return nil }
-            try require(found.key == key, "it is about another key")
+            try require(found.key == key, "it is for another key")
             let revision = try EtcdAnswer.revision(found.modRevision)
             return SharedRecord(found.value ?? Data(), revision: SharedRecord.Revision("\(revision)"))
         }
@@ -55,7 +55,7 @@ enum EtcdAnswer {
         /// Returns the outcome of a swap; `expected` is 0 if there must be no record.
         func swap(ifAt expected: Int64, of key: Data) throws(EtcdError) -> SharedRecord.Swap {
             let response = responses?.first
-            try require(responses?.count == 1, "it doesn't answer the transaction's one operation")
+            try require(responses?.count == 1, "it doesn't have exactly one result")
             if succeeded == true {
                 let revision = try EtcdAnswer.revision(header.revision)
                 try require(response?.responsePut != nil, "it succeeded without a write")
@@ -63,10 +63,10 @@ enum EtcdAnswer {
                 return .done(SharedRecord.Revision("\(revision)"))
             }
             guard let range = response?.responseRange else {
-                throw EtcdError(.unreadableAnswer, "it failed without the record that stands in the way")
+                throw EtcdError(.unreadableAnswer, "it reports a conflict without the current record")
             }
             let current = try range.record(of: key)
-            try require((current?.revision.text ?? "0") != "\(expected)", "it failed although the revision is the expected one")
+            try require((current?.revision.text ?? "0") != "\(expected)", "it reports a conflict at the expected revision")
             return .conflict(current)
         }
     }
@@ -76,7 +76,7 @@ enum EtcdAnswer {
 
         /// Returns the token, which must fit a header.
         func validToken() throws(EtcdError) -> String {
-            try require(!token.isEmpty && token.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "the token can't be a header")
+            try require(!token.isEmpty && token.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "its token doesn't fit a header")
             return token
         }
     }

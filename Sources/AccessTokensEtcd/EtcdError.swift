@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Why an ``EtcdTokenStore`` could not do what it was asked for.
+/// Why an operation of an ``EtcdTokenStore`` failed.
 ///
 /// The server's text is cut to one short line, without the secrets that it may have echoed.
 public struct EtcdError: Error, Sendable {
@@ -30,7 +30,7 @@ public struct EtcdError: Error, Sendable {
         case permissionDenied
         /// etcd, or something in front of it, refused the request for another reason.
         case refused
-        /// The answer makes no sense: it is not JSON, is truncated or too long, has missing members or wrong types, or is about
+        /// The answer can't be used: it is not JSON, is truncated or too long, has missing members or wrong types, or is about
         /// another key.
         case unreadableAnswer
     }
@@ -52,7 +52,7 @@ public struct EtcdError: Error, Sendable {
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
-    /// The exact problem, in our own words or in the server's, made safe.
+    /// The exact problem, in our own words or in the server's, made safe to print.
     var detail: String
 
     init(_ code: Code, _ detail: String, status: Int? = nil, underlying: (any Error)? = nil) {
@@ -80,12 +80,12 @@ public struct EtcdError: Error, Sendable {
 }
 
 extension EtcdError: Redacted, DescribedError {
-    /// What is wrong and what to do about it; never a record, a password or a token.
+    /// What is wrong and what to do about it, without a record, a password or a token.
     package var text: String {
         let at = endpoint.map { " at \($0)" } ?? ""
-        let swap = isOutcomeUnknown ? " The record may have been replaced all the same: read it again." : ""
+        let swap = isOutcomeUnknown ? " The record may have been replaced: read it again." : ""
         return switch code {
-        case .invalidConfiguration: "The etcd store can't be used like this: \(detail)."
+        case .invalidConfiguration: "The etcd store's configuration is invalid: \(detail)."
         case .unreachable: "etcd\(at) could not be reached: \(detail). Check the endpoint, and that etcd is running there."
         case .connectionLost: "The connection to etcd\(at) ended before the answer did: \(detail).\(swap) Try again later."
         case .timedOut:
@@ -97,7 +97,7 @@ extension EtcdError: Redacted, DescribedError {
         case .permissionDenied:
             "etcd\(at) denied access: \(detail). Give the user a role that may read and write the store's key."
         case .unreadableAnswer:
-            "The answer of etcd\(at) makes no sense: \(detail).\(swap) Check that the endpoint is an etcd of version 3.4 or newer."
+            "The answer of etcd\(at) can't be used: \(detail).\(swap) Check that the endpoint is an etcd of version 3.4 or newer."
         case .refused: "etcd\(at) refused the request: \(detail).\(swap) Check the endpoint, the record's size and etcd's alarms."
         }
     }

@@ -18,8 +18,7 @@ public import Foundation
 /// ```
 ///
 /// A swap is one transaction that compares the key's modification revision, and a load is one linearizable read; etcd answers
-/// both only with a majority of its members. There is no lease, no lock and no watch: leases and locks expire by etcd's
-/// clocks.
+/// both only with a majority of its members. There is no lease, no lock and no watch: leases and locks expire by etcd's clocks.
 ///
 /// **Concurrent calls.** Operations run independently of each other, in any number, from any number of stores with the same key.
 /// Each is one request, or two or three when an authentication token is fetched.
@@ -107,7 +106,7 @@ public final class EtcdTokenStore: SharedTokenStore {
 
     /// Reads the record after pauses that grow to a second, until it has another revision or the limit has passed.
     ///
-    /// After a transient failure it only reads again later; any other failure ends the wait. Cancellation ends it at once.
+    /// After a transient failure it reads again later; any other failure ends the wait. Cancellation ends it at once.
     ///
     /// - Returns: The record that ended the wait; `nil` if the limit has passed, or the record is gone.
     @concurrent public func changedRecord(

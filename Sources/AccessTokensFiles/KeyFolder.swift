@@ -4,9 +4,9 @@ import TokenServiceConcurrency
 
 /// The directory of one key, named by the SHA-256 of the key's name, which is the first thing written into it; the calls block.
 ///
-/// Strings that Swift calls equal are one key, whatever their Unicode characters: a service is found by either one, too.
+/// Strings that Swift calls equal are one key, whatever their Unicode characters: either one finds the service.
 ///
-/// Changes lock the directory itself, which is never renamed over, so that saves and removals run one after another, even in two
+/// Changes lock the directory itself, which is never replaced, so that saves and removals run one after another, even in two
 /// processes. After a wait for the lock, a removal may have removed the directory: then a save makes another one.
 package struct KeyFolder: Sendable {
     package let path: String
@@ -15,7 +15,7 @@ package struct KeyFolder: Sendable {
     private let text: String
     private let name: TokenFile
 
-    /// How long an operation tries to get the lock: less than the 5 s that a service waits, so that its callers learn the reason.
+    /// How long an operation tries to get the lock: less than the 5 s that a service waits, so that its callers get this error.
     package static let patience = Duration.seconds(4)
 
     package init(of text: String, in parent: String) {
@@ -106,10 +106,10 @@ package struct KeyFolder: Sendable {
 
     // MARK: All keys
 
-    /// Calls `body` with the names of the keys whose directories have a file, or what its save has left, each as soon as it is
+    /// Calls `body` with the names of the keys whose directories have a file, or a leftover of its save, each as soon as it is
     /// found.
     ///
-    /// An unreadable name doesn't keep the others from being found: the function throws at the end.
+    /// An unreadable name doesn't hide the others: the function throws at the end.
     package static func names(
         in parent: String, having file: String, _ body: (String) -> Void
     ) throws(TokenFileError) {
@@ -137,7 +137,7 @@ package struct KeyFolder: Sendable {
         // A removal takes the file before the name.
         guard let name = stored?.token.value else {
             guard try has(file, in: directory) else { return nil }
-            throw TokenFileError(.damaged, path: path + "/key", detail: "it is missing, so the token beside it has no key")
+            throw TokenFileError(.damaged, path: path + "/key", detail: "it is missing, so the token's key is unknown")
         }
         guard self.folder(of: name) == folder else { throw isOthers(path) }
         return name
@@ -148,7 +148,7 @@ package struct KeyFolder: Sendable {
         entry.utf8.count == 64 && TokenFile.areDigits(entry.utf8)
     }
 
-    /// Whether a file is there, or another one that may have its bytes: a process that was killed may have left only that.
+    /// Whether there is a file, or a temporary file that may have its bytes, which a killed process may have left.
     private static func has(_ file: TokenFile, in directory: borrowing OpenFile) throws(TokenFileError) -> Bool {
         do {
             if try directory.status(of: file.name) != nil { return true }
@@ -157,14 +157,14 @@ package struct KeyFolder: Sendable {
     }
 
     private static func isOthers(_ path: String) -> TokenFileError {
-        TokenFileError(.otherKey, path: path, detail: "the file “key” in it names another one")
+        TokenFileError(.otherKey, path: path, detail: "the file “key” in it names another key")
     }
 
     // MARK: Directories
 
     private static func open(_ directory: String) throws(TokenFileError) -> OpenFile {
         guard !directory.isEmpty else {
-            throw TokenFileError(.invalidPath, path: directory, detail: "it is empty, and names no directory")
+            throw TokenFileError(.invalidPath, path: directory, detail: "it is empty")
         }
         let all: OpenFile
         do { all = try OpenFile(directory: directory) } catch { throw TokenFileError(.noDirectory, path: directory, error) }

@@ -52,10 +52,10 @@ package struct OpenFile: ~Copyable {
         _ = try systemCall { fchmod(descriptor, mode) }
     }
 
-    /// Locks the file, unless it is locked already; the lock ends with this value, or with the process.
+    /// Locks the file unless it is locked already; the lock ends with this value or the process.
     package func lock() throws(SystemFailure) -> Bool { try lock(LOCK_EX) }
 
-    /// Whether another value has the file locked, here or in another process; concurrent calls don't disturb each other.
+    /// Whether another value has the file locked, in this process or another; concurrent calls don't disturb each other.
     package func isLockedElsewhere() throws(SystemFailure) -> Bool { try !lock(LOCK_SH) }
 
     private func lock(_ kind: Int32) throws(SystemFailure) -> Bool {
@@ -68,7 +68,7 @@ package struct OpenFile: ~Copyable {
         }
     }
 
-    /// Tries to lock the file for a while, with pauses; returns `false` if another value had it locked all the time.
+    /// Tries to lock the file for a while, with pauses; returns `false` if it stayed locked.
     func lock(trying limit: Duration) throws(SystemFailure) -> Bool {
         let start = ContinuousClock.now
         while try !lock() {
@@ -87,7 +87,7 @@ package struct OpenFile: ~Copyable {
 
     /// The status of a name in this directory, without following a symbolic link; `nil` if there is nothing.
     ///
-    /// Any other reason that prevents the look is an error.
+    /// Any other problem is an error.
     func status(of name: String) throws(SystemFailure) -> stat? {
         var status = stat()
         do {

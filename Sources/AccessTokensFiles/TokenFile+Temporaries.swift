@@ -10,7 +10,7 @@ extension TokenFile {
         try rename(try write(bytes, in: directory), to: name, in: directory)
     }
 
-    /// Keeps unreadable bytes beside the file that replaces them; if there are several, the last ones.
+    /// Keeps unreadable bytes beside the file that replaces them; only the latest ones.
     package func setAside(_ bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
         if !bytes.isEmpty { try rename(try write(bytes, in: directory), to: aside, in: directory) }
     }
@@ -83,7 +83,7 @@ extension TokenFile {
 
     /// Removes the temporary files of killed processes, as far as possible.
     ///
-    /// A failure must neither lose a new token nor report a removed one as kept: the next operation tries again.
+    /// A failure must neither lose a new token nor report a removed one as kept: the next operation removes them.
     package func removeLeftovers(in directory: borrowing OpenFile) {
         for entry in (try? directory.names()) ?? [] where isTemporary(entry) {
             guard let file = try? OpenFile(entry, in: directory), (try? file.lock()) ?? false else { continue }

@@ -74,14 +74,14 @@ package struct TokenFile: Sendable {
     package func openDirectory() throws(TokenFileError) -> OpenFile {
         // The system would use only the part of the path before the NUL.
         guard !path.utf8.contains(0) else {
-            throw TokenFileError(.invalidPath, path: path, detail: "it contains a NUL character, where the system ends a path")
+            throw TokenFileError(.invalidPath, path: path, detail: "it contains a NUL character")
         }
         guard !["", ".", ".."].contains(name) else {
             throw TokenFileError(.invalidPath, path: path, detail: "it does not end in the name of a file")
         }
         // Otherwise each start would find no token, and load a new one.
         guard name.utf8.count <= Self.longestName else {
-            let detail = "its name has \(name.utf8.count) bytes, and only \(Self.longestName) leave room for temporary names"
+            let detail = "its name has \(name.utf8.count) bytes; at most \(Self.longestName) leave room for temporary names"
             throw TokenFileError(.invalidPath, path: path, detail: detail)
         }
         guard path.utf8.first == UInt8(ascii: "/") else {

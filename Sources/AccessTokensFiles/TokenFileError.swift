@@ -2,7 +2,7 @@ import AccessTokens
 import Foundation
 import TokenServiceConcurrency
 
-/// Why a file store, shared or of one process, could not do what it was asked for.
+/// Why an operation of a file store, shared or not, failed.
 ///
 /// It names the file and the system's message, and shows nothing of the file's contents.
 public struct TokenFileError: Error, Sendable {
@@ -73,9 +73,9 @@ public struct TokenFileError: Error, Sendable {
 }
 
 extension TokenFileError: Redacted, DescribedError {
-    /// What is wrong and what to do about it; never anything that the file holds.
+    /// What is wrong and what to do about it, without any of the file's contents.
     package var text: String {
-        // Quoted and escaped, because a path may contain line breaks.
+        // Quoted and escaped: a path may contain line breaks.
         let name = String(reflecting: path)
         return switch code {
         case .invalidPath:
@@ -86,18 +86,18 @@ extension TokenFileError: Redacted, DescribedError {
             "The directory of the token file \(name) cannot be opened: \(detail). Check what is there, and its permissions."
         case .unreadable: "The token file \(name) cannot be read: \(detail). Check its owner, its permissions and the disk."
         case .notATokenFile:
-            "The file at \(name) is not a token file: \(detail). It was left as it is; move it away or give another path."
+            "The file at \(name) is not a token file: \(detail). It was left unchanged; move it away or choose another path."
         case .foreignOwner:
-            "The file or directory \(name) belongs to another user: \(detail). It was left as it is; remove it, change its "
+            "The file or directory \(name) belongs to another user: \(detail). It was left unchanged; remove it, change its "
                 + "owner, or use a directory of your own."
         case .otherKey:
-            "The directory \(name) belongs to another key: \(detail). It was left as it is; move it back to its own "
+            "The directory \(name) belongs to another key: \(detail). It was left unchanged; move it back to its own "
                 + "place, or remove it and sign in again."
         case .damaged:
             "The token file \(name) is damaged: \(detail). Reading leaves it as it is, and a sign-out removes it. Restore "
                 + "it from a backup, or sign in again, which keeps its bytes in \(String(reflecting: aside))."
         case .unsupportedVersion:
-            "The token file \(name) has a version that this program does not know: \(detail). Reading it and saving leave it as "
+            "The token file \(name) has a newer version than this program can read: \(detail). Loading and saving leave it as "
                 + "it is. Update the program, or sign out, which removes it, and sign in again."
         case .unprotected:
             "The token file \(name) is open to other users, and chmod failed: \(detail). Set your user as its owner, "

@@ -12,7 +12,7 @@ package enum Base64URL {
         Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// Returns the bytes; `nil` if the text is not such an encoding of any.
+    /// Returns the bytes; `nil` if the text is not valid.
     package static func decode(_ text: String) -> Data? {
         guard text.utf8.allSatisfy({ $0.isAlphanumeric || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else {
             return nil
@@ -22,14 +22,14 @@ package enum Base64URL {
         return Data(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + padding)
     }
 
-    /// Returns a text of that many random bytes, which the system's generator makes unpredictable.
+    /// Returns random bytes of the system's generator as text.
     package static func random(bytes count: Int) -> String {
         var generator = SystemRandomNumberGenerator()
         return encode((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
     }
 }
 
-/// A signed JSON Web Token, whose signature is the program's.
+/// A signed JSON Web Token; the program makes the signature.
 ///
 /// Source: RFC 7515 §7.1; RFC 7519.
 package enum SignedJWT {

@@ -26,13 +26,13 @@ package struct Challenge: Sendable, Hashable {
     }
 }
 
-/// Reads the challenges of a `WWW-Authenticate` header from left to right, looking at each byte a bounded number of times.
+/// Reads the challenges of a `WWW-Authenticate` header from left to right, in linear time.
 ///
 ///     challenge  = auth-scheme [ 1*SP ( token68 / #auth-param ) ]
 ///     auth-param = token BWS "=" BWS ( token / quoted-string )
 ///
-/// The comma separates challenges as well as parameters: what follows one is a parameter if it continues with `=`, else
-/// the next challenge.
+/// The comma separates challenges as well as parameters: the next part is a parameter if it continues with `=`, otherwise the
+/// next challenge.
 ///
 /// Source: RFC 9110 §11.2, §11.3, §11.6.1, §5.6 (tokens, quoted strings, lists).
 struct ChallengeParser {
@@ -93,7 +93,7 @@ struct ChallengeParser {
         return start < index ? String(decoding: bytes[start..<index], as: UTF8.self) : nil
     }
 
-    /// Takes a value that stands alone up to the next comma; `nil`, and nothing taken, if there is none.
+    /// Takes a value that stands alone up to the next comma; takes nothing and returns `nil` if there is none.
     private mutating func token68() -> String? {
         let start = index
         if let text = text(while: { $0.isAlphanumeric || "-._~+/".utf8.contains($0) }) {
@@ -122,7 +122,7 @@ struct ChallengeParser {
         return nil
     }
 
-    /// Skips what follows no rule, up to the next comma outside quotes.
+    /// Skips an invalid part, up to the next comma outside quotes.
     private mutating func skipPart() {
         while let byte = next, byte != UInt8(ascii: ",") {
             if byte == UInt8(ascii: "\"") { _ = quotedString() } else { index += 1 }

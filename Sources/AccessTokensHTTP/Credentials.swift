@@ -1,10 +1,10 @@
-/// What looks like a credential in a server's text, also one that we have never seen.
+/// Text of a server that looks like a credential, even an unknown one.
 ///
-/// A server may quote tokens that it has just issued. Three things give one away: a name such as `refresh_token` before it, a scheme
+/// A server may quote tokens that it has just issued. Three signs reveal one: a name such as `refresh_token` before it, a scheme
 /// such as `Bearer` before it, or a length and a mixture of characters that no word has. An identifier in lower case, such as a
-/// UUID, looks like none: errors need it.
+/// UUID, is not hidden, since errors need it.
 package enum Credentials {
-    /// Returns the credentials in a body, to be hidden wherever it is quoted; `nil`: more than any useful answer has.
+    /// Returns the credentials in a body, to be hidden wherever it is quoted; `nil` if there are more than in any useful answer.
     package static func values(in body: some Collection<UInt8>) -> [String]? {
         let unescaped = Unescaped(body, isFolded: false)
         let values = Set(words(in: unescaped.bytes).map { String(decoding: unescaped.bytes[$0], as: UTF8.self) })
@@ -55,7 +55,7 @@ package enum Credentials {
         byte.isAlphanumeric || "-._~+/".utf8.contains(byte)
     }
 
-    /// Whether no word of a language is written so.
+    /// Whether the word can't belong to a natural language.
     private static func isMixed(_ word: ArraySlice<UInt8>) -> Bool {
         word.contains(where: \.isDigit) || (word.dropFirst().contains(where: isUpper) && word.contains(where: isLower))
     }

@@ -6,14 +6,14 @@ import Foundation
 
 /// The proxy that the environment names for requests without TLS, where `URLSession` uses libcurl.
 ///
-/// A proxy reads such a request, even one to this machine itself, and no setting of a session turns it off: libcurl asks the
+/// A proxy reads such a request, even one to this machine itself, and no setting of a session turns it off: libcurl reads the
 /// environment, and Foundation ignores `connectionProxyDictionary`. With TLS a proxy sees only the host's name.
 ///
 /// Source: `CURLOPT_PROXY` and `CURLOPT_NOPROXY` in libcurl's manual; measured with Swift 6.3.1.
 package enum EnvironmentProxy {
-    /// Returns why a secret must not be sent to a host without TLS, and what to do about it; `nil` if it may be.
+    /// Returns why a secret must not be sent to a host without TLS, and how to correct it; `nil` if it may be sent.
     ///
-    /// On Apple platforms always `nil`: the system's settings count there, not the environment.
+    /// On Apple platforms always `nil`: the system's settings apply there, not the environment.
     ///
     /// - Parameters:
     ///   - host: The request's host.

@@ -22,7 +22,7 @@ package final class Exchange: Sendable {
     private let received = Lock(Received())
     private let watch: TimeLimits.Watch
 
-    /// Creates an exchange, whose time begins to count.
+    /// Creates an exchange and starts its time limits.
     ///
     /// - Parameters:
     ///   - bodyLimit: The longest body that is received, in bytes.
@@ -54,7 +54,7 @@ package final class Exchange: Sendable {
     }
 }
 
-/// What a session's delegate says of the exchange.
+/// The callbacks of a session's delegate.
 extension Exchange {
     func receive(_ data: Data, of expected: Int64?) {
         watch.heard()
@@ -89,7 +89,7 @@ extension Exchange {
         result.complete(with: .success(answer))
     }
 
-    /// Ends with the session's error, whose own text names hosts and causes, no secret; without the URL that it carries.
+    /// Ends with the session's error, whose text names hosts and causes but no secret; drops the URL that it carries.
     func fail(with error: any Error, ofBody hasBody: Bool) {
         let detail = error.localizedDescription
         let error =
@@ -101,8 +101,8 @@ extension Exchange {
 
     private func code(of error: URLError, hasBody: Bool) -> URLError.Code {
         #if canImport(FoundationNetworking)
-        // Foundation on Linux has no code for a handshake that failed. libcurl asks for the body when there is a connection to send
-        // it over, and Foundation tells at once how much it has handed over.
+        // Foundation on Linux has no code for a handshake that failed. libcurl asks for the body when there is a connection to
+        // send it over, and Foundation reports at once how much it has passed on.
         if error.code == .unknown, hasBody, received.withLock({ $0.progress.bytesSent }) == 0 { return .cannotConnectToHost }
         #endif
         return error.code

@@ -16,7 +16,7 @@ package enum HTTPDate {
     ///
     /// The name of the day is not compared with the date.
     ///
-    /// - Parameter now: What a year of two digits is near to: never more than 50 years later.
+    /// - Parameter now: The reference for a year of two digits, which is at most 50 years later.
     package static func parse(_ text: String, now: Date) -> Date? {
         // No date is longer, so a longer text needs no splitting.
         guard text.utf8.count <= 40 else { return nil }

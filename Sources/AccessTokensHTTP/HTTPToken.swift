@@ -1,4 +1,4 @@
-/// What HTTP calls a token: the name of a method, a header, a scheme or a parameter.
+/// HTTP's `token`: the name of a method, a header, a scheme or a parameter.
 ///
 /// Source: RFC 9110 §5.6.2.
 package enum HTTPToken {

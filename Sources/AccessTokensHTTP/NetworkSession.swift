@@ -8,11 +8,11 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// A `URLSession` that no task ever waits for: calls into it are made on its delegate's queue, halts on another one.
+/// A `URLSession` that no task ever waits for: its delegate's queue calls it, and another queue halts transfers.
 ///
 /// On Linux `dataTask(with:)`, `resume()`, `suspend()`, `cancel()` and `invalidateAndCancel()` wait for one serial queue, on
 /// which all sessions of the process also read what arrives (swift-corelibs-foundation#5016). For an answer with 20,000 header
-/// lines that takes seconds. A thread of the cooperative pool that waited there would be missing everywhere else.
+/// lines that takes seconds. A thread of the cooperative pool that waited there would be missing elsewhere.
 package final class NetworkSession: Sendable {
     #if canImport(FoundationNetworking)
     /// One queue for all sessions: however many of their calls wait for Foundation, they keep one thread waiting.
@@ -31,9 +31,9 @@ package final class NetworkSession: Sendable {
     /// Creates a session.
     ///
     /// - Parameters:
-    ///   - configuration: What the session is like. On Linux it must have no cache: see ``Transfer/end()``.
+    ///   - configuration: The session's configuration. On Linux it must have no cache: see ``Transfer/end()``.
     ///   - challenges: How it answers servers that ask for credentials.
-    ///   - belonging: What it keeps until its last exchange has ended.
+    ///   - belonging: An object that it keeps until its last exchange has ended.
     package init(
         configuration: URLSessionConfiguration, challenges: ChallengePolicy, keeping belonging: (any Sendable)? = nil
     ) {

@@ -4,7 +4,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Scheme, host and port of a URL: what tokens are bound to.
+/// The scheme, host and port of a URL, to which tokens are bound.
 ///
 /// Source: RFC 6454 §4.
 package struct Origin: Hashable, Sendable {
@@ -24,7 +24,7 @@ package struct Origin: Hashable, Sendable {
         port = url.port ?? (scheme == "https" ? 443 : 80)
     }
 
-    /// Whether no other machine can read what is sent there: it goes through TLS, or stays on this machine.
+    /// Whether no other machine can read what is sent there: it uses TLS or stays on this machine.
     package var isPrivate: Bool { scheme == "https" || Loopback.contains(host) }
 }
 
@@ -33,7 +33,7 @@ extension Origin: CustomStringConvertible {
     package var description: String { "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 }
 
-/// The addresses of this machine itself: what is sent to them, no other machine can read.
+/// The addresses of this machine itself: no other machine can read what is sent to them.
 package enum Loopback {
     /// Whether a host is `localhost`, `::1` or a complete IPv4 address in 127.0.0.0/8; not a name that only begins like one.
     ///

@@ -4,15 +4,16 @@ import TokenServiceConcurrency
 
 /// One request without TLS over a socket of its own, for servers whose answers Foundation does not survive on Linux.
 ///
-/// It speaks HTTP/1.0, so that the server neither chunks its answer nor adds a trailer to it, which ends the process in Foundation
-/// (etcd's gateway adds one to every error). It asks no proxy. A thread of its own waits for the network, never one of the pool.
+/// It speaks HTTP/1.0, so that the server neither chunks its answer nor adds a trailer to it, which ends the process in
+/// Foundation (etcd's gateway adds one to every error). It uses no proxy. A thread of its own waits for the network, never one of
+/// the pool.
 package final class PlainExchange: Sendable {
     private struct State {
         var isOver = false
         var socket: Int32?
     }
 
-    /// A server's header has a kilobyte.
+    /// The longest header that is accepted; servers send about a kilobyte.
     private static let headLimit = 1 << 16
 
     private let state = Lock(State())
@@ -25,7 +26,7 @@ package final class PlainExchange: Sendable {
 
     /// Sends a request, once, and returns the answer.
     ///
-    /// - Parameter request: Its URL begins with `http`; what it must carry beside `Host` and `Content-Length` stands in its headers.
+    /// - Parameter request: Its URL begins with `http`; its headers contain everything except `Host` and `Content-Length`.
     /// - Throws: ``TransportError``, or `CancellationError` promptly when the calling task is cancelled.
     package static func answer(to request: TransportRequest) async throws -> TransportResponse {
         let exchange = PlainExchange(bodyLimit: request.maximumBodySize)
@@ -39,7 +40,7 @@ package final class PlainExchange: Sendable {
         }
     }
 
-    /// Ends it early; what waits for the network returns at once.
+    /// Ends it early; a thread that waits for the network returns at once.
     private func end(with error: any Error) {
         result.complete(with: .failure(error))
         state.withLock { state in
@@ -92,7 +93,7 @@ package final class PlainExchange: Sendable {
         throw failure
     }
 
-    /// Returns the request's bytes; `nil` if a part of it could be taken for another one.
+    /// Returns the request's bytes; `nil` if a part could be mistaken for another request.
     private static func message(_ request: TransportRequest, _ origin: Origin) -> Data? {
         guard let parts = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else { return nil }
         let target =

@@ -4,17 +4,18 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a server wrote, made safe to print.
+/// A server's text, made safe to print.
 package enum ServerText {
     /// Long enough for an explanation, short enough for a line of a log.
     static let maximumLength = 300
 
     /// Returns the text in one line without control or invisible characters, without the secrets, and cut if it is long.
     ///
-    /// A secret is hidden as it is, in Base64, and escaped in any way that ``Unescaped`` undoes, also more than once; so is what looks
-    /// like one (``Credentials``). Not hidden are: a part of a secret; Base64 of Base64, hexadecimal digits, and other encodings; a
-    /// secret that holds a backslash before a letter and was escaped; one that was escaped three or more times in different ways, if
-    /// an escaped backslash then stands before one that was escaped in another way, since nothing tells which of them came first.
+    /// A secret is hidden as it is, in Base64, and escaped in any way that ``Unescaped`` undoes, also more than once; so is what
+    /// looks like one (``Credentials``). The following is not hidden: a part of a secret; Base64 of Base64, hexadecimal digits,
+    /// and other encodings; a secret that holds a backslash before a letter and was escaped; one that was escaped three or more
+    /// times in different ways, if an escaped backslash then stands before one that was escaped in another way, since their order
+    /// is unknown.
     ///
     /// The order matters. Secrets are hidden after invisible characters were replaced, which could disguise one, and before
     /// the text is cut, which could leave the first part of one.
@@ -23,7 +24,7 @@ package enum ServerText {
         let bytes = visible(text)
         let unescaped = Unescaped(bytes)
         var found = Credentials.ranges(in: bytes)
-        // As it is, too: what stands before a secret may look like the beginning of an escape.
+        // Also unchanged, since the text before a secret may look like the beginning of an escape.
         for secret in Set(secrets.map(visible)) { found += ranges(of: secret, in: bytes) }
         for secret in Set(secrets.flatMap(spellings)) {
             found += ranges(of: secret, in: unescaped.bytes).map(unescaped.source)
@@ -33,7 +34,7 @@ package enum ServerText {
             ? line : String(String.UnicodeScalarView(line.unicodeScalars.prefix(maximumLength))) + "…"
     }
 
-    /// Returns what a secret looks like in an unescaped text.
+    /// Returns the spellings of a secret in an unescaped text.
     private static func spellings(_ secret: String) -> [[UInt8]] {
         let base64 = Data(secret.utf8).base64EncodedString()
         var spellings = [secret, base64, String(base64.prefix { $0 != "=" })].map { Array($0.utf8) }
@@ -42,7 +43,8 @@ package enum ServerText {
         return spellings.map { Unescaped($0).bytes }
     }
 
-    /// Returns the characters of Base64 that depend on the secret alone, when it stands inside a longer text; none if it is short.
+    /// Returns the characters of Base64 that depend on the secret alone, when it stands inside a longer text; none if it is
+    /// short.
     ///
     /// - Parameter offset: How many bytes of a group of three stand before it.
     private static func base64Core(_ secret: String, at offset: Int) -> [UInt8] {
@@ -93,7 +95,7 @@ package enum ServerText {
         return secret[matched] == byte ? matched + 1 : 0
     }
 
-    /// Returns the text in UTF-8 with a space for each character that does not show.
+    /// Returns the text in UTF-8 with a space in place of each invisible character.
     private static func visible(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for scalar in text.unicodeScalars {

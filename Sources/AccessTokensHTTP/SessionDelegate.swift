@@ -8,11 +8,11 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// The delegate of a ``NetworkSession``: passes on what the session says about a task to the exchange that the task belongs to.
+/// The delegate of a ``NetworkSession``: passes each callback about a task to the task's exchange.
 final class SessionDelegate: NSObject, Sendable {
     private let exchanges = Lock<[Int: Exchange]>([:])
     private let challenges: ChallengePolicy
-    /// Released when the session has ended and lets go of its delegate.
+    /// Released when the session has ended and releases its delegate.
     private let belonging: (any Sendable)?
 
     init(challenges: ChallengePolicy, keeping belonging: (any Sendable)?) {
@@ -20,7 +20,7 @@ final class SessionDelegate: NSObject, Sendable {
         self.belonging = belonging
     }
 
-    /// Notes to which exchange a task belongs, before the task starts.
+    /// Assigns a task to an exchange before the task starts.
     func add(_ exchange: Exchange, for task: URLSessionTask) {
         exchanges.withLock { $0[task.taskIdentifier] = exchange }
     }
@@ -44,7 +44,7 @@ extension SessionDelegate: URLSessionDataDelegate {
         #if canImport(FoundationNetworking)
         guard exchange(of: task) != nil else { return }
         #endif
-        // A redirect is an answer like any other: the caller decides where its secrets go.
+        // A redirect is treated like any other answer: the caller decides where its secrets go.
         completionHandler(nil)
     }
 
@@ -108,7 +108,7 @@ extension SessionDelegate: URLSessionDataDelegate {
 package enum ChallengePolicy: Sendable {
     /// The system judges certificates. Any other challenge is the exchange's answer.
     case returnToCaller
-    /// The delegate decides, if it wants to; else the system, also with credentials that it has stored.
+    /// The delegate decides, if it implements that; otherwise the system, also with credentials that it has stored.
     case ask((any URLSessionDelegate)?)
 }
 #endif

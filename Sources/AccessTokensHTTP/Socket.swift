@@ -21,7 +21,7 @@ enum Socket {
     private static let stream = Int32(SOCK_STREAM.rawValue)
     #endif
 
-    /// Looks up the addresses of a host, which no limit ends.
+    /// Looks up the addresses of a host; no time limit ends that.
     static func addresses(of host: String, port: Int) throws(TransportError) -> [Address] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = stream
@@ -50,7 +50,7 @@ enum Socket {
         return descriptor
     }
 
-    /// Connects; returns what was wrong, or `nil`.
+    /// Connects; returns the problem, or `nil`.
     static func connect(_ descriptor: Int32, to address: Address) -> String? {
         let status = unsafe address.bytes.withUnsafeBytes { bytes in
             unsafe bytes.withMemoryRebound(to: sockaddr.self) { address in
@@ -93,7 +93,7 @@ enum Socket {
         }
     }
 
-    /// Makes what waits on it return.
+    /// Makes calls that wait on the descriptor return.
     static func wake(_ descriptor: Int32) { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     static func end(_ descriptor: Int32) { _ = close(descriptor) }

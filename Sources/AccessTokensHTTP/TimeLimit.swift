@@ -1,9 +1,9 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// Calls a function when a time has passed, on a queue of its own that waits for neither Foundation nor the cooperative pool.
+/// Calls a function after a time, on a queue of its own that waits for neither Foundation nor the cooperative pool.
 ///
-/// A timer of Dispatch, not `Task.sleep`: a cancelled sleep stays in memory until its time has come.
+/// Uses a Dispatch timer, because a cancelled `Task.sleep` stays in memory until its time has come.
 final class TimeLimit: Sendable {
     private static let queue = DispatchQueue(label: "AccessTokensHTTP.TimeLimit")
 
@@ -30,7 +30,7 @@ final class TimeLimit: Sendable {
         return seconds < longest ? max(seconds, 0) : longest
     }
 
-    /// Begins to count anew.
+    /// Restarts the limit.
     func restart() {
         timer.withLock { $0.schedule(deadline: .now() + seconds) }
     }
@@ -42,7 +42,7 @@ final class TimeLimit: Sendable {
 }
 
 extension Duration {
-    /// The longest time that we count, ten years: no process lives longer.
+    /// The longest time that is counted, ten years: no process lives longer.
     package static let longest = Duration.seconds(10 * 365 * 86_400)
 
     /// Returns a number of seconds as a duration of at most ``longest``; `nil` if it is negative, infinite or not a number.

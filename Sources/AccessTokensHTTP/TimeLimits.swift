@@ -9,9 +9,11 @@ package import Foundation
 import FoundationEssentials
 #endif
 
-/// How long one exchange may take, in seconds: kept by us, since Foundation cannot be relied on to keep it.
+/// How long one exchange may take, in seconds.
 ///
-/// On Linux a session keeps no limit while Foundation reads a long header, knows only whole seconds, and ignores the limit for
+/// We enforce it ourselves, since Foundation doesn't do so reliably.
+///
+/// On Linux a session keeps no limit while Foundation reads a long header, supports only whole seconds, and ignores the limit for
 /// the whole answer.
 package struct TimeLimits: Sendable {
     /// How long nothing may be sent or received; `nil`: any time.
@@ -26,7 +28,7 @@ package struct TimeLimits: Sendable {
     }
 
     #if URLSession
-    /// Takes over the limits of a configuration, whose own become a second line of defence behind these.
+    /// Takes over the limits of a configuration, whose own become a fallback.
     ///
     /// On Apple platforms a session keeps them itself, and nothing is taken over.
     package init(takingOver configuration: URLSessionConfiguration) {

@@ -6,13 +6,13 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Shows with each request that it comes from the owner of a key, so that a token bound to the key is of no use to a thief.
+/// Proves with each request that it comes from the owner of a key, so that a stolen token is useless without the key.
 ///
-/// `DPoPKey`, of the module `AccessTokensDPoP`, is one. A client and the loaders of data ask it for each request that they send.
+/// `DPoPKey`, of the module `AccessTokensDPoP`, is one. Clients and data loaders request a proof for each request that they send.
 ///
 /// Source: RFC 9449.
 public protocol TokenProof: Sendable {
-    /// The thumbprint of the key, which tells it from any other (RFC 7638).
+    /// The thumbprint that identifies the key (RFC 7638).
     var keyThumbprint: String { get }
 
     /// Returns the proof for sending one request once.
@@ -23,15 +23,16 @@ public protocol TokenProof: Sendable {
     ///   - method: The request's HTTP method.
     ///   - url: Where the request goes.
     ///   - accessToken: The token that it carries; `nil` if it is sent to an authorization server.
-    ///   - nonce: The nonce that the server has just asked for; `nil`: the last one known of the server.
+    ///   - nonce: The nonce that the server has just asked for; `nil`: the server's last known one.
     @concurrent func proof(method: String, url: URL, accessToken: String?, nonce: String?) async throws -> RequestProof
 
-    /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is none.
+    /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is
+    /// none.
     ///
     /// - Parameters:
     ///   - headers: The headers of any answer.
     ///   - url: Where the request went.
-    /// - Throws: What is wrong with the nonce; it isn't remembered then.
+    /// - Throws: An error that describes the invalid nonce, which isn't remembered.
     func nonce(in headers: [String: String], from url: URL) throws -> String?
 }
 
@@ -45,7 +46,7 @@ public struct RequestProof: Sendable, Hashable {
     /// The nonce in it; `nil` if it has none.
     package let nonce: String?
 
-    /// When it says that it was made, to be compared with the server's `Date` if that refuses it.
+    /// The proof's own time, to be compared with the server's `Date` if the server refuses the proof.
     package let issued: Date
 
     /// Creates a proof from its parts.
@@ -55,7 +56,7 @@ public struct RequestProof: Sendable, Hashable {
         self.issued = issued
     }
 
-    /// What no text may show: each header's value and, of a signed token, its parts; and the nonce.
+    /// The secrets, which must appear in no text: each header's value and, of a signed token, its parts; and the nonce.
     package var secrets: [String] {
         headers.values.flatMap { [$0] + $0.split(separator: ".").filter { $0.utf8.count >= 16 }.map(String.init) }
             + (nonce.map { [$0] } ?? [])
@@ -69,13 +70,13 @@ extension RequestProof: Redacted {
 
 /// Compares the time of a refused proof with the server's.
 package enum ProofClock {
-    /// The least difference that is worth a note: servers tolerate some seconds, and an answer may take some.
+    /// The smallest difference worth reporting: servers tolerate some seconds, and an answer may take some.
     private static let tolerance = 30.0
 
-    /// Returns what to correct if the server's clock shows another time; `nil` if it doesn't, or the server didn't say.
+    /// Returns a note if the server's clock differs; `nil` if it doesn't, or is unknown.
     ///
     /// - Parameters:
-    ///   - issued: When the proof said that it was made.
+    ///   - issued: The proof's own time.
     ///   - date: The answer's header `Date`.
     package static func note(issued: Date, date: String?) -> String? {
         guard let server = date.flatMap({ HTTPDate.parse($0, now: issued) }), abs(server.timeIntervalSince(issued)) > tolerance

@@ -6,10 +6,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Anything that can carry one request with secrets to a server and bring back the answer.
+/// Anything that can send one request with secrets to a server and return the answer.
 ///
-/// The one seam between the package and the network, for authorization servers and for etcd, so that a server program can bring its
-/// own HTTP client:
+/// The one seam between the package and the network, for authorization servers and for etcd, so that a server program can bring
+/// its own HTTP client:
 ///
 /// ```swift
 /// struct MyTransport: TokenTransport {
@@ -17,17 +17,17 @@ public import Foundation
 /// }
 /// ```
 ///
-/// A transport follows no redirect, since the request carries credentials (RFC 9700 §4.12); sends a request once, however it fails
-/// (§4.14.2); ends by itself after ``TransportRequest/timeLimit``; stops receiving at ``TransportRequest/maximumBodySize``; and puts
+/// A transport follows no redirect, since the request carries credentials (RFC 9700 §4.12); sends a request once, however it
+/// fails (§4.14.2); ends after ``TransportRequest/timeLimit``; stops receiving at ``TransportRequest/maximumBodySize``; and puts
 /// no secret into the errors that it throws.
 public protocol TokenTransport: Sendable {
     /// Sends a request and returns the answer, whatever its status.
     ///
     /// Concurrent calls are independent of each other. When its task is cancelled, it ends promptly with `CancellationError`.
     ///
-    /// - Throws: ``TransportError/notSent(_:underlying:)`` if no byte of the request can have reached the server: then a refresh token
-    ///   may be presented again at once, and the next member of a cluster asked even for a change. After any other error the request
-    ///   counts as one that may have been executed.
+    /// - Throws: ``TransportError/notSent(_:underlying:)`` if no byte of the request can have reached the server: then a refresh
+    ///   token may be presented again at once, and the next member of a cluster asked even for a change. After any other error
+    ///   the request counts as one that may have been executed.
     @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse
 }
 
@@ -41,13 +41,13 @@ public struct TransportRequest: Sendable, Hashable {
     /// The method: `POST` for nearly all, `GET` for what is only read.
     public var method: String
 
-    /// The headers by name, those that describe the body among them.
+    /// The headers by name, including those that describe the body.
     public var headers: [String: String]
 
     /// The body; empty for a `GET`.
     public var body: Data
 
-    /// How long the exchange may take altogether, from the connection to the last byte: between 0.1 s and one hour.
+    /// How long the exchange may take altogether, from the connection to the last byte: 0.1 s through one hour.
     public var timeLimit: Duration { didSet { timeLimit = Self.kept(timeLimit) } }
 
     /// The longest body of an answer that is received, in bytes after decompression.
@@ -57,11 +57,11 @@ public struct TransportRequest: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - url: Where to send it, with the query, and no credentials.
-    ///   - method: `POST` unless said otherwise.
+    ///   - method: `POST` by default.
     ///   - headers: The headers by name.
     ///   - body: The body; it isn't sent with a `GET`.
-    ///   - timeLimit: How long the exchange may take altogether, 20 s unless said otherwise. Kept between 0.1 s and one hour.
-    ///   - maximumBodySize: The longest body that is received, 1 MiB unless said otherwise: a token response has a few kilobytes.
+    ///   - timeLimit: How long the exchange may take altogether, 20 s by default. Clamped to 0.1 s through one hour.
+    ///   - maximumBodySize: The longest body that is received, 1 MiB by default: a token response has a few kilobytes.
     public init(
         url: URL, method: String = "POST", headers: [String: String] = [:], body: Data = Data(),
         timeLimit: Duration = .seconds(20), maximumBodySize: Int = 1 << 20
@@ -89,7 +89,7 @@ public struct TransportResponse: Sendable, Hashable {
     /// The HTTP status code.
     public var status: Int
 
-    /// The headers by name; ``header(_:)`` finds one in whatever case the server wrote it.
+    /// The headers by name; ``header(_:)`` ignores their case.
     ///
     /// Several of one name are joined with a comma and a blank (RFC 9110 §5.3).
     public var headers: [String: String]

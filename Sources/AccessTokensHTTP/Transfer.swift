@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 import FoundationNetworking
 #endif
 
-/// The session's task of one exchange, which may be ended at any time, also before there is a task.
+/// The session's task of one exchange, which can be ended at any time, even before there is a task.
 final class Transfer: Sendable {
     private struct State {
         var isOver = false
@@ -22,12 +22,12 @@ final class Transfer: Sendable {
     private let state = Lock(State())
     private let halt = DispatchGroup()
 
-    /// Whether it was ended: on Linux its delegate must not answer the session's questions any more.
+    /// Whether it was ended, after which its delegate on Linux must not answer the session's callbacks.
     ///
-    /// To answer for a task that was cancelled meanwhile ends the process there.
+    /// Answering for a task that was cancelled meanwhile ends the process there.
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Notes where it will begin.
+    /// Notes the session in which it will begin.
     func enter(_ session: URLSession) {
         state.withLock { $0.session = session }
     }
@@ -48,11 +48,11 @@ final class Transfer: Sendable {
             defer { state.isOver = true }
             return state.isOver ? nil : state.session
         }
-        // After a callback that is under way: none of them answers for a task that is half cancelled.
+        // After a running callback, so that none answers for a half-cancelled task.
         session?.delegateQueue.addOperation { [self] in haltSoon() }
     }
 
-    /// Ends the same from a callback of the delegate, ahead of what has arrived since and waits for its turn.
+    /// Ends the transfer from a callback of the delegate, ahead of data that is still queued.
     func endInCallback() {
         state.withLock { $0.isOver = true }
         haltSoon()
@@ -60,7 +60,7 @@ final class Transfer: Sendable {
 
     /// Notes that the task completes, in the delegate's last callback; waits for a halt that is under way.
     ///
-    /// Its task may be neither suspended nor cancelled after that: it would complete twice.
+    /// After that, its task may be neither suspended nor cancelled: it would complete twice.
     func complete() {
         state.withLock { $0.isCompleted = true }
         halt.wait()
@@ -68,8 +68,8 @@ final class Transfer: Sendable {
 
     /// Halts the task apart from the delegate's queue, since a halt waits while Foundation reads.
     ///
-    /// What arrives meanwhile must not pile up before that queue, which goes on and drops it. Half a megabyte of gzip took 560 MiB
-    /// otherwise.
+    /// Data that arrives meanwhile must not pile up in that queue, which continues and drops it. Half a megabyte of gzip took 560
+    /// MiB otherwise.
     private func haltSoon() {
         Self.halts.async { [self] in
             let task = state.withLock { state -> URLSessionTask? in

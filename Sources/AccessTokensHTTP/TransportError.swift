@@ -9,11 +9,11 @@ import FoundationNetworking
 public import FoundationEssentials
 #endif
 
-/// Why a ``TokenTransport`` brought no answer.
+/// Why a ``TokenTransport`` returned no answer.
 ///
 /// Its texts name hosts and causes, never a secret. Clients and stores turn it into their own errors.
 public enum TransportError: Error, Sendable {
-    /// Nothing of the request has left: the name can't be resolved, no connection could be made, or its handshake failed.
+    /// Nothing of the request was sent: the name can't be resolved, no connection could be made, or its handshake failed.
     case notSent(_ reason: String, underlying: (any Error)? = nil)
     /// The connection ended before the answer did; the request may have been executed.
     case connectionLost(_ reason: String, underlying: (any Error)? = nil)
@@ -21,7 +21,7 @@ public enum TransportError: Error, Sendable {
     case timedOut(underlying: (any Error)? = nil)
     /// The answer's body is longer than the request's ``TransportRequest/maximumBodySize``.
     case tooLong
-    /// The transport can't send such a request, whenever it is tried; nothing was sent.
+    /// The transport can't send such a request at all; nothing was sent.
     case invalidConfiguration(_ problem: String)
 }
 
@@ -29,7 +29,7 @@ extension TransportError: Redacted, LocalizedError {
     /// Same as `description`.
     public var errorDescription: String? { description }
 
-    /// What went wrong, and what has become of the request.
+    /// What went wrong, and whether the request may have been executed.
     package var text: String {
         switch self {
         case .notSent(let reason, _): "The server could not be reached, so nothing was sent: \(reason)."
@@ -43,12 +43,12 @@ extension TransportError: Redacted, LocalizedError {
 }
 
 extension TransportError {
-    /// The error of a connection, ours or one of another HTTP client, which says only in `URLSession`'s case whether the request
-    /// has left.
+    /// The error of a connection, of this package or of another HTTP client; only `URLSession`'s errors show whether the request
+    /// was sent.
     ///
-    /// `secureConnectionFailed` and `clientCertificateRejected` leave it open: with TLS 1.3 either may come after the request.
+    /// `secureConnectionFailed` and `clientCertificateRejected` don't show it: with TLS 1.3 either may come after the request.
     ///
-    /// - Parameter reason: What it says, made safe.
+    /// - Parameter reason: The error's text, made safe.
     package init(_ error: any Error, saying reason: String) {
         #if URLSession
         let unsent: [URLError.Code] = [
@@ -65,10 +65,11 @@ extension TransportError {
 }
 
 extension TokenTransport {
-    /// Sends a request unless its task is cancelled, and makes of everything but a cancellation, and the end of a load's time, a
-    /// ``TransportError`` without secrets.
+    /// Sends a request unless its task is cancelled.
     ///
-    /// - Parameter secrets: What no text may show.
+    /// Turns every error but a cancellation and the end of a load's time into a ``TransportError`` without secrets.
+    ///
+    /// - Parameter secrets: The secrets, which must appear in no text.
     package func answer(to request: TransportRequest, hiding secrets: [String]) async throws -> TransportResponse {
         func safe(_ words: String) -> String { ServerText.safe(words, hiding: secrets) }
         do {

@@ -7,8 +7,8 @@ package import Foundation
 extension URL {
     /// The URL with scheme and host in lower case, and without the segments `.` and `..`.
     ///
-    /// libcurl removes these segments before it sends a URL, other clients don't. A proof must name what is sent, so requests are sent
-    /// in this form.
+    /// libcurl removes these segments before it sends a URL, other clients don't. A proof must contain the URL as sent, so
+    /// requests are sent in this form.
     ///
     /// Source: RFC 3986 §5.2.4, §6.2.2; RFC 9449 §4.3.
     package var normalized: URL {
@@ -26,7 +26,7 @@ extension URL {
         for segment in segments where segment != "." {
             if segment == ".." { _ = kept.popLast() } else { kept.append(segment) }
         }
-        // What ends with such a segment is a folder.
+        // A path that ends with such a segment is a folder.
         if segments.last == "." || segments.last == ".." { kept.append("") }
         return "/" + kept.joined(separator: "/")
     }

@@ -6,14 +6,14 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// A transport over `URLSession` that remembers nothing: no cookies, no cache, no stored credentials, no redirects.
+/// A transport over `URLSession` without cookies, cache, stored credentials or redirects.
 ///
-/// A value without state: any number of sends run independently. Each has a session of its own that ends with it, so
-/// that nothing outlives an exchange; tokens are too rare for connections to be worth keeping. A connection that is never
-/// used twice is also what keeps libcurl from sending a request again. Its price on Linux: Foundation keeps a processor busy while
+/// A value without state: any number of sends run independently. Each has its own session, which ends with it, so that
+/// nothing outlives an exchange; tokens are loaded too rarely for connections to be worth keeping. A connection that is never
+/// reused also prevents libcurl from sending a request again. Its price on Linux: Foundation keeps a processor busy while
 /// it waits on a fresh connection, 2.7 s of its time for a token that takes 3 s.
 ///
-/// A request without TLS, which only this machine itself gets, is refused where the environment of a Linux process names a proxy
+/// A request without TLS, to this machine itself, is refused if the environment of a Linux process names a proxy
 /// for it (`http_proxy`, `all_proxy`) and `no_proxy` does not name the host: the proxy would read the secrets.
 ///
 /// On Linux some answers end the process inside Foundation (Swift 6.3), before any code of ours hears of them:
@@ -26,19 +26,20 @@ package import Foundation
 /// Three things make all sessions of the process wait:
 /// - an answer with tens of thousands of header lines, which Foundation reads for seconds;
 /// - an exchange that is given up while the host's name is looked up, until the lookup has ended;
-/// - a redirect with a long body, which Foundation keeps in memory and copies again and again while the server sends without a pause.
+/// - a redirect with a long body, which Foundation keeps in memory and copies again and again while the server sends without a
+///   pause.
 ///
-/// Time limits and cancellations hold all the same.
+/// Time limits and cancellations still apply.
 ///
-/// A program that must bear such a server brings a ``TokenTransport`` over an HTTP client of its own.
+/// A program that must survive such a server needs a ``TokenTransport`` over an HTTP client of its own.
 public struct URLSessionTransport: TokenTransport {
     /// Creates a transport.
     public init() {}
 
     /// Sends a request, once, and returns the answer, also when that is a redirect.
     ///
-    /// - Throws: ``TransportError``, `invalidConfiguration` if a proxy would read it, or `CancellationError` promptly when its task is
-    ///   cancelled.
+    /// - Throws: ``TransportError``, `invalidConfiguration` if a proxy would read it, or `CancellationError` promptly when its
+    ///   task is cancelled.
     @concurrent public func send(_ request: TransportRequest) async throws -> TransportResponse {
         try Task.checkCancellation()
         let message = try URLRequest(request)
@@ -65,7 +66,7 @@ extension URLRequest {
 }
 
 extension URLSessionConfiguration {
-    /// A configuration that keeps nothing; its own time limits are but a second line behind those of the exchange.
+    /// A configuration that keeps nothing; its own time limits are only a fallback for the exchange's.
     package static func forgetful(_ timeLimit: Duration) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
@@ -81,14 +82,14 @@ extension URLSessionConfiguration {
 }
 
 #else
-/// Stands in for the transport over `URLSession` in a program that is built without the trait `URLSession`.
+/// A placeholder for the transport over `URLSession` in a program that is built without the trait `URLSession`.
 ///
 /// Give each client, loader, revocation and store a ``TokenTransport`` of your own.
 public struct URLSessionTransport: TokenTransport {
-    /// Creates what can send nothing.
+    /// Creates a transport that can't send anything.
     public init() {}
 
-    /// Sends nothing.
+    /// Throws, since it can't send anything.
     ///
     /// - Throws: ``TransportError/invalidConfiguration(_:)``.
     @concurrent public func send(_ request: TransportRequest) async throws -> TransportResponse {

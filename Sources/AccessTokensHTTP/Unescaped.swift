@@ -4,7 +4,7 @@
 /// Source: RFC 3986 §2.1; RFC 8259 §7; HTML §13.1.4.
 struct Unescaped {
     private(set) var bytes: [UInt8] = []
-    /// Where in the text each byte began, and where it ended.
+    /// The range in the text that each byte came from.
     private var sources: [Range<Int>] = []
     private let isFolded: Bool
     /// A backslash that was escaped, which begins no escape before the next pass; a byte that no text in UTF-8 has.
@@ -12,13 +12,13 @@ struct Unescaped {
 
     /// Undoes the escapes of a text.
     ///
-    /// - Parameter isFolded: Whether what is often written in another way is made the same: upper and lower case; slash and underscore,
-    ///   which the kinds of Base64 use. Plus, minus, blanks and backslashes go, so that a soft wrap changes nothing.
+    /// - Parameter isFolded: Whether spellings that often vary are made the same: upper and lower case; slash and underscore,
+    ///   which the kinds of Base64 use. Plus, minus, blanks and backslashes are dropped, so that a soft wrap makes no difference.
     init(_ text: some Collection<UInt8>, isFolded: Bool = true) {
         self.isFolded = isFolded
         for (index, byte) in text.enumerated() { append(byte, from: index..<index + 1) }
-        // A server chooses how often backslashes are escaped, and each time takes a pass. Two that were escaped in different ways may
-        // have to be undone one after the other, which is not tried.
+        // A server chooses how often backslashes are escaped, and each time takes a pass. Two that were escaped in different ways
+        // may have to be undone one after the other, which is not tried.
         for _ in 1...8 where bytes.contains(Self.spentBackslash) {
             let (before, starts) = (bytes, sources)
             (bytes, sources) = ([], [])
@@ -31,7 +31,7 @@ struct Unescaped {
         (bytes, sources) = (kept.map { bytes[$0] }, kept.map { sources[$0] })
     }
 
-    /// Returns the part of the text that a range of the bytes, which is not empty, stands for.
+    /// Returns the part of the text that a non-empty range of the bytes came from.
     func source(of range: Range<Int>) -> Range<Int> {
         sources[range.lowerBound].lowerBound..<sources[range.upperBound - 1].upperBound
     }

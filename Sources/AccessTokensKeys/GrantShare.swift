@@ -1,7 +1,7 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// One key's share in a grant that several keys use: its service's loader, which also passes its sign-ins and sign-outs on.
+/// One key's share in a grant that several keys use: its service's loader, which also passes on its sign-ins and sign-outs.
 final class GrantShare: TokenLoader, GrantLender {
     private let grant: SharedGrant
     private let loader: any TokenLoader
@@ -41,7 +41,7 @@ final class GrantShare: TokenLoader, GrantLender {
     var wasFenced: Bool { grant.wasFenced }
 }
 
-/// The services of the keys that share a grant, and the sign-outs that they have yet to learn of: a pure value behind the grant's
+/// The services of the keys that share a grant, with the sign-outs that haven't reached them: a pure value behind the grant's
 /// lock.
 struct GrantMembers {
     private struct Member {
@@ -54,7 +54,7 @@ struct GrantMembers {
     private var last = 0
     private var signOuts = 0
 
-    /// A key's service is about to be made; returns its number.
+    /// Adds a key's service that is about to be made; returns its number.
     mutating func join() -> Int {
         last += 1
         members[last] = Member(signOuts: signOuts)
@@ -75,13 +75,13 @@ struct GrantMembers {
         members.filter { $0.key != member }.compactMapValues { $0.service }
     }
 
-    /// A user has signed out, through a key whose own service knows already.
+    /// Counts a sign-out, through a key whose own service knows of it already.
     mutating func signOut(by member: Int?) {
         signOuts += 1
         if let member { members[member]?.signOuts = signOuts }
     }
 
-    /// Whether a sign-out through another key has yet to take effect in a key's service; marks it as taking effect now.
+    /// Takes a sign-out through another key that hasn't taken effect in a key's service yet; returns `false` if there is none.
     mutating func takeSignOut(_ member: Int) -> Bool {
         guard let taken = members[member]?.signOuts, taken < signOuts else { return false }
         members[member]?.signOuts = signOuts

@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 enum VaultStep: Sendable {
     /// Keep a sign-in's refresh token.
     case signIn(AccessToken)
-    /// Keep what a load has brought for the refresh token that it has spent.
+    /// Keep the grant that a load has brought in place of the refresh token that it has spent.
     case keep(AccessToken, spent: String?)
     case reset
     /// End the pause after the store's failures.
@@ -13,7 +13,7 @@ enum VaultStep: Sendable {
     /// Do nothing; it completes when all steps before it are done.
     case settle
 
-    /// Why it ends the current session; `nil`: it doesn't.
+    /// The reason why the step ends the current session; `nil`: it doesn't.
     var fence: DiscardedGrant.Reason? {
         switch self {
         case .signIn: .replaced
@@ -25,16 +25,16 @@ enum VaultStep: Sendable {
     var signsOut: Bool { if case .reset = self { true } else { false } }
 }
 
-/// A vault's loader, which asks no server: a vault only has what it was given.
+/// A vault's loader, which asks no server: a vault only has what sign-ins and loads have given it.
 struct VaultLoader: TokenLoader {
     let isRepeatable = true
 
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken { throw NoGrant() }
 }
 
-/// A vault's store: a refresh token that it finds never expires, so the vault loads none.
+/// A vault's store, whose refresh tokens never expire, so that the vault loads none.
 ///
-/// A store may have a whole token, from a time when its key shared nothing.
+/// A store may hold a whole token, from a time when its key shared nothing.
 struct VaultStore: TokenStore {
     let store: any TokenStore
 
@@ -46,7 +46,7 @@ struct VaultStore: TokenStore {
     @concurrent func remove() async throws { try await store.remove() }
 }
 
-/// Passes to the program what a vault gives up, in time or late, but not the refresh tokens that loads have spent.
+/// Passes to the program what a vault gives up, however late, but not the refresh tokens that loads have spent.
 final class GrantOutlet: Sendable {
     private let onDiscard: @Sendable (DiscardedGrant) async -> Void
     /// The spent refresh tokens that the vault is about to give up.
@@ -56,7 +56,7 @@ final class GrantOutlet: Sendable {
         self.onDiscard = onDiscard
     }
 
-    /// The vault gives up this refresh token next, for the one that a load has got for it.
+    /// Announces that the vault will give up this refresh token next, for its successor.
     func expect(_ token: String?) {
         if let token { spent.withLock { $0.append(token) } }
     }
@@ -100,7 +100,7 @@ extension Result {
     }
 }
 
-/// Refers to the grant that owns a vault, since the vault is made first.
+/// Refers to the grant that owns a vault, because the vault is made first.
 final class VaultOwner: Sendable {
     private let grant = Lock<WeakReference<SharedGrant>?>(nil)
 
@@ -108,7 +108,7 @@ final class VaultOwner: Sendable {
         self.grant.withLock { $0 = WeakReference(object: grant) }
     }
 
-    /// The vault's tether: the table knows and keeps the grant, so what would be said of the vault is said of the grant.
+    /// The vault's tether: the table keeps the grant, so a report about the vault is one about the grant.
     func tether(_ tether: ServiceTether) -> ServiceTether {
         ServiceTether(use: tether.use) { [self] report in
             guard case .changed(_, let start, let now) = report else { return tether.send(report) }
@@ -117,7 +117,7 @@ final class VaultOwner: Sendable {
     }
 }
 
-/// The steps that a grant's vault has yet to do, and the task that does them: a pure value behind the grant's lock.
+/// The pending steps of a grant's vault, and the task that performs them: a pure value behind the grant's lock.
 struct GrantWork: Sendable {
     struct Item: Sendable {
         let step: VaultStep
@@ -132,7 +132,7 @@ struct GrantWork: Sendable {
     private var worker: Task<Void, any Error>?
     private var urgency = Urgency.background
 
-    /// Puts an item behind the others; returns whether a task has to begin for it.
+    /// Adds an item at the end; returns whether a task has to begin for it.
     mutating func append(_ item: Item, as urgency: Urgency) -> Bool {
         items.append(item)
         guard !isUnderWay else { return false }
@@ -140,7 +140,7 @@ struct GrantWork: Sendable {
         return true
     }
 
-    /// A task has begun; returns the urgency that it needs by now.
+    /// Notes the task that has begun; returns the urgency that it needs by now.
     mutating func began(_ worker: Task<Void, any Error>) -> Urgency {
         self.worker = worker
         return urgency

@@ -3,8 +3,8 @@ public import TokenServiceConcurrency
 
 /// The table of ``TokenServices`` behind its lock; services report to it without keeping it alive.
 ///
-/// What every key's service does often is inlinable, so that the program's own module compiles it for its type of key. As generic
-/// code it took 70 % of the time in which a service is made.
+/// The frequent operations are inlinable, so that the program's own module compiles them for its type of key. As generic code
+/// they took 70 % of the time in which a service is made.
 @usableFromInline
 final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>: Sendable {
     let clock: ServiceClock
@@ -29,7 +29,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         table.withLock { body(&$0) }
     }
 
-    /// The service of a key if it is kept; the path of a hit.
+    /// The service of a key if it is kept; used by each hit.
     @inlinable
     func keptService(of key: Key) -> Service? {
         let service = table.withLock { table -> ServiceShelf.Service? in
@@ -39,7 +39,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         return service.map { typed($0) }
     }
 
-    /// The service of a key, if there is one, even if only others keep it.
+    /// The service of a key, if there is one, even if only the program still holds it.
     func service(of key: Key) -> Service? {
         let service = table.withLock { table in table.places[key].flatMap { table.shelf.service(at: $0) } }
         return service.map { typed($0) }
@@ -84,7 +84,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     @inlinable
     func typed(_ service: ServiceShelf.Service) -> Service { unsafe unsafeDowncast(service, to: Service.self) }
 
-    /// Takes a service's report of what has happened to it.
+    /// Handles a service's report.
     @inlinable
     func note(_ report: ServiceReport, of key: Key, at place: Int, stamp: Int) {
         switch report {
@@ -123,9 +123,9 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         shelf.enter(&places[key, default: ServiceShelf.noPlace])
     }
 
-    /// A service has ended; nothing held it any more.
+    /// Removes a service that has ended, since nothing held it any more.
     ///
-    /// - Returns: The entry that went, to be released outside the lock: the end of a key may be foreign code.
+    /// - Returns: The removed entry, to be released outside the lock: releasing a key may run foreign code.
     @inlinable
     mutating func ended(_ key: Key, at place: Int, stamp: Int) -> (key: Key, place: Int)? {
         guard shelf.ended(stamp: stamp, at: place), let index = places.index(forKey: key) else { return nil }
@@ -135,7 +135,7 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
 
     /// All keys with a service, in use elsewhere or kept, and all keys whose service is being made.
     ///
-    /// The services are returned only so that none ends under the lock.
+    /// The services are returned only so that none is released under the lock.
     var current: (keys: Set<Key>, services: [Service]) {
         var keys: Set<Key> = [], services: [Service] = []
         for (key, place) in places {
@@ -147,15 +147,15 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         return (keys, services)
     }
 
-    /// All services are about to be told something.
+    /// Starts a change that all services must hear of.
     ///
-    /// - Returns: The keys of those that there are or that are being made; the latter will be made again.
+    /// - Returns: The keys of all services, including those being made, which will be made again.
     mutating func turn() -> (keys: Set<Key>, services: [Service]) {
         shelf.turn()
         return current
     }
 
-    /// A sign-out begins: until `shelf.release()` no service is released.
+    /// Begins a sign-out: until `shelf.release()` no service is released.
     mutating func hold() -> (keys: Set<Key>, services: [Service]) {
         shelf.hold()
         return current

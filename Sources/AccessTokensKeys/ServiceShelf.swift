@@ -1,15 +1,15 @@
 import AccessTokens
 
-/// The services that a program keeps, in the order in which they go: a pure value behind the one lock of ``TokenServices``.
+/// The services that a program keeps, in the order of their eviction: a pure value behind the one lock of ``TokenServices``.
 ///
-/// It knows places, not keys, so one copy of its code serves every type of key. It never makes a service, asks one anything or
+/// It knows places, not keys, so one copy of its code serves every type of key. It never makes a service, calls one or
 /// drops the last reference to one: it returns what it gives up, to be released outside the lock. Only this file writes its
 /// state.
 @usableFromInline
 struct ServiceShelf: Sendable {
     @usableFromInline typealias Service = any AnyObject & Sendable
 
-    /// The result of a caller's look at a place.
+    /// The outcome of looking up a place.
     @usableFromInline
     enum Entry {
         case found(Service)
@@ -17,15 +17,15 @@ struct ServiceShelf: Sendable {
         case vacant(place: Int, stamp: Int)
     }
 
-    /// The place of a key that has none.
+    /// The place of a key without a service.
     @usableFromInline static let noPlace = -1
 
-    /// How the service of a place is held.
+    /// Whether a place's service is kept.
     private enum Hold: Sendable {
         /// The place isn't in use.
         case free
-        /// Kept, whatever the limit, because something would be lost with it. It becomes idle (→ `idle`) by an event or, if a time
-        /// is given, when that comes.
+        /// Kept, whatever the limit, because something would be lost with it. It becomes idle (→ `idle`) by an event, or at the
+        /// given time.
         case busy(Service, until: Duration?)
         /// Kept, in the order of use, until it gets something to do (→ `busy`), or is the least recently used of too many
         /// (→ `released`).
@@ -45,7 +45,7 @@ struct ServiceShelf: Sendable {
         var newer = none, older = none
     }
 
-    /// A time at which a service comes to rest by itself, if nothing happens to it before.
+    /// The time at which a busy service becomes idle if nothing happens before.
     private typealias Pause = (place: Int, stamp: Int, end: Duration)
 
     /// How many idle services are kept.
@@ -60,9 +60,9 @@ struct ServiceShelf: Sendable {
     /// How many services are released and have not ended.
     private(set) var releasedCount = 0
     private var stamps = 0
-    /// The last stamp that was given before all services were last told something.
+    /// The last stamp before the latest change that all services had to hear of.
     private var lastTurn = 0
-    /// How many running sign-outs need to find every used service; while there are any, none is released.
+    /// How many running sign-outs need to find every used service; during a sign-out none is released.
     private var holds = 0
 
     init(keepingIdle limit: Int) {
@@ -122,10 +122,11 @@ extension ServiceShelf {
     /// Whether a service is being made for a place.
     func isReserved(_ place: Int) -> Bool { slots[place].makers > 0 }
 
-    /// A service has been made; returns the one to use, since another caller may have been faster, and the services to release.
+    /// Inserts a service that has been made; returns the one to use, since another caller may have been faster, and the services
+    /// to release.
     ///
-    /// - Parameter stamp: What the service was made with. If ``turn()`` was called since, it didn't hear what all were told:
-    ///   the service is `nil`, and the caller makes another with the stamp that stands here afterwards.
+    /// - Parameter stamp: The stamp with which the service was made. If ``turn()`` was called since, the service has missed a
+    ///   change: then the returned service is `nil`, and the caller makes another with the new stamp.
     @usableFromInline
     mutating func insert(
         _ made: Service, stamp: inout Int, at place: Int, now: Duration
@@ -151,9 +152,9 @@ extension ServiceShelf {
 
     // MARK: Services
 
-    /// A service reports when nothing would be lost with it any longer.
+    /// Notes when nothing would be lost with a service any longer, as it reports.
     ///
-    /// - Parameter end: When it rests if nothing else happens; `nil`: not before it reports again.
+    /// - Parameter end: When it becomes idle if nothing else happens; `nil`: not before its next report.
     /// - Returns: The services to release.
     @usableFromInline
     mutating func changed(
@@ -175,8 +176,9 @@ extension ServiceShelf {
         return released
     }
 
-    /// A service has ended; returns whether its place is free, which it isn't if another service has taken it, or is being made
-    /// for it.
+    /// Removes a service that has ended.
+    ///
+    /// Returns whether its place is free: another service may have taken it, or is being made for it.
     @usableFromInline
     mutating func ended(stamp: Int, at place: Int) -> Bool {
         guard slots[place].stamp == stamp else { return false }
@@ -187,7 +189,7 @@ extension ServiceShelf {
         return true
     }
 
-    /// Brings services whose pauses are over to rest; returns the services to release.
+    /// Moves services whose pauses are over to the idle ones; returns the services to release.
     mutating func elapse(to now: Duration) -> [Service] {
         var released: [Service] = []
         while let pause = pauses.removeEarliest(until: now) {
@@ -202,17 +204,17 @@ extension ServiceShelf {
 
     // MARK: All keys
 
-    /// All services are about to be told something; those that are being made at the moment will be made again.
+    /// Starts a change that all services must hear of; those that are being made now will be made again.
     mutating func turn() {
         lastTurn = stamps
     }
 
-    /// A sign-out begins: until ``release()`` no service is released, so that one that is made and signed in meanwhile is seen.
+    /// Begins a sign-out: until ``release()`` no service is released, so that one that is made and signed in meanwhile is seen.
     mutating func hold() {
         holds += 1
     }
 
-    /// A sign-out has ended; returns the services to release.
+    /// Ends a sign-out; returns the services to release.
     mutating func release() -> [Service] {
         holds -= 1
         var released: [Service] = []
@@ -220,7 +222,7 @@ extension ServiceShelf {
         return released
     }
 
-    /// The service of a place, while there is one.
+    /// The service of a place, if it still exists.
     func service(at place: Int) -> Service? {
         switch slots[place].hold {
         case .busy(let service, _), .idle(let service): service

@@ -1,12 +1,12 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// One rotating refresh token that several keys use: their loads take turns, and each uses what the last one brought.
+/// One rotating refresh token that several keys use: their loads take turns, each with the token that the last one brought.
 ///
-/// A service of its own keeps the refresh token: the vault, which no caller sees. So a rotated token is saved before any caller
-/// gets its access token, a sign-out is a fence, and a store that hangs costs 5 s, as with a key that shares nothing. The vault's
-/// steps are decided under a lock, in the order of the calls, and one task performs them in that order. A sign-out resets the
-/// services of all keys at once, and returns to its caller only when that is done, too.
+/// The refresh token is kept by a separate service, the vault, which no caller sees. So a rotated token is saved before any
+/// caller gets its access token, a sign-out is a fence, and a store that hangs costs 5 s, as with a key that shares nothing. The
+/// vault's steps are decided under a lock, in the order of the calls, and one task performs them in that order. A sign-out resets
+/// the services of all keys at once, and returns when that is done as well.
 final class SharedGrant: Sendable {
     private struct State {
         var edition = Edition()
@@ -79,15 +79,15 @@ final class SharedGrant: Sendable {
         perform(.reset, by: member)
     }
 
-    /// The user has asked to try again; this asks the store again, too.
+    /// Ends the pauses after the store's failures, because the user asked to try again.
     func retry() { _ = perform(.retry) }
 
     /// Waits until everything has been saved.
     ///
-    /// The vault starts no loads itself, so it needn't be told when the keys are drained or resumed.
+    /// The vault starts no loads itself, so draining or resuming the keys doesn't affect it.
     func drain(within limit: Duration) async -> Bool {
         let deadline = vault.now + limit, settled = SingleResult<Void>()
-        // First, what users have done and the grants that loads have brought reach the vault.
+        // First, all sign-ins, sign-outs and loaded grants reach the vault.
         let steps = perform(.settle)
         Task.detached(on: executor) {
             _ = try? await steps?.value()
@@ -99,7 +99,7 @@ final class SharedGrant: Sendable {
 
     var wasFenced: Bool { state.withLock { $0.lastFence != nil } }
 
-    /// Decides on a step, which is done after all earlier steps.
+    /// Decides on a step, which is performed after all earlier steps.
     ///
     /// - Parameters:
     ///   - member: The key whose user signs in or out.
@@ -108,7 +108,7 @@ final class SharedGrant: Sendable {
         decide(on: step, by: member, over: edition)?.end
     }
 
-    /// The same; also returns whether the key's service has yet to learn of an earlier sign-out, which takes effect now.
+    /// The same; also returns whether the key's service hasn't heard of an earlier sign-out, which takes effect now.
     private func decide(
         on step: VaultStep, by member: Int?, over edition: Edition? = nil
     ) -> (isSignedOut: Bool, end: SingleResult<SessionChange>)? {
@@ -159,14 +159,14 @@ final class SharedGrant: Sendable {
             case .settle: break
             }
             let discarded = change.discarded.map(\.withoutPlaceholder)
-            // No load of a later session begins before the services have dropped what they had from this one.
+            // No load of a later session begins before the services have dropped this session's tokens.
             let others = (try? await item.others?.value()) ?? []
             item.end.complete(with: .success(SessionChange(discarded: discarded + others, storeFailure: change.storeFailure)))
         }
     }
 
-    /// Tells the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses, and no lost load blocks them
-    /// any longer.
+    /// Notifies the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses, and lost loads stop
+    /// blocking them.
     private func tell(_ services: [Int: TokenService], of step: VaultStep, then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in
@@ -185,10 +185,10 @@ final class SharedGrant: Sendable {
 
     // MARK: Loads
 
-    /// Performs one key's load in its turn, with the grant that the last one left.
+    /// Performs one key's load in its turn, with the current grant.
     ///
     /// A load that never ends keeps its turn as long as it would block another load of one service: until a sign-in or a
-    /// sign-out, after which the other keys have another grant, or until its patience has passed. What it finally brings is still
+    /// sign-out, after which the other keys have another grant, or until its patience has passed. Its result is still
     /// kept if no other grant has come.
     ///
     /// - Parameters:
@@ -203,7 +203,7 @@ final class SharedGrant: Sendable {
             let turn = try await takeTurn(by: member)
             defer { giveBack(turn) }
             let (grant, edition) = try await self.grant()
-            // A load whose time was over before it had its turn and the grant must not spend anything.
+            // A load whose time ran out before it had its turn and the grant must not spend anything.
             try LoadTime.check()
             if state.withLock({ $0.members.service(of: member) })?.isDeserted ?? false { throw LoadDeserted() }
             let end = clock.now() + patience
@@ -219,7 +219,9 @@ final class SharedGrant: Sendable {
         }
     }
 
-    /// A sign-in may come before the key's service learns of a failure, so the service asks.
+    /// Wraps a failure.
+    ///
+    /// Its service asks whether a sign-in has come, because it may hear of the failure first.
     private func failure(_ error: any Error, over edition: Edition) -> LentGrantFailure {
         LentGrantFailure(error) { self.state.withLock { $0.edition.fences } != edition.fences }
     }
@@ -262,7 +264,7 @@ final class SharedGrant: Sendable {
     private func grant() async throws -> (token: AccessToken?, edition: Edition) {
         while true {
             let edition = state.withLock { $0.edition }
-            // Everything that users have done is done first.
+            // All earlier sign-ins and sign-outs are performed first.
             await wait(for: perform(.settle))
             let token: AccessToken?
             do { token = try await storedGrant() } catch { throw failure(error, over: edition) }
@@ -281,14 +283,14 @@ final class SharedGrant: Sendable {
     }
 
     /// Saves the refresh token that a load has brought, or a new expiration of the old one; returns `false` if another has come
-    /// meanwhile: then the load begins anew.
+    /// meanwhile, so that the load must begin anew.
     private func keep(_ token: AccessToken?, given: AccessToken?, over edition: Edition) async -> Bool {
         guard let token = token.map(AccessToken.kept), token.refreshToken != nil, token != given else {
             return state.withLock { $0.edition } == edition
         }
         guard let end = perform(.keep(token, spent: given?.refreshToken), over: edition) else {
             let reason = state.withLock { $0.edition.fences > edition.fences ? $0.lastFence : .superseded }
-            // The load has spent the old one or, if it is the old one, given nothing up.
+            // The load has spent the old refresh token or, if it is the same one, given nothing up.
             if token.refreshToken != given?.refreshToken, let outlet, let reason {
                 Task.detached(on: loadExecutor) { await outlet.discard(DiscardedGrant(token: token, reason: reason)) }
             }

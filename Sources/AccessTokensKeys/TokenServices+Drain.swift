@@ -28,7 +28,7 @@ extension TokenServices {
 
     /// Drains every key's service, or lets it load again.
     ///
-    /// A service takes over what holds for all when it hears of this, so that a drain and a resume at one moment leave all keys
+    /// Each service reads the common setting when it is notified, so that a drain and a resume at the same time leave all keys
     /// alike.
     private func tellAll(isDrained: Bool, then body: @escaping @Sendable (TokenService) async -> Bool) async -> Bool {
         self.isDrained.withLock { $0 = isDrained }

@@ -14,14 +14,14 @@ public struct KeyEvent<Key: Hashable & Sendable>: Sendable {
 
     /// Returns one line for a log that begins with a label of the key, such as `key=tenant_7 loadStarted generation=0 …`.
     ///
-    /// - Parameter label: What the log may show of the key. It can't begin another line or another field.
+    /// - Parameter label: A label for the key, as far as the log may show it. It can't begin another line or another field.
     public func description(label: String) -> String {
         "key=\(LogText.field(label)) \(event)"
     }
 }
 
 extension TokenServices {
-    /// Returns a stream of what happens in the services of all keys from now on.
+    /// Returns a stream of the events in the services of all keys from now on.
     ///
     /// One stream serves any number of keys, including services that are made later, or made again. The events of one key come in
     /// their order; those of two keys in any. Each call makes a stream of its own with a bounded buffer: a slow reader loses the
@@ -57,7 +57,7 @@ extension TokenServices {
     /// How many services there are at this moment.
     public var counts: ServiceCounts {
         let now = registry.clock.now()
-        // A service that comes to rest by this ends before the count, unless it is held elsewhere.
+        // A service that becomes idle by this is released before the count, unless it is held elsewhere.
         _ = registry.withTable { $0.shelf.elapse(to: now) }
         return registry.withTable {
             ServiceCounts(busy: $0.shelf.busyCount, idle: $0.shelf.idleCount, released: $0.shelf.releasedCount)
@@ -65,7 +65,7 @@ extension TokenServices {
     }
 }
 
-/// The number of services says nothing of their keys, which may be names of people.
+/// The description shows the number of services but no keys, which may be names of people.
 extension TokenServices: Redacted {
     package var text: String { "TokenServices" }
 }

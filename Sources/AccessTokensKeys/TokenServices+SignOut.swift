@@ -30,7 +30,7 @@ extension TokenServices {
     ///
     /// - Parameter isMeant: Whether a key must be signed out; called on any thread, for the keys in memory and then for those in
     ///   the stores.
-    /// - Returns: What was given up for each key, even if that is nothing, and whether the stores have done their part.
+    /// - Returns: The tokens given up for each key, even if there are none, and whether the stores have done their part.
     public func reset(where isMeant: @escaping @Sendable (Key) -> Bool) async -> SessionChanges<Key> {
         await Task.detached(executorPreference: executor, priority: Task.currentPriority) { [self] in
             let keys = hold().filter(isMeant)
@@ -67,7 +67,7 @@ extension TokenServices {
 
     // MARK: Stored keys
 
-    /// Signs out the keys that the stores name, as they name them, a few at a time.
+    /// Signs out the keys that the stores name, a few at a time, while they name them.
     private func signOutStored(
         except known: Set<Key>, where isMeant: @escaping @Sendable (Key) -> Bool
     ) async -> (changes: [Key: SessionChange], failure: TokenServiceError?) {

@@ -43,7 +43,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// Whether services that are made from now on start nothing; see ``drain(within:)``.
     let isDrained = Lock(false)
     private let policy: (@Sendable (Key) -> RefreshPolicy)?
-    /// Made once: to make it takes longer than to copy it.
+    /// Made once, because copying it takes less time than making it.
     private let defaultPolicy = RefreshPolicy()
     let grant: (@Sendable (Key) -> Key)?
     private let onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?
@@ -105,8 +105,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         let hub = EventHub<KeyEvent<Key>>()
         let registry = KeyRegistry<Key, TokenService>(keepingIdle: limit, clock: clock, hub: hub)
         self.registry = registry
-        // A grant's service has no callers, and the keys' own services announce its loads and sign-ins. Only its store's failures
-        // are its own. Its generation, which grows with each refresh token, isn't the key's.
+        // No caller uses a grant's service, and the keys' own services announce its loads and sign-ins, so only its store's
+        // failures are announced. Its generation grows with each refresh token and isn't the key's.
         grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { [executor = environment.ownExecutor] event, key in
             guard event.name == .storeFailed else { return }
             guard let service = registry.service(of: key) else { return registry.announce(event.with(generation: 0), of: key) }
@@ -144,14 +144,14 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
 
     /// The service of a key, made if there is none.
     ///
-    /// Synchronous: a lock and a dictionary lookup, without an allocation, if the service exists. Hold on to the service or ask
+    /// Synchronous: a lock and a dictionary lookup, without an allocation, if the service exists. Keep the service or ask
     /// for it each time, as you like: as long as anything holds it, you get the same one.
     @inlinable
     public subscript(key: Key) -> TokenService {
         keptService(of: key) ?? findOrMake(key)
     }
 
-    /// The service of a key if it is kept; the path of a hit.
+    /// The service of a key if it is kept; used by each hit.
     ///
     /// Inlinable, so that the program's own module compiles the lookup for its type of key: with generic code a hit through a key
     /// took almost three times as long. What doesn't depend on the key isn't inlined.
@@ -192,7 +192,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Gives each service a seed of its own, or all keys would ask the server at the same moment.
+    /// Gives each service its own seed, so that not all keys ask the server at the same moment.
     private func seed(_ stamp: Int) -> UInt64 { environment.seed &+ UInt64(stamp) }
 
     private func environment(_ stamp: Int) -> TokenService.Environment {

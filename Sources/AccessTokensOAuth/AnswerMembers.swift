@@ -12,7 +12,7 @@ package import Foundation
 ///
 /// Source: RFC 6749 §5.1; RFC 8259.
 public struct AnswerMembers: Sendable {
-    /// As much as a client receives.
+    /// The same limit as for a transport's body.
     package static let maximumSize = 1 << 20
 
     private let body: Data
@@ -33,7 +33,7 @@ public struct AnswerMembers: Sendable {
         problem = isUTF8 ? object.problem ?? Self.repeated(object.members) : "it is not UTF-8"
     }
 
-    /// The text of a member, such as `id_token` or `issued_token_type`; `nil` if there is none, if it is empty, no string, or repeated.
+    /// The text of a member, such as `id_token` or `issued_token_type`; `nil` if it is missing, empty, repeated or not a string.
     ///
     /// A list of scopes (`scope`) is read as one text with spaces.
     public subscript(name: String) -> String? {
@@ -48,7 +48,7 @@ public struct AnswerMembers: Sendable {
         do {
             return try JSONDecoder().decode(type, from: body)
         } catch {
-            throw OAuthError(.unreadableResponse("it does not have the members of \(type)"))
+            throw OAuthError(.unreadableResponse("it lacks members of \(type)"))
         }
     }
 
@@ -62,21 +62,21 @@ public struct AnswerMembers: Sendable {
         return values[0]
     }
 
-    /// The refresh tokens, also of a body that can't be used otherwise; several if the name repeats.
+    /// The refresh tokens, even of a body that can't be used otherwise; several if the name repeats.
     var refreshTokens: [String] { texts(of: ["refresh_token"]) }
 
     /// How long the refresh token is valid; zero: without end, as with Keycloak's offline access.
     ///
-    /// An extension with two names: what is wrong with it must not cost the token, and a damaged answer must not end one too soon.
+    /// An extension with two names. An invalid value must not cost the token, and a damaged answer must not end a token too soon.
     var refreshTokenLifetime: Duration? {
         guard problem == nil else { return nil }
         return seconds("refresh_token_expires_in") ?? seconds("refresh_expires_in")
     }
 
-    /// The time that a member tells; `nil` if it tells none.
+    /// The time in a member; `nil` if it has none.
     func seconds(_ name: String) -> Duration? { value(name)?.seconds }
 
-    /// The issued secrets, which no text may show.
+    /// The issued secrets, which must appear in no text.
     var secrets: [String] {
         texts(of: ["access_token", "refresh_token", "id_token", "device_code", "user_code", "code", "request_uri"])
     }
@@ -85,7 +85,7 @@ public struct AnswerMembers: Sendable {
         members.filter { names.contains($0.name) }.compactMap { if case .string(let text) = $0.value { text } else { nil } }
     }
 
-    /// Names a repeated member that we read; shows nothing else of the body.
+    /// Reports a repeated member that we read, by name; shows nothing else of the body.
     private static func repeated(_ members: [(name: String, value: JSONScanner.Value)]) -> String? {
         let read: Set<String> = [
             "access_token", "token_type", "expires_in", "refresh_in", "refresh_token", "scope", "error", "error_description",

@@ -8,7 +8,7 @@ import AccessTokensHTTP
 /// if challenges.first(where: { $0.hasScheme("Bearer") })?["error"] == "invalid_token" { await tokens.invalidate(token) }
 /// ```
 ///
-/// Source: RFC 9110 §11.6.1; RFC 6750 §3 for what Bearer challenges say.
+/// Source: RFC 9110 §11.6.1; RFC 6750 §3 for Bearer challenges.
 public struct AuthenticationChallenge: Sendable, Hashable {
     private let challenge: Challenge
 
@@ -45,8 +45,8 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 
     /// Returns the challenges of a header's value, in their order.
     ///
-    /// One header may hold several challenges. Several headers may be given joined by commas, which is how most HTTP clients
-    /// hand them over. It never fails: a part that breaks the syntax is skipped to the next comma, a missing comma between two
+    /// One header may hold several challenges. Several headers may be given joined by commas, as most HTTP clients return
+    /// them. It never fails: a part that breaks the syntax is skipped to the next comma, a missing comma between two
     /// parameters is forgiven, the first of repeated parameters counts, and a quoted value without an end is dropped.
     ///
     /// - Parameter header: The header's value, or the values of several joined by commas.
@@ -56,7 +56,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 }
 
 extension AuthenticationChallenge: Redacted {
-    /// The scheme and, if there is one, the error, made safe to print; no other value, for some schemes carry secrets.
+    /// The scheme and, if there is one, the error, made safe to print; no other value, since some schemes carry secrets.
     package var text: String {
         let error = self["error"].map { ", error \($0)" } ?? ""
         return "AuthenticationChallenge(\(ServerText.safe(scheme + error, hiding: [])))"

@@ -6,10 +6,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How a client proves to the authorization server who it is: one method per request, and never in the URL.
+/// How a client authenticates to the authorization server: one method per request, never in the URL.
 ///
-/// A secret, or what makes an assertion, may be a closure. It is asked at each request, so that a secret can be replaced while the
-/// program runs. It may be called concurrently. An error that it throws ends the load before anything is sent.
+/// A secret or an assertion may come from a closure, which is called for each request, maybe concurrently, so that a secret can
+/// be replaced while the program runs. An error that it throws ends the load before anything is sent.
 ///
 /// Source: RFC 6749 §2.3; the names are those of the IANA registry "OAuth Token Endpoint Authentication Methods".
 public struct ClientAuthentication: Sendable, Described {
@@ -24,7 +24,7 @@ public struct ClientAuthentication: Sendable, Described {
     /// The secret or the assertion; its parameters are the client's id and the server's issuer.
     private let make: @Sendable @concurrent (String, String) async throws -> String
     private let problem: String?
-    /// Whether the closure wants to know the issuer.
+    /// Whether the closure needs the issuer.
     private let needsIssuer: Bool
     private var isNamed = false
 
@@ -50,38 +50,38 @@ public struct ClientAuthentication: Sendable, Described {
         ClientAuthentication("client_secret_basic", .basic, problem: problem(of: secret)) { _, _ in secret }
     }
 
-    /// In the `Authorization` header, with a secret that is asked for at each request.
+    /// In the `Authorization` header, with a secret that a closure returns for each request.
     public static func clientSecretBasic(
         _ secret: @escaping @Sendable @concurrent () async throws -> String
     ) -> ClientAuthentication {
         ClientAuthentication("client_secret_basic", .basic) { _, _ in try await secret() }
     }
 
-    /// In the form, beside the other parameters.
+    /// In the form, together with the other parameters.
     ///
     /// Source: RFC 6749 §2.3.1.
     public static func clientSecretPost(_ secret: String) -> ClientAuthentication {
         ClientAuthentication("client_secret_post", .post, problem: problem(of: secret)) { _, _ in secret }
     }
 
-    /// In the form, with a secret that is asked for at each request.
+    /// In the form, with a secret that a closure returns for each request.
     public static func clientSecretPost(
         _ secret: @escaping @Sendable @concurrent () async throws -> String
     ) -> ClientAuthentication {
         ClientAuthentication("client_secret_post", .post) { _, _ in try await secret() }
     }
 
-    /// By nothing but its id in the form: a public client, such as an app, which can keep no secret.
+    /// Only by its id in the form: a public client, such as an app, which can keep no secret.
     ///
     /// Source: RFC 6749 §2.1, §3.2.1.
     public static let publicClient = ClientAuthentication("none", .idAlone)
 
-    /// The client isn't identified, and its id isn't sent: for an STS that knows no clients and relies on the subject token alone.
+    /// No identification, not even the client's id: for an STS that relies on the subject token alone.
     ///
     /// Google's is one. Source: RFC 8693 §2.1.
     public static let unidentified = ClientAuthentication("unidentified", .none)
 
-    /// By the certificate that the transport presents; the form has the client's id alone.
+    /// By the certificate that the transport presents; the form contains only the client's id.
     ///
     /// `URLSessionTransport` presents none: bring a transport that does. Source: RFC 8705 §2.
     public static let mutualTLS = ClientAuthentication("tls_client_auth", .idAlone)
@@ -106,28 +106,28 @@ public struct ClientAuthentication: Sendable, Described {
         ClientAuthentication("private_key_jwt", .assertion) { _, _ in try await read() }
     }
 
-    /// The same with the client's id in the form, also if a header has it, for servers that look for it there.
+    /// The same with the client's id in the form, even if a header has it, for servers that expect it there.
     ///
-    /// MCP's Python server is one; pushed sign-ins always have it (RFC 9126 §2.1). Source: RFC 6749 §3.2.1.
+    /// MCP's Python server does; pushed sign-ins always have it (RFC 9126 §2.1). Source: RFC 6749 §3.2.1.
     public var namingClient: ClientAuthentication {
         var named = self
         named.isNamed = true
         return named
     }
 
-    /// Whether anyone could present what the client presents.
+    /// Whether the client presents no secret.
     var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
     /// Whether a server that supports the method lists it by this name.
     ///
-    /// Of mutual TLS there are two, and which it is, the transport knows. Many servers with public clients, Keycloak and Glewlwyd among
-    /// them, don't list `none`.
+    /// Mutual TLS has two names, and only the transport knows which one applies. Many servers with public clients, Keycloak and
+    /// Glewlwyd among them, don't list `none`.
     package var isListed: Bool { method != .none && method != .idAlone }
 
-    /// Why the client can't be authenticated; `nil` if nothing is wrong so far.
+    /// Why the client can't be authenticated; `nil` if no problem is known yet.
     func problem(issuer: String?) -> String? {
         if let problem { return problem }
-        return needsIssuer && issuer?.isEmpty ?? true ? "the assertion's audience is the issuer, which the client must name" : nil
+        return needsIssuer && issuer?.isEmpty ?? true ? "an assertion needs the client's issuer as its audience" : nil
     }
 
     private static func problem(of secret: String) -> String? {
@@ -158,7 +158,7 @@ public struct ClientAuthentication: Sendable, Described {
     struct Credentials {
         var headers: [String: String] = [:]
         var form = Form()
-        /// Texts that must not be shown, besides the form's secrets.
+        /// Texts that must not be shown, in addition to the form's secrets.
         var secrets: [String] = []
     }
 }

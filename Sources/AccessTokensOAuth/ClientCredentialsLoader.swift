@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A loader for programs that act for themselves: it gets tokens for a client's own id and secret.
+/// A loader for programs that act on their own behalf: it gets tokens for a client's id and secret.
 ///
 /// ```swift
 /// let tokens = TokenService(
@@ -16,7 +16,7 @@ public import Foundation
 /// ```
 ///
 /// A value without state: concurrent loads are independent requests. Each load is one request, never repeated and never
-/// redirected; pauses between attempts are the service's. Neither the loader nor its errors show the secret.
+/// redirected; the service makes the pauses between attempts. Neither the loader nor its errors show the secret.
 ///
 /// Source: RFC 6749 §4.4.
 public struct ClientCredentialsLoader: TokenLoader {
@@ -26,14 +26,14 @@ public struct ClientCredentialsLoader: TokenLoader {
     /// Creates a loader for a client, after checking everything that can be checked without the server.
     ///
     /// - Parameters:
-    ///   - client: The client, which mustn't be a public one. Source: RFC 6749 §4.4.
+    ///   - client: The client; not a public one. Source: RFC 6749 §4.4.
     ///   - scope: The scopes to ask for, separated by spaces; `nil` or empty: the server's default. Source: RFC 6749 §3.3.
-    ///   - additionalParameters: What else the server wants to know, such as `audience` or `resource` (RFC 8707). A parameter that
+    ///   - additionalParameters: More parameters, such as `audience` or `resource` (RFC 8707). A parameter that
     ///     belongs to a grant or to the authentication is refused.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(_ client: OAuthClient, scope: String? = nil, additionalParameters: Form = [:]) throws(OAuthError) {
         guard !client.authentication.isPublic else {
-            throw OAuthError(.invalidConfiguration("a public client can't use client credentials"))
+            throw OAuthError(.invalidConfiguration("a public client can't use client credentials: it needs a secret"))
         }
         try client.endpoint.check(additional: additionalParameters)
         var grant = Grant.clientCredentials(scope: scope)
@@ -51,7 +51,7 @@ public struct ClientCredentialsLoader: TokenLoader {
     ///   - clientID: The client's id.
     ///   - clientSecret: The client's secret, which only the requests themselves carry.
     ///   - scope: The scopes to ask for, separated by spaces; `nil` or empty: the server's default. Source: RFC 6749 §3.3.
-    ///   - transport: What carries the requests.
+    ///   - transport: Carries the requests.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         tokenURL: URL, clientID: String, clientSecret: String, scope: String? = nil,
@@ -63,14 +63,14 @@ public struct ClientCredentialsLoader: TokenLoader {
             scope: scope)
     }
 
-    /// Gets a token with one request to the server; `previous` plays no part in it.
+    /// Gets a token with one request to the server; `previous` isn't used.
     ///
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         try await client.token(for: grant, replacing: previous).token
     }
 
-    /// Yes: asking twice yields two tokens and does no harm.
+    /// Always `true`: requesting twice yields two tokens and does no harm.
     public var isRepeatable: Bool { true }
 
     /// The client's key; `nil` if it has none.

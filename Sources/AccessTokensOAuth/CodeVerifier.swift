@@ -3,7 +3,7 @@ import AccessTokensHTTP
 
 /// A random secret that binds a sign-in's code to the program that began the sign-in (PKCE).
 ///
-/// The sign-in carries its ``challenge``, the request for the token the verifier itself. No description or dump shows it.
+/// The sign-in carries its ``challenge``; the token request carries the verifier itself. No description or dump shows it.
 ///
 /// Source: RFC 7636.
 package struct CodeVerifier: Sendable, Hashable {

@@ -20,8 +20,9 @@ import Glibc
 /// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await command.read() }, tokenURL: url)
 /// ```
 ///
-/// Each load runs it, without a shell: the arguments arrive as they are. The program gets this one's environment, none of its open
-/// files, and an empty standard input. Its standard error is dropped, since it may contain secrets. Only on macOS and Linux.
+/// Each load runs the program without a shell, so arguments are passed unchanged. It inherits this process's environment, none of
+/// its open files, and an empty standard input. Its standard error is dropped, since it may contain secrets. Only on macOS and
+/// Linux.
 public struct CredentialCommand: Sendable {
     /// The program's absolute path.
     package let program: String
@@ -33,8 +34,8 @@ public struct CredentialCommand: Sendable {
     /// - Parameters:
     ///   - program: Its absolute path; `PATH` isn't searched.
     ///   - arguments: Its arguments. They must not be secret: other users of the machine can see them.
-    ///   - timeLimit: How long it may run, 10 s unless said otherwise: below `RefreshPolicy(loadTimeout:)` together with the request that
-    ///     follows. Kept between 0.1 s and one hour.
+    ///   - timeLimit: How long it may run, 10 s unless said otherwise: below `RefreshPolicy(loadTimeout:)` together with the
+    ///     request that follows. Clamped to 0.1 s through one hour.
     public init(_ program: String, _ arguments: [String] = [], timeLimit: Duration = .seconds(10)) {
         self.program = program
         self.arguments = arguments
@@ -43,17 +44,17 @@ public struct CredentialCommand: Sendable {
 
     /// Runs the program and returns what it printed, without the blanks and line breaks around it.
     ///
-    /// Concurrent reads run it independently. A thread of its own waits for it, never one of the pool. The program has ended when it and
-    /// all that could write to its output have. If it takes too long or prints too much, or if the reading task is cancelled, it is
-    /// killed with all its children, except those that have left its process group.
+    /// Concurrent reads run it independently. A thread of its own waits for it, never one of the pool. The program has ended when
+    /// it and all other writers of its output have. If it takes too long or prints too much, or if the reading task is cancelled,
+    /// it is killed with all its children, except those that have left its process group.
     ///
-    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if it can't be started, ends with a status other than 0 (the error
-    ///   has the status and nothing of what was printed), takes too long, or prints nothing, more than 64 KiB or what isn't UTF-8; or
-    ///   `CancellationError` promptly when its task is cancelled.
+    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if it can't be started, ends with a status other than 0
+    ///   (the error has the status and nothing of what was printed), takes too long, or prints nothing, more than 64 KiB or what
+    ///   isn't UTF-8; or `CancellationError` promptly when its task is cancelled.
     @concurrent public func read() async throws -> String {
         let source = CredentialSource("the command", program)
         guard program.hasPrefix("/"), !([program] + arguments).contains(where: { $0.utf8.contains(0) }) else {
-            throw source.failure("can't be started: give its absolute path, and no text with a zero byte")
+            throw source.failure("can't be started: give an absolute path, and no arguments with a zero byte")
         }
         let run = CommandRun(source, timeLimit)
         let watch = TimeLimits(whole: timeLimit).watch { run.end(with: run.timedOut) }
@@ -111,7 +112,7 @@ private final class CommandRun: Sendable {
         }
     }
 
-    /// Also the leader by itself: it may have left its group.
+    /// Kills the leader as well, which may have left its group.
     private static func killAll(_ process: pid_t) {
         for target in [-process, process] { _ = kill(target, SIGKILL) }
     }
@@ -128,7 +129,7 @@ private final class CommandRun: Sendable {
         }
         let bytes = readAll(output)
         if let bytes, bytes.count > CredentialSource.maximumSize { end(with: source.tooLong) }
-        // A part of the output must not pass for all of it.
+        // A partial output must not be mistaken for the whole.
         if bytes == nil { end(with: timedOut) }
         let status = try wait(for: process)
         guard status == 0 else {
@@ -169,7 +170,7 @@ private final class CommandRun: Sendable {
         return status
     }
 
-    /// Starts it as the leader of a process group, with no signal blocked, and returns what its output is read from.
+    /// Starts the program as the leader of a process group, with no signal blocked; returns the descriptor of its output.
     private func start(_ words: [String]) throws -> (pid_t, output: Int32) {
         let (output, input) = try makePipe()
         defer { _ = close(input) }
@@ -188,7 +189,8 @@ private final class CommandRun: Sendable {
         unsafe posix_spawn_file_actions_adddup2(&actions, input, 1)
         unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         #if !canImport(Darwin)
-        // Otherwise it inherits descriptors without close-on-exec, such as Foundation's sockets. Closing one that is gone does no harm.
+        // Otherwise it inherits descriptors without close-on-exec, such as Foundation's sockets. Closing an invalid one does no
+        // harm.
         for file in ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).compactMap(Int32.init)
         where file > 2 {
             unsafe posix_spawn_file_actions_addclose(&actions, file)
@@ -212,7 +214,7 @@ private final class CommandRun: Sendable {
         return (process, output)
     }
 
-    /// A pipe whose ends no program inherits that is started later.
+    /// Creates a pipe whose ends no later program inherits.
     private func makePipe() throws(OAuthError) -> (output: Int32, input: Int32) {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { throw source.failure("can't be started: too many files are open") }

@@ -18,9 +18,9 @@ import Glibc
 /// let client = try OAuthClient(id: "reports", authentication: .assertion { try await file.read() }, tokenURL: url)
 /// ```
 ///
-/// For example a Kubernetes service account's token. Each load reads the file, so no restart is needed when it is replaced. It may be a
-/// symbolic link. Replace it by renaming another file, as Kubernetes does. A write in place is noticed if it overlaps a read. A file
-/// that was left half-written before can't be told from another credential, which the server refuses.
+/// For example, a Kubernetes service account's token. Each load reads the file, so replacing it needs no restart. It may be a
+/// symbolic link. Replace it by renaming another file, as Kubernetes does. A write in place is detected if it overlaps a read. A
+/// file that was left half-written looks like another credential, which the server refuses.
 public struct CredentialFile: Sendable {
     /// Where the file is.
     package let path: String
@@ -35,16 +35,16 @@ public struct CredentialFile: Sendable {
 
     /// Returns the file's text without the blanks and line breaks around it.
     ///
-    /// Concurrent reads are independent. The disk is waited for on a thread of Dispatch.
+    /// Concurrent reads are independent. A thread of Dispatch waits for the disk.
     ///
-    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if there is no such file, if it is empty, too large or not UTF-8, if
-    ///   it belongs to a user other than this one and root, if others can write it, or if it changed while it was read: then it is
-    ///   good at the next attempt. The error shows the path and nothing of the text.
+    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if there is no such file, if it is empty, too large or not
+    ///   UTF-8, if it belongs to a user other than this one and root, if others can write it, or if it changed while it was read:
+    ///   then the next attempt can succeed. The error shows the path and nothing of the text.
     @concurrent public func read() async throws -> String {
         try await read {}
     }
 
-    /// Reads the file, and lets a test change it meanwhile.
+    /// Reads the file, and lets a test change it during the read.
     func read(meanwhile: @escaping @Sendable () -> Void) async throws -> String {
         let answer = SingleResult<String>()
         DispatchQueue.global().async { [self] in
@@ -77,7 +77,7 @@ public struct CredentialFile: Sendable {
         let after = try status(of: descriptor)
         guard bytes.count <= Self.maximumSize else { throw source.tooLong }
         guard Version(before) == Version(after), bytes.count == Int(after.st_size) else {
-            throw failure("changed while it was read; it is read again at the next attempt")
+            throw failure("changed while it was read; the next attempt reads it again")
         }
         return try source.credential(in: bytes)
     }

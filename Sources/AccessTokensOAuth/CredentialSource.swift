@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where a credential comes from: what is the same for a file, a command and a URL.
+/// The source of a credential: the common part of a file, a command and a URL.
 struct CredentialSource: Sendable {
     /// The longest credential, in bytes.
     static let maximumSize = 1 << 16
@@ -14,7 +14,7 @@ struct CredentialSource: Sendable {
     /// Its name in errors, such as "the file /run/token".
     let name: String
 
-    /// A source whose name has a part that is shown safely.
+    /// Creates a source; the variable part of its name is made safe to print.
     init(_ kind: String, _ name: String) {
         self.name = "\(kind) \(ServerText.safe(name, hiding: []))"
     }
@@ -29,10 +29,10 @@ struct CredentialSource: Sendable {
     }
 
     var tooLong: OAuthError {
-        failure("gives more than 64 KiB, too much for a token or an assertion: check that it gives nothing else")
+        failure("contains more than 64 KiB, too much for a token or an assertion: check that it contains nothing else")
     }
 
-    /// An error that says what is wrong with the source, and shows nothing of what it holds.
+    /// An error that describes the source's problem without its contents.
     func failure(_ problem: String) -> OAuthError {
         OAuthError(.credentialsUnavailable("\(name) \(problem)"))
     }

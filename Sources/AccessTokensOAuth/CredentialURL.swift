@@ -7,15 +7,15 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A secret, an assertion or a token that a server of the platform gives out at a URL.
+/// A secret, an assertion or a token that a platform's server returns at a URL.
 ///
 /// ```swift
 /// let identity = try CredentialURL(url, headers: ["Authorization": "bearer \(requestToken)"], member: "value")
 /// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await identity.read() }, tokenURL: tokenURL)
 /// ```
 ///
-/// For example GitHub Actions' identity tokens, or a cloud's metadata server. Each load sends a request. Neither the source nor its
-/// errors show a header, the URL's path or query, or the answer.
+/// For example, GitHub Actions' identity tokens, or a cloud's metadata server. Each load sends a request. Neither the source nor
+/// its errors show a header, the URL's path or query, or the answer.
 public struct CredentialURL: Sendable {
     private let request: TransportRequest
     private let member: String?
@@ -24,12 +24,12 @@ public struct CredentialURL: Sendable {
     /// Creates a source; nothing is sent yet.
     ///
     /// - Parameters:
-    ///   - url: Where to ask: `https`, or `http` to a loopback address or to 169.254.169.254, where clouds have their metadata.
-    ///   - headers: What to send along.
+    ///   - url: The URL: `https`, or `http` to a loopback address or to 169.254.169.254, where clouds have their metadata.
+    ///   - headers: The request's headers.
     ///   - member: The member of a JSON object that holds the credential; `nil`: the answer's text is the credential.
     ///   - timeLimit: How long one read may take, 10 s unless said otherwise: below `RefreshPolicy(loadTimeout:)` together with the
-    ///     request that follows. Kept between 0.1 s and one hour.
-    ///   - transport: What carries the requests.
+    ///     request that follows. Clamped to 0.1 s through one hour.
+    ///   - transport: Carries the requests.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         _ url: URL, headers: [String: String] = [:], member: String? = nil, timeLimit: Duration = .seconds(10),
@@ -54,12 +54,13 @@ public struct CredentialURL: Sendable {
         self.transport = transport
     }
 
-    /// Asks once with a `GET` and returns the credential, without the blanks and line breaks around it.
+    /// Sends one `GET` and returns the credential, without the blanks and line breaks around it.
     ///
     /// Concurrent reads are independent. No redirect is followed, since the request may carry a secret.
     ///
-    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if no credential came: no answer in time, a status other than
-    ///   2xx, no such member, not UTF-8, empty, or longer than 64 KiB; or `CancellationError` promptly when its task is cancelled.
+    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if no credential came: no answer in time, a status other
+    ///   than 2xx, no such member, not UTF-8, empty, or longer than 64 KiB; or `CancellationError` promptly when its task is
+    ///   cancelled.
     @concurrent public func read() async throws -> String {
         let answer: TransportResponse
         do {
@@ -75,8 +76,8 @@ public struct CredentialURL: Sendable {
         }
         guard let member else { return try source.credential(in: answer.body) }
         let members = AnswerMembers(answer.body)
-        if let problem = members.problem { throw source.failure("gave an answer that can't be read: \(problem)") }
-        guard let text = members[member] else { throw source.failure("gave no '\(member)', or not one text") }
+        if let problem = members.problem { throw source.failure("returned an answer that can't be read: \(problem)") }
+        guard let text = members[member] else { throw source.failure("returned no '\(member)', or it isn't a string") }
         return try source.credential(in: text.utf8)
     }
 

@@ -8,7 +8,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A sign-in on another device, for tools and televisions: the user enters a code there, and this program asks until that is done.
+/// A sign-in on another device, for tools and televisions: the user enters a code there, and this program polls until that is
+/// done.
 ///
 /// ```swift
 /// let signIn = try await DeviceSignIn(client, deviceAuthorizationURL: url, scope: "api")
@@ -39,14 +40,14 @@ public struct DeviceSignIn: Sendable {
     private let elapsed: @Sendable () -> Duration
     private let sleep: @Sendable (Duration) async throws -> Void
 
-    /// Asks the server for the codes, with one request.
+    /// Gets the codes from the server with one request.
     ///
     /// - Parameters:
     ///   - client: The client that the user signs in to.
     ///   - deviceAuthorizationURL: The device authorization endpoint: `https`, or `http` to a loopback address.
     ///   - scope: The scopes to ask for, separated by spaces.
-    ///   - additionalParameters: What else the server wants to know, such as `resource`.
-    ///   - clock: What the pauses and the lifetime are measured by.
+    ///   - additionalParameters: More parameters, such as `resource`.
+    ///   - clock: The clock that measures the pauses and the lifetime.
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
     public init(
         _ client: OAuthClient, deviceAuthorizationURL: URL, scope: String? = nil, additionalParameters: Form = [:],
@@ -87,9 +88,9 @@ public struct DeviceSignIn: Sendable {
 
     /// Waits until the user has signed in, and returns the token.
     ///
-    /// It asks at the server's interval, and 5 s more slowly each time the server says `slow_down`. After a time-out, a broken
-    /// connection or a busy server the pauses grow until there is an answer again, and `Retry-After` is honoured. If the code ends
-    /// before the first interval does, it asks once, a second before the end, or after half of what is left.
+    /// It polls at the server's interval, which each `slow_down` lengthens by 5 s. After a time-out, a broken connection or a
+    /// busy server the pauses grow until there is an answer again, and `Retry-After` is honoured. If the code ends before the
+    /// first interval does, it polls once, a second before the end, or after half of the remaining time.
     ///
     /// - Throws: ``OAuthError`` with the remedy `signIn` if the user refuses (`access_denied`) or the time is over
     ///   (`expired_token`, or the code `signInExpired`); a `SalvagedGrant` as ``OAuthClient/token(for:replacing:)``; or

@@ -9,7 +9,7 @@ import AccessTokensHTTP
 /// ```
 ///
 /// A name may come twice only where a specification says so: `resource` (RFC 8707 §2) and `audience` (RFC 8693 §2.1). No error,
-/// description or dump shows a secret value, however a server spells it. What is known to be a secret, such as `assertion` or
+/// description or dump shows a secret value, however a server spells it. A parameter known to be secret, such as `assertion` or
 /// `code_verifier`, is one however it is added.
 ///
 /// Source: RFC 6749 §3.2.

@@ -15,7 +15,7 @@ public struct Grant: Sendable {
     /// The value of `grant_type`.
     package let type: String
 
-    /// The other parameters, but those of the client's authentication.
+    /// The other parameters, without those of the client's authentication.
     public var form: Form
 
     /// Whether presenting it twice does no harm: not a code or a refresh token, each of which is good for one use.
@@ -24,18 +24,18 @@ public struct Grant: Sendable {
     /// How to recover when the server refuses this grant (`invalid_grant`, and of OpenID Connect `interaction_required`,
     /// `login_required` and `consent_required`).
     ///
-    /// `signIn` for what a user gave, such as a code; `clientRegistration` for what the program itself presents, such as an
-    /// assertion: that is tried again with the longest pause, so that a program recovers when the next one is good. Change it for an
-    /// exchange of a user's token.
+    /// `signIn` for a user's grant, such as a code; `clientRegistration` for the program's own, such as an assertion: it is tried
+    /// again with the longest pause, so that a program recovers once the next one is valid. Change it for an exchange of a user's
+    /// token.
     public var remedyWhenRefused: TokenServiceError.Remedy
 
     /// Creates a grant of any type.
     ///
     /// - Parameters:
     ///   - type: The value of `grant_type`.
-    ///   - form: The other parameters, but those of the client's authentication.
+    ///   - form: The other parameters, without those of the client's authentication.
     ///   - isRepeatable: Whether presenting it twice does no harm.
-    ///   - remedyWhenRefused: What ends the failure when the server refuses it; see ``remedyWhenRefused``.
+    ///   - remedyWhenRefused: How to recover when the server refuses it; see ``remedyWhenRefused``.
     public init(
         type: String, _ form: Form = Form(), isRepeatable: Bool = false,
         remedyWhenRefused: TokenServiceError.Remedy = .signIn
@@ -46,7 +46,7 @@ public struct Grant: Sendable {
         self.remedyWhenRefused = remedyWhenRefused
     }
 
-    /// The client itself, for a program that acts in its own name (RFC 6749 §4.4).
+    /// The client's own credentials, for a program that acts on its own behalf (RFC 6749 §4.4).
     public static func clientCredentials(scope: String? = nil) -> Grant {
         Grant(type: "client_credentials", isRepeatable: true, remedyWhenRefused: .clientRegistration).adding(scope: scope)
     }
@@ -55,12 +55,12 @@ public struct Grant: Sendable {
     ///
     /// - Parameters:
     ///   - token: The refresh token.
-    ///   - scope: The scopes to ask for, to have fewer than were granted; `nil`: all of them.
+    ///   - scope: The scopes to ask for, if fewer than were granted; `nil`: all of them.
     public static func refreshToken(_ token: String, scope: String? = nil) -> Grant {
         Grant(type: refreshType, ["refresh_token": token]).adding(scope: scope)
     }
 
-    /// The code that a sign-in ended with (RFC 6749 §4.1.3; RFC 7636 §4.5).
+    /// The code from a sign-in (RFC 6749 §4.1.3; RFC 7636 §4.5).
     ///
     /// ``SignInRequest/grant(from:)`` makes it after checking the answer.
     ///
@@ -78,11 +78,11 @@ public struct Grant: Sendable {
     /// A token to be exchanged for another (RFC 8693 §2.1).
     ///
     /// - Parameters:
-    ///   - subject: The token that stands for whom the request is made.
-    ///   - type: What kind of token that is.
-    ///   - actor: The token of who acts for the subject, with its type; `nil` if that is the subject itself.
-    ///   - requestedType: What kind of token is wanted; `nil`: the server decides. Of one that is no access token the answer says the
-    ///     type `N_A` (§2.2.1): add it to the client's `acceptedTokenTypes`.
+    ///   - subject: The token of the party on whose behalf the request is made.
+    ///   - type: The type of that token.
+    ///   - actor: The token of the acting party, with its type; `nil` if the subject acts itself.
+    ///   - requestedType: The type of token to request; `nil`: the server decides. For a token that isn't an access token the
+    ///     answer has the type `N_A` (§2.2.1): add it to the client's `acceptedTokenTypes`.
     ///   - audience: The names of the services where the token is to be used.
     ///   - resource: Their URIs.
     ///   - scope: The scopes to ask for.
@@ -106,7 +106,7 @@ public struct Grant: Sendable {
             remedyWhenRefused: .clientRegistration)
     }
 
-    /// An assertion that says who the token is for (RFC 7523 §2.1).
+    /// An assertion about the subject of the token (RFC 7523 §2.1).
     public static func jwtBearer(_ assertion: String, scope: String? = nil) -> Grant {
         Grant(
             type: "urn:ietf:params:oauth:grant-type:jwt-bearer", ["assertion": assertion], isRepeatable: true,
@@ -118,7 +118,7 @@ public struct Grant: Sendable {
     static let codeType = "authorization_code"
     static let deviceType = "urn:ietf:params:oauth:grant-type:device_code"
 
-    /// The refresh token that is presented, which stays good unless a new one comes.
+    /// The refresh token that is presented, which stays valid unless a new one comes.
     var refreshToken: String? { type == Self.refreshType ? form["refresh_token"] : nil }
 
     /// Error codes by which a server refuses the grant (RFC 6749 §5.2; OpenID Connect Core §3.1.2.6).
@@ -132,7 +132,7 @@ public struct Grant: Sendable {
     /// Error codes that ask a device to wait (RFC 8628 §3.5).
     static let pausesOfDevices: Set<String> = ["authorization_pending", "slow_down"]
 
-    /// Whether an error code says that the server refuses the grant.
+    /// Whether an error code means that the server refuses the grant.
     func isRefused(by error: String) -> Bool {
         Self.refusals.contains(error) || Self.refusalsOfType[type]?.contains(error) ?? false
     }
@@ -149,7 +149,7 @@ extension Grant: Redacted {
     package var text: String { "Grant(\(form.parameters.count) parameters)" }
 }
 
-/// The kind of token that an exchange is about.
+/// The type of a token in an exchange.
 ///
 /// Source: RFC 8693 §3.
 public struct TokenType: Sendable, Hashable, Described {

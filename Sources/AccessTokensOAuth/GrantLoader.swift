@@ -8,8 +8,8 @@ import TokenServiceConcurrency
 ///     loader: GrantLoader(client, isRepeatable: true) { _ in .jwtBearer(try await file.read(), scope: "api.read") })
 /// ```
 ///
-/// A value without state: concurrent loads are independent requests, each sent once and never redirected. The next refresh token is
-/// handed on inside the returned token. One that comes beside an access token that can't be used is kept, too: see
+/// A value without state: concurrent loads are independent requests, each sent once and never redirected. The next refresh token
+/// is passed on inside the returned token. If the access token can't be used, a refresh token beside it is kept: see
 /// ``OAuthClient/token(for:replacing:)``.
 public struct GrantLoader: TokenLoader {
     /// Whether another load may start while one that took too long still runs.
@@ -22,10 +22,10 @@ public struct GrantLoader: TokenLoader {
     ///
     /// - Parameters:
     ///   - client: The client that presents the grants.
-    ///   - isRepeatable: Whether all grants are repeatable, so that another load may start while one that took too long still runs. A
-    ///     grant that isn't is refused then, before it is sent.
-    ///   - grant: Makes the grant for one load. Its parameter is the token to replace; `nil` on the first load and after a sign-out.
-    ///     It may be called concurrently. If it has nothing to present, it throws ``OAuthError/signInNeeded``. An error that is no
+    ///   - isRepeatable: Whether all grants are repeatable, so that another load may start while one that took too long still
+    ///     runs. A grant that isn't is refused then, before it is sent.
+    ///   - grant: Makes the grant for one load. Its parameter is the token to replace; `nil` on the first load and after a
+    ///     sign-out. It may be called concurrently. If it has no grant, throw ``OAuthError/signInNeeded``. An error that isn't a
     ///     `TokenLoadFailure` becomes an ``OAuthError`` with the code `credentialsUnavailable`; nothing was sent then.
     public init(
         _ client: OAuthClient, isRepeatable: Bool,

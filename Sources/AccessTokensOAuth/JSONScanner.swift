@@ -2,8 +2,9 @@ import AccessTokensHTTP
 
 /// Reads a JSON object's members from left to right, once, without recursion deeper than ``deepest``.
 ///
-/// It continues after a mistake, so that a refresh token behind it isn't lost, and reports that the text isn't JSON. Like Foundation's
-/// decoder it allows a comma after the last value. Unlike it, it accepts `NaN` and `Infinity`, which some servers write as numbers.
+/// It continues after an error, so that a refresh token behind the error isn't lost, and reports that the text isn't JSON. Like
+/// Foundation's decoder it allows a comma after the last value. Unlike that, it accepts `NaN` and `Infinity`, which some servers
+/// write as numbers.
 ///
 /// Source: RFC 8259.
 package struct JSONScanner {
@@ -16,7 +17,7 @@ package struct JSONScanner {
         case null
         /// An array of strings alone.
         case texts([String])
-        /// An object, another array, or a number that is none.
+        /// An object, another array, or an invalid number.
         case other
     }
 
@@ -32,7 +33,7 @@ package struct JSONScanner {
 
     /// Returns the object's own members in their order, and why the text isn't one JSON object; `nil` if it is.
     mutating func object() -> (members: [(name: String, value: Value)], problem: String?) {
-        // A byte order mark may stand in front.
+        // The text may begin with a byte order mark.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         skipBlanks()
         guard take("{") else {

@@ -14,9 +14,9 @@ public import Foundation
 /// let client = try OAuthClient(id: "reports", authentication: .privateKeyJWT(assertion), tokenURL: url, issuer: "https://as.example")
 /// ```
 ///
-/// The signature is yours, so that the key may stay in a key service or a security chip. Each assertion has a `jti` of its own and
-/// ends after 60 s. Its audience is the client's issuer and nothing else: an audience that one server could present to another is
-/// how assertions were stolen.
+/// You provide the signature, so the key can stay in a key service or a security chip. Each assertion has a `jti` of its own and
+/// ends after 60 s. Its audience is the client's issuer and nothing else: assertions were stolen through
+/// audiences that one server could present to another.
 ///
 /// Source: RFC 7523 §2.2, §3; RFC 9700 §2.5.
 public struct JWTAssertion: Sendable {
@@ -31,8 +31,8 @@ public struct JWTAssertion: Sendable {
     ///   - algorithm: The signature's algorithm, such as `ES256` or `RS256` (RFC 7518 §3.1).
     ///   - keyID: Which of the client's registered keys signs (RFC 7515 §4.1.4).
     ///   - wallClock: The time that the assertion is valid from.
-    ///   - sign: Returns the signature of the bytes in the form that the algorithm has in RFC 7518 §3: for `ES256` the 64 bytes of R and
-    ///     S, not DER. It is called at each request, maybe concurrently.
+    ///   - sign: Returns the signature of the bytes in the form that the algorithm has in RFC 7518 §3: for `ES256` the 64 bytes
+    ///     of R and S, not DER. It is called at each request, maybe concurrently.
     public init(
         algorithm: String, keyID: String? = nil, wallClock: @escaping @Sendable () -> Date = { Date() },
         sign: @escaping @Sendable @concurrent (Data) async throws -> Data
@@ -48,7 +48,7 @@ public struct JWTAssertion: Sendable {
     /// Returns a new assertion.
     ///
     /// - Parameters:
-    ///   - clientID: Who asserts, and about whom.
+    ///   - clientID: The client that makes the assertion, and its subject.
     ///   - audience: The authorization server's issuer.
     @concurrent public func make(clientID: String, audience: String) async throws -> String {
         struct Claims: Encodable {

@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A client at an authorization server: all forms leave through it, and all answers are read by it.
+/// A client of an authorization server: sends all its forms and reads all answers.
 ///
 /// ```swift
 /// let client = try OAuthClient(id: "reports", authentication: .clientSecretBasic { try await vault.secret() }, tokenURL: url)
@@ -16,12 +16,12 @@ public import Foundation
 /// ```
 ///
 /// A value without state: concurrent calls are independent requests. Each call sends one request, never redirected, and never
-/// repeated but for one case: a client with a `proof` sends a form once more if the server definitely answers that it has only
-/// looked at the proof and wants another nonce in it (`use_dpop_nonce`, RFC 9449 §8). Neither the client nor its errors show a secret:
-/// not the client's own, not one of a form, not the answer's.
+/// repeated, with one exception: a client with a `proof` sends a form once more if the server definitely answers that it has only
+/// checked the proof and requires another nonce in it (`use_dpop_nonce`, RFC 9449 §8). Neither the client nor its errors show a
+/// secret: neither the client's own nor one in a form or an answer.
 ///
-/// For a `TokenService`, use a loader over it: ``ClientCredentialsLoader``, ``RefreshTokenLoader``, or ``GrantLoader`` for any other
-/// grant.
+/// For a `TokenService`, use a loader with it: ``ClientCredentialsLoader``, ``RefreshTokenLoader``, or ``GrantLoader`` for any
+/// other grant.
 ///
 /// Source: RFC 6749 §2, §3.2.
 public struct OAuthClient: Sendable {
@@ -31,7 +31,7 @@ public struct OAuthClient: Sendable {
     /// The authorization server's identifier, as its metadata has it; `nil` if unknown.
     package let issuer: String?
 
-    /// How the client proves who it is.
+    /// How the client authenticates.
     package internal(set) var authentication: ClientAuthentication
 
     let endpoint: TokenEndpoint
@@ -46,20 +46,21 @@ public struct OAuthClient: Sendable {
     ///
     /// - Parameters:
     ///   - id: The client's id.
-    ///   - authentication: How the client proves who it is. Source: RFC 6749 §2.3.
+    ///   - authentication: How the client authenticates. Source: RFC 6749 §2.3.
     ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
-    ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), and what
-    ///     the answer to a sign-in is compared with (RFC 9207). It is never guessed from a URL.
+    ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), with
+    ///     which the answer to a sign-in is compared (RFC 9207). It is never guessed from a URL.
     ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case; `nil`: `DPoP` if there is a
     ///     `proof`, else `Bearer`. Source: RFC 6749 §7.1.
-    ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none, a negative one or something that isn't a number;
-    ///     `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without end is refused one
-    ///     day, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
-    ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for tokens that anyone can use.
-    ///   - transport: What carries the requests.
-    ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy(loadTimeout:)`, so that a
-    ///     load ends with the reason. Kept between 0.1 s and one hour.
-    ///   - wallClock: The time, which the expiration of a refresh token and a `Retry-After` with a date are compared with.
+    ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none, a negative one or something that isn't a
+    ///     number; `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without end is
+    ///     refused one day, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is
+    ///     only recommended).
+    ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for bearer tokens.
+    ///   - transport: Carries the requests.
+    ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy(loadTimeout:)`, so
+    ///     that a load ends with the reason. Clamped to 0.1 s through one hour.
+    ///   - wallClock: The time, for the expiration of refresh tokens and for a `Retry-After` with a date.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         id: String,
@@ -90,14 +91,14 @@ public struct OAuthClient: Sendable {
     /// Gets a token for a grant, with one request.
     ///
     /// - Parameters:
-    ///   - grant: What the client presents.
-    ///   - previous: The token to replace: no text shows it, and a refresh keeps its scope. If its refresh token is the grant and has
-    ///     expired, nothing is sent.
-    /// - Returns: The token with the other members of the answer. After a refresh the token has the refresh token for the next one,
-    ///   also when the server sent no new one (RFC 6749 §6).
-    /// - Throws: ``OAuthError``, with the code `notSignedIn` if the refresh token has expired; a `SalvagedGrant` with the ``OAuthError``
-    ///   inside if a grant that can't be repeated was spent, and the answer has a refresh token but is otherwise of no use; or
-    ///   `CancellationError` when its task is cancelled.
+    ///   - grant: The grant to present.
+    ///   - previous: The token to replace, which no text shows; a refresh keeps its scope. If its refresh token is the grant and
+    ///     has expired, nothing is sent.
+    /// - Returns: The token with the other members of the answer. After a refresh the token has the refresh token for the next
+    ///   one, also when the server sent no new one (RFC 6749 §6).
+    /// - Throws: ``OAuthError``, with the code `notSignedIn` if the refresh token has expired; a `SalvagedGrant` with the
+    ///   ``OAuthError`` inside if a non-repeatable grant was spent, and the answer has a refresh token but is otherwise unusable;
+    ///   or `CancellationError` when its task is cancelled.
     @concurrent public func token(for grant: Grant, replacing previous: AccessToken? = nil) async throws -> TokenAnswer {
         try requireTime(of: grant, replacing: previous)
         return try await send(grant.form, of: grant, to: endpoint, replacing: previous).token(for: grant, replacing: previous)
@@ -116,17 +117,17 @@ public struct OAuthClient: Sendable {
     /// For introspection, pushed authorization requests and the like; for revocation see ``TokenRevocation``.
     ///
     /// - Parameters:
-    ///   - form: The parameters but the client's.
+    ///   - form: The parameters, without the client's own.
     ///   - url: The endpoint: `https`, or `http` to a loopback address. Its query is kept.
-    /// - Throws: ``OAuthError``, also if the answer is no JSON object, or `CancellationError` when its task is cancelled.
+    /// - Throws: ``OAuthError``, also if the answer isn't a JSON object, or `CancellationError` when its task is cancelled.
     @concurrent public func members(for form: Form, at url: URL) async throws -> AnswerMembers {
         try await send(form, to: TokenEndpoint("endpoint's URL", url)).readableMembers()
     }
 
-    /// Sends a form and returns what reads the answer: the only place where requests are made.
+    /// Sends a form and returns a reader of the answer: the only place where requests are made.
     ///
-    /// A grant may be good for one use. It is sent again only if the server has definitely refused the proof for its nonce, before
-    /// it looked at anything else; with that nonce, and once. Any other answer, and none at all, leaves open whether it was spent.
+    /// A grant may be good for one use. It is sent again, with the new nonce and only once, if the server has definitely refused
+    /// the proof for its nonce before checking anything else. After any other answer, or none, it may have been spent.
     @inline(never) func send(
         _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil
     ) async throws -> ResponseReader {
@@ -145,7 +146,7 @@ public struct OAuthClient: Sendable {
 
     /// Throws if the grant is a refresh token that only another key can present (RFC 9449 §5).
     ///
-    /// The refresh tokens of a client with credentials are bound to those, and not to the key.
+    /// The refresh tokens of a client with credentials are bound to the credentials, not to the key.
     private func requireKey(of grant: Grant?, replacing previous: AccessToken?) throws(OAuthError) {
         guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),
             authentication.isPublic, let bound = previous.keyThumbprint, bound != keyThumbprint
@@ -159,14 +160,14 @@ public struct OAuthClient: Sendable {
     ) async throws -> ResponseReader {
         let credentials = try await authentication.credentials(id: id, issuer: issuer)
         var proof: RequestProof?
-        // Before the proof is made, if the program changes its key meanwhile.
+        // Read before the proof is made, in case the program changes its key meanwhile.
         let keyThumbprint = keyThumbprint
         if let maker = self.proof {
             proof = try await beforeSending("the proof") {
                 try await maker.proof(method: "POST", url: endpoint.url, accessToken: nil, nonce: nonce)
             }
         }
-        // The credentials and the proof may have taken their time.
+        // The credentials and the proof may have taken a while.
         try requireTime(of: grant, replacing: previous)
         var secrets =
             earlier + form.secrets + credentials.form.secrets + credentials.secrets
@@ -194,7 +195,7 @@ public struct OAuthClient: Sendable {
         }
         var answered: ResponseReader.Answered?
         if let maker = self.proof, let proof, let keyThumbprint {
-            // What is wrong with a nonce matters only if the server demands it.
+            // An invalid nonce matters only if the server demands one.
             let nonce = Result { try maker.nonce(in: response.headers, from: endpoint.url) }
             answered = ResponseReader.Answered(proof: proof, keyThumbprint: keyThumbprint, nonce: nonce)
         }
@@ -211,13 +212,13 @@ extension OAuthClient: Redacted {
     /// The key that its tokens are bound to.
     var keyThumbprint: String? { proof?.keyThumbprint }
 
-    /// Which client, and where.
+    /// The client and its server, for texts.
     var place: String { "client \(id) at \(endpoint.url.host ?? "nowhere")" }
 }
 
-/// Runs code of the program's that makes a part of a request; if it fails, nothing has been sent.
+/// Runs the program's code for a part of a request; if it fails, nothing has been sent.
 ///
-/// An error that says itself what ends it is thrown as it is. Of any other only the type is told: its text may have a secret.
+/// An error with a remedy is thrown unchanged. Of any other error only the type is shown, since its text may contain a secret.
 func beforeSending<Value>(_ what: String, _ make: () async throws -> Value) async throws -> Value {
     do {
         return try await make()
@@ -231,12 +232,12 @@ func beforeSending<Value>(_ what: String, _ make: () async throws -> Value) asyn
 }
 
 extension OAuthClient {
-    /// Asks the server what a token is worth, with one request.
+    /// Asks the server whether a token is active, with one request.
     ///
     /// - Parameters:
-    ///   - token: An access token or a refresh token, also one that another client presents.
+    ///   - token: An access token or a refresh token, also one that another client has presented.
     ///   - url: The introspection endpoint: `https`, or `http` to a loopback address.
-    ///   - hint: What kind of token it is, such as `refresh_token`; `nil`: the server finds out.
+    ///   - hint: The type of the token, such as `refresh_token`; `nil`: the server finds out.
     /// - Returns: The members of the answer, such as `scope` and `sub`; `nil` if the token isn't active.
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
     ///

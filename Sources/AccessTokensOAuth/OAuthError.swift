@@ -10,19 +10,19 @@ package import Foundation
 
 /// Why an authorization server gave no token, or did not revoke one.
 ///
-/// It conforms to `TokenLoadFailure`, so that a `TokenService` knows whether trying again can help. What the server wrote is
-/// kept short, in one line, without control characters and without the secrets that it may have echoed.
+/// It conforms to `TokenLoadFailure`, so that a `TokenService` knows whether trying again can help. The server's text is
+/// shortened to one line, without control characters and without the secrets that it may have echoed.
 public struct OAuthError: TokenLoadFailure, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, Described {
         /// The loader's configuration is invalid; nothing was sent.
         public static let invalidConfiguration = Code(text: "invalidConfiguration")
-        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, it has expired, or it
-        /// is bound to another key; nothing was sent.
+        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, it has expired, or
+        /// it is bound to another key; nothing was sent.
         public static let notSignedIn = Code(text: "notSignedIn")
-        /// The client's credentials or the grant could not be made or read; nothing was sent.
+        /// The client's credentials or the grant could not be created or read; nothing was sent.
         public static let credentialsUnavailable = Code(text: "credentialsUnavailable")
-        /// The callback doesn't answer this sign-in: it has another state or issuer; nothing was sent.
+        /// The callback doesn't belong to this sign-in: its state or issuer differs; nothing was sent.
         public static let callbackMismatch = Code(text: "callbackMismatch")
         /// The user did not sign in on the other device in time.
         public static let signInExpired = Code(text: "signInExpired")
@@ -36,7 +36,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let redirected = Code(text: "redirected")
         /// The server's answer is not a token response: HTML, empty, cut off, too long, members missing or of wrong types.
         public static let unreadableResponse = Code(text: "unreadableResponse")
-        /// The server's metadata can't be used: it is another server's, lacks something, or isn't metadata at all.
+        /// The server's metadata can't be used: it belongs to another server, lacks a member, or isn't metadata at all.
         public static let invalidMetadata = Code(text: "invalidMetadata")
         /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
         public static let unsupportedTokenType = Code(text: "unsupportedTokenType")
@@ -44,7 +44,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         package let text: String
     }
 
-    /// The error of a load that has nothing to present: no user has signed in.
+    /// The error of a load without a grant, because no user has signed in.
     ///
     /// For the closure of a ``GrantLoader``.
     public static var signInNeeded: OAuthError { OAuthError(.notSignedIn) }
@@ -58,7 +58,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The server's `error_description`, for developers and made safe to print; `nil` if it sent none (RFC 6749 §5.2).
     public internal(set) var serverDescription: String?
 
-    /// The server's error code, else the code: what a line in a log says.
+    /// The server's error code, or else the code of this error.
     public var logCode: String? { error ?? code.description }
 
     /// The HTTP status code; `nil` if there was no answer.
@@ -86,10 +86,10 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 
     package var asked: Asked?
 
-    /// What the server's clock says about a refused proof.
+    /// The difference between the clocks, if a proof was refused.
     var clockNote: String?
 
-    /// A code, and what belongs to it; the texts are our own words or made safe.
+    /// A code with its details; the texts are our own words or made safe.
     package enum Problem: Sendable {
         case invalidConfiguration(String)
         case notSignedIn
@@ -98,7 +98,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         case credentialsUnavailable(String)
         case callbackMismatch(String)
         case signInExpired
-        /// The transport has said that nothing was sent.
+        /// The transport reported that nothing was sent.
         case notSent(String)
         case connectionFailed(String)
         case timedOut(Duration)
@@ -145,14 +145,14 @@ extension OAuthError: Redacted, DescribedError {
     package var text: String {
         switch problem {
         case .invalidConfiguration(let detail): "The configuration is invalid, so nothing was sent: \(detail)."
-        case .notSignedIn: "There is no refresh token: no user is signed in, and nothing was sent."
+        case .notSignedIn: "There is no refresh token, because no user is signed in; nothing was sent."
         case .refreshTokenExpired(let end):
             "The refresh token expired at \(end.formatted(.iso8601)): sign in again. Nothing was sent."
         case .boundToAnotherKey: "The refresh token is bound to another key than the client's: sign in again. Nothing was sent."
-        case .credentialsUnavailable(let detail): "Nothing was sent: \(detail)."
+        case .credentialsUnavailable(let detail): "The credentials are unavailable, so nothing was sent: \(detail)."
         case .callbackMismatch(let detail):
-            "The callback doesn't answer this sign-in: \(detail). Nothing of it was used; sign in again."
-        case .signInExpired: "The time for the sign-in is over. Begin another one."
+            "The callback doesn't belong to this sign-in: \(detail). It was ignored; sign in again."
+        case .signInExpired: "The user did not sign in in time. Begin another sign-in."
         case .notSent(let detail): "\(server) could not be reached, so nothing was sent: \(detail)."
         case .connectionFailed(let detail): "\(server) could not be reached: \(detail)."
         case .timedOut(let limit): "\(server) did not answer completely within \(limit). Try again later."
@@ -160,7 +160,7 @@ extension OAuthError: Redacted, DescribedError {
             "\(server) redirected the request (\(statusText)), which would give the client's credentials to "
                 + "another address: configure the endpoint's final URL."
         case .unreadableResponse(let detail):
-            "\(server) gave an answer (\(statusText)) that is not a token response: \(detail). "
+            "\(server) returned an answer (\(statusText)) that is not a token response: \(detail). "
                 + "Check the token endpoint's URL."
         // RFC 8693 §2.2.1.
         case .unsupportedTokenType("N_A"):
@@ -168,9 +168,9 @@ extension OAuthError: Redacted, DescribedError {
                 + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
         case .invalidMetadata(let detail): "\(detail)."
         case .unsupportedTokenType(let type):
-            "\(server) issued a token of type \(type): have it issue a type that this client accepts."
+            "\(server) issued a token of type \(type), which this client doesn't accept: have it issue another type."
         case .uselessNonce(let detail):
-            "\(server) demands a nonce in the proof (\(error ?? ""), \(statusText)), but gives none that can be used. \(detail) "
+            "\(server) demands a nonce in the proof (\(error ?? ""), \(statusText)), but sent no usable one. \(detail) "
                 + "Nothing was spent."
         case .refused: "\(server) refused the request: \(serversWords)" + (clockNote.map { ": \($0)." } ?? ". \(advice)")
         }
@@ -191,7 +191,7 @@ extension OAuthError: Redacted, DescribedError {
         switch remedy {
         case .signIn: "The grant is no longer valid: sign in again."
         case .signInOrRegistration:
-            "Either the grant is no longer valid: sign in again; or the client's id\(part(\.client)), secret or authentication "
+            "Either the grant is no longer valid (sign in again), or the client's id\(part(\.client)), secret or authentication "
                 + "method\(part(\.method)) is not what the server has registered."
         case .clientRegistration:
             "Check the client's id\(part(\.client)), secret, authentication method\(part(\.method)), scope and grants against its "
@@ -200,7 +200,7 @@ extension OAuthError: Redacted, DescribedError {
             if let retryAfter {
                 "Try again in \(retryAfter)."
             } else if let status, (400..<500).contains(status), status != 408, status != 429 {
-                "Check the endpoint's URL and what is sent to it."
+                "Check the endpoint's URL and the request's parameters."
             } else {
                 "Try again later."
             }

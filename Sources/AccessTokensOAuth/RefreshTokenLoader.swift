@@ -8,23 +8,23 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A loader for programs that act for a signed-in user: it trades the refresh token of the last token for a new token.
+/// A loader for programs that act for a signed-in user: it exchanges the last token's refresh token for a new token.
 ///
 /// ```swift
 /// let tokens = TokenService(loader: try RefreshTokenLoader(tokenURL: url, clientID: "app"))
 /// await tokens.replace(with: tokenFromSignIn)
 /// ```
 ///
-/// A value without state: the refresh token is that of the token to replace, and the next one is handed on inside the
-/// returned token. A new refresh token replaces the old; if none comes, the old one is kept. One that comes with an error, or
-/// beside an access token that cannot be used, is kept too: a `TokenService` takes it out of the `SalvagedGrant`, tells
-/// callers the reason, and asks again after the longest pause, since each attempt spends a refresh token; if the reason's remedy is
-/// `signIn`, only after `retryNow()`. Neither the loader nor its errors show a secret.
+/// A value without state: the refresh token is that of the token to replace, and the next one is passed on inside the returned
+/// token. A new refresh token replaces the old; if none comes, the old one is kept. One that comes with an error, or beside an
+/// access token that cannot be used, is kept too: a `TokenService` takes it out of the `SalvagedGrant`, tells callers the reason,
+/// and asks again after the longest pause, since each attempt spends a refresh token; if the reason's remedy is `signIn`, only
+/// after `retryNow()`. Neither the loader nor its errors show a secret.
 ///
 /// Each load is one request, which the loader neither repeats nor redirects: after a lost answer the client can't know whether
-/// the server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load presents it
-/// again all the same, since there is no other: a server that has replaced it may then end the session, and callers get an
-/// error with the remedy `signIn`.
+/// the server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load still presents
+/// it again, since there is no other: a server that has replaced it may then end the session, and callers get an error with the
+/// remedy `signIn`.
 ///
 /// Source: RFC 6749 §6.
 public struct RefreshTokenLoader: TokenLoader {
@@ -37,11 +37,11 @@ public struct RefreshTokenLoader: TokenLoader {
     ///
     /// - Parameters:
     ///   - client: The client that the refresh tokens were issued to.
-    ///   - scope: The scopes to ask for, separated by spaces, to have fewer than were granted; `nil` or empty: all of them.
+    ///   - scope: The scopes to ask for, separated by spaces, if fewer than were granted; `nil` or empty: all of them.
     ///     Sent as given, whatever the last answer granted: many servers spell scopes in their own way. Source: RFC 6749 §6.
     ///   - scopeMayShrink: Whether scopes that the last token does not have are left out, for a server that refuses to grant
-    ///     them (`invalid_scope`). Only if it spells scopes as you do: what it spells otherwise is left out, too.
-    ///   - additionalParameters: What else the server wants to know, such as `resource` (RFC 8707). A parameter that belongs to a
+    ///     them (`invalid_scope`). Use it only if the server spells scopes as you do: any other spelling is left out, too.
+    ///   - additionalParameters: More parameters, such as `resource` (RFC 8707). A parameter that belongs to a
     ///     grant or to the authentication is refused.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
@@ -62,8 +62,8 @@ public struct RefreshTokenLoader: TokenLoader {
     ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
     ///   - clientID: The client's id.
     ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client.
-    ///   - scope: The scopes to ask for, to have fewer than were granted; `nil` or empty: all of them. Source: RFC 6749 §6.
-    ///   - transport: What carries the requests; its time limit must lie below `RefreshPolicy(loadTimeout:)`.
+    ///   - scope: The scopes to ask for, if fewer than were granted; `nil` or empty: all of them. Source: RFC 6749 §6.
+    ///   - transport: Carries the requests; its time limit must be shorter than `RefreshPolicy(loadTimeout:)`.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         tokenURL: URL, clientID: String, clientSecret: String? = nil, scope: String? = nil,
@@ -81,8 +81,8 @@ public struct RefreshTokenLoader: TokenLoader {
     /// - Parameter previous: The token whose refresh token is the grant.
     /// - Returns: The new token, with the refresh token for the next load and the scope as far as it is known.
     /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token, or one that has expired; a
-    ///   `SalvagedGrant` with the ``OAuthError`` inside if the server has replaced the refresh token in an answer that is otherwise of
-    ///   no use; or `CancellationError` when its task is cancelled.
+    ///   `SalvagedGrant` with the ``OAuthError`` inside if the server has replaced the refresh token in an answer that is
+    ///   otherwise unusable; or `CancellationError` when its task is cancelled.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         guard let previous, let refreshToken = previous.refreshToken, !refreshToken.isEmpty else {
             throw OAuthError.signInNeeded
@@ -92,7 +92,7 @@ public struct RefreshTokenLoader: TokenLoader {
         return try await client.token(for: grant, replacing: previous).token
     }
 
-    /// No: a refresh token that two loads present at once may look stolen, and the server may revoke the session.
+    /// Always `false`: a refresh token that two loads present at once may look stolen, and the server may revoke the session.
     public var isRepeatable: Bool { false }
 
     /// Returns the scopes to ask for; if they may shrink, none that the last token is known not to have.
@@ -100,11 +100,11 @@ public struct RefreshTokenLoader: TokenLoader {
         guard let wanted = scope?.split(separator: " "), !wanted.isEmpty else { return nil }
         let granted = scopeMayShrink ? previous.scope.map { Set($0.split(separator: " ")) } : nil
         let scope = wanted.filter { granted?.contains($0) ?? true }.joined(separator: " ")
-        // Asking for none would mean all.
+        // An empty list would mean all scopes.
         guard !scope.isEmpty else {
             throw OAuthError(
                 .invalidConfiguration(
-                    "the last token has none of the scopes to ask for; if they are only spelled otherwise, let none shrink"))
+                    "the last token has none of the requested scopes; if it only spells them differently, unset scopeMayShrink"))
         }
         return scope
     }

@@ -44,9 +44,9 @@ struct ResponseReader {
 
     /// Returns the token that an answer to a grant brings.
     ///
-    /// If the grant was good for one use, the answer must not be thrown away, whatever is wrong with it: there is no second one,
-    /// and the server would take the old refresh token for stolen. So a refresh token beside an access token that cannot be used is
-    /// handed over together with the reason.
+    /// If the grant was good for one use, the answer must not be discarded, even if it is invalid: there is no second one, and
+    /// the server would take the old refresh token for stolen. So a refresh token beside an access token that cannot be used is
+    /// returned together with the reason.
     ///
     /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if a new refresh token came for a grant that can't be repeated.
     func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
@@ -74,7 +74,7 @@ struct ResponseReader {
     /// Returns the nonce with which to send the request once more; `nil` if the answer is any other than a definite
     /// `use_dpop_nonce`.
     ///
-    /// Only such an answer says that nothing was spent: the server has looked at the proof alone (RFC 9449 §8).
+    /// Only such an answer means that nothing was spent, since the server has checked the proof alone (RFC 9449 §8).
     ///
     /// - Throws: ``OAuthError`` if the server asks for a nonce that can't be used.
     func nonceForAnotherProof(isSecond: Bool = false) throws(OAuthError) -> String? {
@@ -91,11 +91,11 @@ struct ResponseReader {
             nonce = try proof.nonce.get()
         } catch {
             // The text of any other error may have a secret.
-            throw useless(error is any TokenLoadFailure ? "\(error)" : "\(type(of: error)) says that its nonce can't be used.")
+            throw useless(error is any TokenLoadFailure ? "\(error)" : "\(type(of: error)) reports an unusable nonce.")
         }
         guard let nonce else { throw useless("It sends none.") }
-        guard nonce != proof.proof.nonce else { throw useless("It sends the nonce that it refuses.") }
-        guard !isSecond else { throw useless("It refuses each nonce that it has just sent.") }
+        guard nonce != proof.proof.nonce else { throw useless("It sent the nonce that it had refused.") }
+        guard !isSecond else { throw useless("It refused the nonce that it had just sent.") }
         return nonce
     }
 
@@ -121,7 +121,8 @@ struct ResponseReader {
     private func readToken(for grant: Grant, replacing previous: AccessToken?) throws(OAuthError) -> AccessToken {
         if let problem = members.problem { throw unreadable(problem) }
         let value = try required("access_token"), tokenType = try required("token_type")
-        // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change. A refresh token goes into forms, which carry any text.
+        // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change. A refresh token goes into forms, which carry any
+        // text.
         let refreshToken = try text("refresh_token") ?? grant.refreshToken
         let keptScope = grant.refreshToken == nil ? nil : grant.form["scope"] ?? previous?.scope
         let scope = try printable("scope") ?? keptScope
@@ -132,7 +133,7 @@ struct ResponseReader {
         }
         // Only recommended (RFC 6749 §5.1), and -1 is some servers' "never".
         let lifetime = members.seconds("expires_in") ?? lifetimeWhenMissing
-        // An extension: what is wrong with it must not cost the token.
+        // An extension: an invalid value must not cost the token.
         let refreshIn = members.seconds("refresh_in").flatMap { refreshIn in
             lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
         }
@@ -162,10 +163,10 @@ struct ResponseReader {
         throw unreadable("\(name) \(members.value(name) == nil ? "is missing" : "has an invalid value")")
     }
 
-    /// Returns when a refresh token expires: as this answer says; else, of one that stays, as before.
+    /// Returns when a refresh token expires: as this answer says, or as before if the token stays and the answer doesn't say.
     ///
-    /// It counts from the answer, the latest moment when the server may have issued it, so that it never expires here first. Ten years
-    /// or more are no limit.
+    /// It counts from the answer, the latest moment when the server may have issued it, so that it never expires on this side
+    /// first. Ten years or more are no limit.
     private func expiration(of refreshToken: String?, replacing previous: AccessToken?) -> Date? {
         guard let refreshToken else { return nil }
         if let lifetime = members.refreshTokenLifetime {
@@ -174,10 +175,10 @@ struct ResponseReader {
         return previous.flatMap { $0.has(refreshToken: refreshToken) ? $0.refreshTokenExpiration : nil }
     }
 
-    /// Returns the new refresh token of an answer that is otherwise useless; `nil` if there is none.
+    /// Returns the new refresh token of an otherwise unusable answer; `nil` if there is none.
     ///
-    /// If there are several, the last: most parsers read a repeated name this way (RFC 8259 §4). A refusal that has an error status
-    /// issues nothing.
+    /// If there are several, returns the last one, as most parsers read a repeated name (RFC 8259 §4). A refusal that has an
+    /// error status issues nothing.
     private func salvagedRefreshToken(for grant: Grant) -> String? {
         guard (200..<300).contains(response.status) else { return nil }
         let old = grant.refreshToken ?? ""
@@ -206,13 +207,13 @@ extension ResponseReader {
     /// The server's own error, as far as it can be read.
     ///
     /// A refusal without an error code may be about the grant as well as about the client: Glewlwyd 2.7.5 refuses a used refresh
-    /// token with an empty 400. To guess a sign-out at once would be worse than to ask again after the longest pause; a service
-    /// takes the third such refusal in a row for one.
+    /// token with an empty 400. Guessing a sign-out at once would be worse than trying again after the longest pause; a service
+    /// treats the third such refusal in a row as one.
     private func refusal(_ error: String?, of grant: Grant?) -> OAuthError {
         var failure = failure(.refused)
-        // A code that we know is no secret, even if one contains the other.
+        // A known code is no secret, even if one contains the other.
         failure.error = error.map { Self.knownCodes.contains($0) ? $0 : safe($0) }
-        // Judged as it is shown: callers that compare it find `invalid_grant` even if the server added a line break.
+        // Compared as shown, so that callers find `invalid_grant` even if the server added a line break.
         failure.remedy = .ending(failure.error, status: response.status, of: grant)
         if members.problem == nil { failure.serverDescription = members["error_description"].map(safe) }
         if let proof, failure.error == "invalid_dpop_proof" {
@@ -224,13 +225,14 @@ extension ResponseReader {
     private static let knownCodes = Grant.refusals.union(Grant.refusalsOfType.values.joined()).union(Grant.pausesOfDevices)
         .union(TokenServiceError.Remedy.permanent.keys)
 
-    /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer holds.
+    /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer
+    /// holds.
     private func safe(_ text: String) -> String {
         guard let credentials = Credentials.values(in: response.body) else { return "[hidden]" }
         return ServerText.safe(text, hiding: secrets + members.secrets + credentials)
     }
 
-    /// The server's name for an answer that is not JSON: a usual name, or none, since a server may write anything there.
+    /// The content type of an answer that isn't JSON, if it is a common one; a server may write anything there.
     private var kindOfAnswer: String {
         guard let type = response.header("Content-Type")?.lowercased(), !type.contains("json") else { return "" }
         let usual = ["text/html", "text/plain", "text/xml", "application/xml", "application/x-www-form-urlencoded"]
@@ -240,7 +242,7 @@ extension ResponseReader {
 }
 
 extension TokenServiceError.Remedy {
-    /// The remedies for errors that time alone doesn't end, unless they are about a grant (RFC 6749 §5.2; RFC 8707 §2 for
+    /// The remedies for errors that don't end by waiting, unless they are about a grant (RFC 6749 §5.2; RFC 8707 §2 for
     /// `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`; RFC 9449 §5, §8 for those of a proof).
     static let permanent: [String: TokenServiceError.Remedy] = [
         "invalid_grant": .clientRegistration,
@@ -255,11 +257,11 @@ extension TokenServiceError.Remedy {
         "use_dpop_nonce": .retry,
     ]
 
-    /// Returns what ends a server's error with an HTTP status.
+    /// Returns the remedy for a server's error with an HTTP status.
     ///
-    /// A status that speaks of a busy or broken server wins over the error code: a bad gateway must not end a session. A 401 or 403
-    /// without a known code is about the client, whose credentials each request carries: some servers refuse a wrong secret with
-    /// an empty 403. It is not a sign-out: only a refused grant ends a session.
+    /// A status that means a busy or broken server takes precedence over the error code: a bad gateway must not end a session. A
+    /// 401 or 403 without a known code is about the client, whose credentials each request carries: some servers refuse a wrong
+    /// secret with an empty 403. It is not a sign-out: only a refused grant ends a session.
     static func ending(_ error: String?, status: Int, of grant: Grant?) -> TokenServiceError.Remedy {
         if status == 408 || status == 429 || status >= 500 { return .retry }
         if let error, let grant, grant.isRefused(by: error) { return grant.remedyWhenRefused }

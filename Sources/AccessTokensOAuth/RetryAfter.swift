@@ -12,8 +12,7 @@ import Foundation
 enum RetryAfter {
     /// Returns how long a server asks to wait: seconds, or the time from `now` until a date.
     ///
-    /// `nil` for anything else, and for no wait at all (zero, a date in the past), which must not end a pause that the client
-    /// makes by itself.
+    /// `nil` for anything else, and for no wait at all (zero, a date in the past), which must not end the client's own pause.
     static func wait(_ value: String, now: Date) -> Duration? {
         let value = value.trimming { $0 == " " || $0 == "\t" }
         let seconds =

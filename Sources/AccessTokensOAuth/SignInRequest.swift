@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// One sign-in with a browser: the URL to open, and how to check what comes back.
+/// One sign-in with a browser: the URL to open, and the check of the callback.
 ///
 /// ```swift
 /// let request = try SignInRequest(client, authorizationURL: url, redirectURI: "com.example.app:/signed-in", scope: "api")
@@ -38,9 +38,10 @@ public struct SignInRequest: Sendable {
     /// - Parameters:
     ///   - client: The client that will present the code.
     ///   - authorizationURL: The authorization endpoint. Its query is kept, and may have none of the sign-in's parameters.
-    ///   - redirectURI: Where the server sends the browser in the end; `nil` if the client has registered a single one.
+    ///   - redirectURI: Where the server redirects the browser after the sign-in; `nil` if the client has registered a single
+    ///     one.
     ///   - scope: The scopes to ask for, separated by spaces.
-    ///   - additionalParameters: What else the server wants to know, such as `resource`, `prompt` or `nonce`. They become a part of the
+    ///   - additionalParameters: More parameters, such as `resource`, `prompt` or `nonce`. They become part of the
     ///     URL, so none may be a secret.
     ///   - requiresIssuer: Whether a callback without `iss` is refused: for a server whose metadata says
     ///     `authorization_response_iss_parameter_supported` (RFC 9207 §2.4). The client must name its issuer then. If it does, an
@@ -65,11 +66,11 @@ public struct SignInRequest: Sendable {
         form.add("scope", ifAny: scope)
         form.add(["state": state, "code_challenge": verifier.challenge, "code_challenge_method": "S256"])
         try endpoint.check(form)
-        // RFC 9449 §10: the code is then of no use without the key. Servers that don't know the parameter ignore it.
+        // RFC 9449 §10: the code is useless without the key. Servers that don't support the parameter ignore it.
         form.add("dpop_jkt", ifAny: client.keyThumbprint)
         let own = Set(form.parameters.map(\.name)).union(["client_id", "request_uri"])
         guard additionalParameters.parameters.allSatisfy({ !$0.isSecret && !own.contains($0.name) }) else {
-            throw OAuthError(.invalidConfiguration("an additional parameter of the URL is a secret or belongs to the sign-in"))
+            throw OAuthError(.invalidConfiguration("an additional parameter is a secret or belongs to the sign-in"))
         }
         form.add(additionalParameters)
         self.form = form
@@ -95,7 +96,7 @@ public struct SignInRequest: Sendable {
 
     /// Sends the sign-in's parameters to the server, with one request, and returns the sign-in with a URL that has none of them.
     ///
-    /// They can't be changed or read on their way through the browser then. Some servers demand it.
+    /// They can then be neither read nor changed in the browser. Some servers require it.
     ///
     /// - Parameter url: The pushed authorization request endpoint: `https`, or `http` to a loopback address.
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
@@ -111,11 +112,11 @@ public struct SignInRequest: Sendable {
         return SignInRequest(self, url: try Self.url(authorizationURL, client, ["request_uri": place]))
     }
 
-    /// Returns the grant that a callback brings.
+    /// Returns the grant from a callback.
     ///
     /// - Parameter callback: The URL that the server sent the browser to.
-    /// - Throws: ``OAuthError`` with the code `callbackMismatch` if the callback answers another sign-in or comes from another server
-    ///   (nothing of it may be used then), or with the code `refused` if the server or the user has refused. The remedy is `signIn`.
+    /// - Throws: ``OAuthError`` with the code `callbackMismatch` if the callback belongs to another sign-in or another server
+    ///   (then ignore it), or with the code `refused` if the server or the user has refused. The remedy is `signIn`.
     public func grant(from callback: URL) throws(OAuthError) -> Grant {
         let parameters = Self.parameters(of: callback)
         func value(_ name: String) throws(OAuthError) -> String? {
@@ -123,13 +124,13 @@ public struct SignInRequest: Sendable {
             guard values.count < 2 else { throw OAuthError(.callbackMismatch("'\(name)' is repeated")) }
             return values.first.flatMap { $0.isEmpty ? nil : $0 }
         }
-        guard try value("state") == state else { throw OAuthError(.callbackMismatch("its state is another")) }
+        guard try value("state") == state else { throw OAuthError(.callbackMismatch("its state differs")) }
         let issuer = try value("iss")
         // RFC 9207 §2.4: compared as strings.
         if let expected = client.issuer, let issuer, issuer != expected {
             throw OAuthError(.callbackMismatch("it comes from another authorization server"))
         }
-        guard issuer != nil || !requiresIssuer else { throw OAuthError(.callbackMismatch("it names no issuer")) }
+        guard issuer != nil || !requiresIssuer else { throw OAuthError(.callbackMismatch("it has no issuer (iss)")) }
         if let error = try value("error") {
             let secrets = [state, verifier.value] + parameters.filter { Self.secretNames.contains($0.name) }.map(\.value)
             var failure = OAuthError(.refused)

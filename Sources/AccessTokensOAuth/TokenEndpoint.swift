@@ -8,7 +8,7 @@ import Foundation
 
 /// An endpoint of an authorization server, checked before anything is sent to it.
 ///
-/// Source: RFC 6749 §3.2 (TLS, no fragment, nothing empty or repeated), §2.3.1 (no secret in the URL).
+/// Source: RFC 6749 §3.2 (TLS, no fragment, no empty or repeated parameter), §2.3.1 (no secret in the URL).
 struct TokenEndpoint: Sendable {
     let url: URL
     /// The URL's name in errors.
@@ -24,7 +24,7 @@ struct TokenEndpoint: Sendable {
         try Self.require(url.user == nil && url.password == nil, "the \(name) must not contain a user or a password")
         try Self.require(
             Origin(url)?.isPrivate == true,
-            "the \(name) must begin with https, or with http for a loopback address, and leads to \(url.host ?? "nowhere")")
+            "the \(name) must begin with https, or with http for a loopback address; its host is \(url.host ?? "missing")")
         try Self.require(
             ParameterNames.reserved.isDisjoint(with: namesInQuery), "the \(name)'s query repeats a parameter of the form")
     }

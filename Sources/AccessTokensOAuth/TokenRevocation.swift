@@ -41,7 +41,7 @@ public struct TokenRevocation: Sendable {
     ///   - revocationURL: The revocation endpoint: `https`, or `http` to a loopback address. Source: RFC 7009 §2.
     ///   - clientID: The client's id, the one that the token was issued to.
     ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client.
-    ///   - transport: What carries the requests.
+    ///   - transport: Carries the requests.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         revocationURL: URL, clientID: String, clientSecret: String? = nil, transport: any TokenTransport = URLSessionTransport()
@@ -55,8 +55,8 @@ public struct TokenRevocation: Sendable {
     /// Revokes the grant of a token: its refresh token, with which servers end the access tokens of the grant too, or the
     /// access token if it has none.
     ///
-    /// Returns when the server has answered that the token is worth nothing, which it also does for one that it does not
-    /// know. When it throws, the token may still be valid: with `retryAfter`, the server asks to try again then.
+    /// Returns when the server has answered that the token is invalid, which it also does for an unknown
+    /// token. When it throws, the token may still be valid; ``OAuthError/retryAfter`` says when to try again.
     ///
     /// - Parameter token: A token that `TokenService.reset()` returned, or that its `onDiscard` was called with.
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.

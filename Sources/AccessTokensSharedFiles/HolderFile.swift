@@ -4,14 +4,14 @@ import Foundation
 
 /// A file that stays locked as long as its process lives: `.NAME.HOLDER.alive` beside `NAME`.
 final class HolderFile: Sendable {
-    /// The process's name for others: 16 hexadecimal digits.
+    /// The process's name in marks: 16 hexadecimal digits.
     let name: String
     private let file: TokenFile
     private let entry: String
     /// Closed, and so unlocked, with this object or by the system.
     private let lock: OpenFile
 
-    /// How many files of ended processes a new holder checks, so that it begins soon.
+    /// How many files of ended processes a new holder checks at most, so that it starts quickly.
     private static let swept = 100
 
     init(beside file: TokenFile) throws {
@@ -47,7 +47,7 @@ final class HolderFile: Sendable {
         if let directory = try? file.openDirectory() { try? file.unlink(entry, in: directory) }
     }
 
-    /// Whether the file still has the name by which others find it; a cleaner may have removed it.
+    /// Whether the file still has its name; a cleaner may have removed it.
     func isStillThere() throws -> Bool { try lock.isStillThere(as: entry, in: try file.openDirectory()) }
 
     /// Whether a holder's file exists and is locked; removes the file if its process has ended.
@@ -60,7 +60,7 @@ final class HolderFile: Sendable {
 
     /// Removes the files of processes that ended without removing theirs, as far as possible.
     ///
-    /// A failure must not keep a holder from beginning.
+    /// A failure must not prevent a holder from starting.
     private static func sweep(_ directory: borrowing OpenFile, beside file: TokenFile) {
         let entries = (try? directory.names()) ?? []
         for entry in entries.filter({ isEntry($0, beside: file) }).shuffled().prefix(swept) {
@@ -104,7 +104,7 @@ final class HolderFile: Sendable {
 struct BootTime: Equatable {
     /// Identifies the current start of the machine.
     let boot: String
-    /// Milliseconds since that start, without the machine's sleep, because no process gets on with its load during sleep.
+    /// Milliseconds since that start, without the machine's sleep, during which no load makes progress.
     let uptime: Int64
     /// The time of day in milliseconds since 1970, for comparison with a moment before the last start.
     let wall: Int64
@@ -113,7 +113,7 @@ struct BootTime: Equatable {
         (self.boot, self.uptime, self.wall) = (boot, uptime, wall)
     }
 
-    /// The current moment; `nil` if the system doesn't tell.
+    /// The current moment; `nil` if the system can't provide it.
     static var now: BootTime? {
         guard let boot = currentBoot else { return nil }
         #if canImport(Darwin)
@@ -157,8 +157,8 @@ struct BootTime: Equatable {
 
     /// How long before another moment this one was, at least.
     ///
-    /// If the machine was restarted in between, the age is the smaller of the time of day's difference and the time since the
-    /// start: the file may also come from another machine.
+    /// If the machine was restarted in between, or the file comes from another machine, the age is the smaller one of the
+    /// difference in time of day and the time since the start.
     func age(at now: BootTime) -> Duration {
         let age = now.boot == boot ? now.uptime.clamped(minus: uptime) : min(now.uptime, now.wall.clamped(minus: wall))
         return .milliseconds(age)

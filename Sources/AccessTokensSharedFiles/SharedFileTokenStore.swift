@@ -16,13 +16,13 @@ import TokenServiceConcurrency
 ///
 /// **A damaged record**, truncated, altered or empty, is an error with the file's path, and is left as it is. A sign-in or a
 /// sign-out replaces it, and keeps its bytes as `.NAME.damaged` beside `NAME`. They may hold a refresh token, so remove that file
-/// when you have looked at it. The store never replaces a file that it hasn't written.
+/// when you have inspected it. The store never replaces a file that it hasn't written.
 ///
 /// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a swap that is under way, or was when its process was killed. If the
 /// file is removed, that swap fails, and the service tries again. `.NAME.HOLDER.alive` shows that a process is running. If the
 /// file is removed during a load, others take that process for dead; before its next load the process makes another file.
 ///
-/// **Death.** Each store has a file of its own that stays locked as long as its process lives. So the others know when a process
+/// **Death.** Each store has its own file, which stays locked as long as its process lives. So the others know when a process
 /// that has marked the record has died, for whatever reason. A child made with `fork` that doesn't call `exec` keeps the lock
 /// alive. The others also know how long ago the process marked the record, on a clock that all processes of a machine share and
 /// that stands still while the machine sleeps. So a program that begins later waits only for the rest of the time.
@@ -90,11 +90,11 @@ public final class SharedFileTokenStore: SharedTokenStore {
 
 /// The file of a shared record, and its operations; the calls block.
 ///
-/// Its first line names the format, the revision, and when that was written:
+/// Its first line names the format, the revision, and the time of writing:
 /// `tokenservice.shared 1 REVISION BOOT UPTIME WALL sum=SUM`. The record follows; the sum is over its bytes.
 ///
 /// A swap locks the record's own file, checks that the file still has its name, and renames another file over it. So process A
-/// waits for the lock while process B swaps; then A finds that its file has lost the name, and begins again with B's. A separate
+/// waits for the lock while process B swaps; then A finds that its file was replaced, and begins again with B's. A separate
 /// lock file beside the record could be removed by a cleaner, and two processes would hold the lock. The first record is put in
 /// place with a link, which fails if there is a record.
 struct SharedFile: Sendable {

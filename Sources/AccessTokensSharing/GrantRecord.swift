@@ -6,10 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The contents of a shared store's record, with all that a fleet of processes knows about its one grant, as a pure value.
+/// The contents of a shared store's record: everything that a fleet of processes knows about its one grant, as a pure value.
 struct GrantRecord: Sendable, Hashable {
-    /// Announces that its holder is about to present the record's refresh token, in an exchange that takes no longer than the
-    /// limit.
+    /// Announces that its holder is about to present the record's refresh token, in an exchange no longer than the limit.
     struct Mark: Sendable, Hashable, Codable {
         /// The only service that may present the token.
         var owner: String
@@ -28,10 +27,12 @@ struct GrantRecord: Sendable, Hashable {
         var failures: Int
         /// The service that had the last failure, and keeps its own pause.
         var owner: String
-        /// The first service to which the server refused this grant, among those that it has served under the same sign-in: a
+        /// The first service to which the server refused this grant, of those that it has served under the same sign-in: a
         /// service with a wrong client id is always refused.
         var refuser: String?
-        /// Whether another service was refused after it; then the refusal counts for all, until the pause is over.
+        /// Whether another service was refused after it.
+        ///
+        /// If so, the refusal counts for all until the pause is over.
         var isRefused: Bool
         /// How long the fleet waits before it asks the server again.
         @StoredTokenFormat.Span var pause: Duration
@@ -39,7 +40,7 @@ struct GrantRecord: Sendable, Hashable {
         var time: Double
     }
 
-    /// Names the write that made the record: a service whose answer was lost recognises its own write.
+    /// Names the write that made the record, so that a service whose answer was lost recognises its own write.
     var write: String
     /// Names the sign-in or sign-out that the record comes from; marks, failures and new tokens don't change it.
     var fence = ""
@@ -61,32 +62,33 @@ struct GrantRecord: Sendable, Hashable {
         self.received = received
     }
 
-    /// Stands for a record that was never written, or that was removed.
+    /// Stands for a record that was never written, or was removed.
     static let none = GrantRecord(write: "", generation: 0)
 
     /// The generation to count from.
     ///
     /// A record that was removed and begins anew must have a later generation than the removed one, even if the service doesn't
-    /// know that one. So it begins at the time.
+    /// know that one. So it begins at the current time.
     ///
     /// - Parameter seen: The latest generation that the service has seen.
     func generation(after seen: UInt64?, at time: Double?) -> UInt64 {
         max(generation, seen ?? 0, write.isEmpty ? Self.generation(at: time) : 0)
     }
 
-    /// The time in microseconds since 2001, which no record reaches by counting; at most 2⁵³, which every reader of JSON knows.
+    /// The time in microseconds since 2001, which no record reaches by counting; at most 2⁵³, which every JSON parser reads
+    /// exactly.
     static func generation(at time: Double?) -> UInt64 { UInt64(min(max((time ?? 0) * 1e6, 0), 0x1p53)) }
 
-    /// There was no record, even if a service has marked its place since.
+    /// Whether there was no record, even if a service has written a mark since.
     var isBlank: Bool { isTombstone && fence.isEmpty }
 
-    /// A tombstone: signed out.
+    /// Whether the record is a tombstone, left by a sign-out.
     var isTombstone: Bool { token == nil }
 
     /// The age of its token, clamped to the token's life, whatever the clocks say.
     func age(at time: Double?) -> Duration {
         let life = min(max(token?.lifetime ?? .zero, .zero), RefreshPolicy.longestLifetime)
-        // If the clock tells no time, every token counts as old.
+        // If the clock has no valid time, every token counts as old.
         guard let time, (time - received).isFinite else { return life }
         return .seconds(min(max(time - received, 0), life / .seconds(1)))
     }
@@ -180,13 +182,13 @@ struct GrantRecordError: Error, Equatable, CustomStringConvertible {
     var description: String {
         switch problem {
         case .foreign:
-            "The shared store has bytes that no service wrote. They were left as they are: check which record it reads."
-        case .damaged: "The shared store's record is damaged. It was left as it is: remove it and sign in again."
+            "The shared store has bytes that no service wrote. They were left unchanged: check which record it reads."
+        case .damaged: "The shared store's record is damaged. It was left unchanged: remove it and sign in again."
         case .unsupportedVersion(let version):
-            "The shared store's record has version \(version), which this program doesn't know. It was left as it is: update "
+            "The shared store's record has version \(version), which this program can't read. It was left unchanged: update "
                 + "the program."
-        case .notRepresentable: "The record's times are not numbers: check the clock."
-        case .tooLarge: "A record may have 1 MiB at most: check what the authorization server issues."
+        case .notRepresentable: "The record's times are not numbers: check the wall clock."
+        case .tooLarge: "The record would have more than 1 MiB: check what the authorization server issues."
         }
     }
 }

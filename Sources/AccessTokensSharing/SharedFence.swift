@@ -6,16 +6,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sign-in or a sign-out that the shared store has yet to learn of, as a pure value.
+/// A sign-in or a sign-out that hasn't reached the shared store yet, as a pure value.
 ///
-/// The answer to its swap may be lost; then the swap is tried again. It must neither overtake a later sign-in or sign-out of
-/// another service nor lose what it puts aside: that is handed over once, by whichever attempt learns that the fence is in the
-/// store.
+/// The answer to its swap may be lost; then the swap is tried again. It must not overtake a later sign-in or sign-out of another
+/// service, and must not lose the grants that it displaces: whichever attempt learns that the fence is in the store hands them
+/// over, once.
 struct SharedFence: Sendable {
     /// A swap whose answer is still unknown.
     private struct Attempt: Sendable {
         let id: String
-        /// The grants that it puts aside if it takes effect; of several attempts only the last one still can.
+        /// The grants that it displaces if it takes effect; of several attempts only the last one still can.
         let displaced: [DiscardedGrant]
     }
 
@@ -31,12 +31,11 @@ struct SharedFence: Sendable {
     let id: String
     /// The token of a sign-in; `nil`: a sign-out.
     let token: StoredToken?
-    /// Whether a user has signed out since the store last heard of this service, even if a user has signed in again.
+    /// Whether a user has signed out since the last write of this service, even if a user has signed in again.
     private var signsOut: Bool
-    /// Whether the store could not even be read; then it is unknown whether another service's fence came before this one or after
-    /// it.
+    /// Whether the store could not even be read, so that it is unknown whether another service's fence came first.
     private var isUnread = false
-    /// The fence in the record when this one was first tried; `nil`: it has yet to be tried.
+    /// The fence in the record when this one was first tried; `nil`: it hasn't been tried yet.
     private var earlier: String?
     private var attempts: [Attempt]
 
@@ -55,14 +54,15 @@ struct SharedFence: Sendable {
         attempts = last.attempts.suffix(8) + attempts.filter { $0.id == id }
     }
 
-    /// Notes what is now known of an attempt, of this fence or of an earlier one.
+    /// Notes the outcome of an attempt, of this fence or of an earlier one.
     mutating func heed(_ other: SharedFence) {
         if number == other.number { self = other } else { follow(other) }
     }
 
-    /// Notes that the fence before this one is in the store or has been overtaken, and that what it put aside is handed over.
+    /// Notes that the fence before this one is in the store or has been overtaken, and that the grants it displaced are handed
+    /// over.
     ///
-    /// No attempt of an earlier fence can take effect any longer, and the store needs to hear of no earlier sign-out.
+    /// No attempt of an earlier fence can take effect any longer, and no earlier sign-out needs to be written.
     mutating func followsSettled() {
         attempts.removeAll { $0.id != id }
         signsOut = token == nil
@@ -74,14 +74,14 @@ struct SharedFence: Sendable {
         let isTooLate = isUnread && knowledge.hasNews(record)
         let isForeign = !isOwn(record) && (earlier.map { fence != $0 } ?? false || isTooLate)
         if fence == id || isForeign {
-            // A sign-in that another service's has overtaken gives its token to no caller.
+            // The token of a sign-in that another service's has overtaken is given to no caller.
             let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
             return .settled((attempts.last { $0.id == id }?.displaced ?? []) + [own].compactMap { $0 })
         }
         let last = record ?? .none, count = last.generation(after: knowledge.seen, at: wall)
-        // By counting alone, a sign-out after a backup was restored could get the number of one that the backup lacks.
+        // After a backup was restored, counting alone could repeat the number of a sign-out that the backup lacks.
         let first = max(count + 1, GrantRecord.generation(at: wall))
-        // If the store learns of a sign-in together with the sign-out before it, the sign-in's generation follows the sign-out's.
+        // If a sign-in and the sign-out before it are written together, the sign-in's generation follows the sign-out's.
         var next = GrantRecord(write: id, generation: signsOut && token != nil ? first + 1 : first)
         next.fence = id
         // A record that was removed may have had any sign-out, and one that was restored may lack the last one.
@@ -101,7 +101,7 @@ struct SharedFence: Sendable {
     mutating func endsSession(before record: GrantRecord?, knowing knowledge: SharedFlight.Knowledge) -> Bool {
         guard !signsOut, !isOwn(record) else { return false }
         let isNews = knowledge.hasNews(record)
-        // Here the user is signed out, or the store could not tell. A service that has just started asks first.
+        // The user is signed out here, or the store could not be read. A service that has just started asks first.
         let isUnknown = knowledge.session == nil && (isUnread || knowledge.signedOut != nil)
         if isNews || isUnknown { signsOut = record?.token != nil }
         return isNews
@@ -110,7 +110,7 @@ struct SharedFence: Sendable {
     /// Notes that the store could not be read.
     mutating func noteUnread() { isUnread = true }
 
-    /// The grants that it puts aside if it replaces this record, including those of an earlier fence that only now shows.
+    /// The grants that it displaces if it replaces this record, including those of an earlier fence that only now shows.
     func displaced(in record: GrantRecord?) -> [DiscardedGrant] {
         let found = record?.token.map { DiscardedGrant(token: $0, reason: signsOut ? .signedOut : .replaced) }
         let before = attempts.last { $0.id == record?.fence && $0.id != id }?.displaced ?? []
@@ -125,6 +125,6 @@ struct SharedFence: Sendable {
         attempts.append(Attempt(id: id, displaced: displaced))
     }
 
-    /// Whether the record has exactly what this fence wrote, so that it holds nothing new for the service.
+    /// Whether the record is exactly what this fence wrote, so that it holds nothing new for the service.
     func stands(in record: GrantRecord?) -> Bool { record?.fence == id && record?.token == token?.token }
 }

@@ -20,12 +20,12 @@ extension SharedFlight {
         var isRepeatable = false
         /// When the callers' time is over; `nil`: never.
         var deadline: Duration?
-        /// A token is still handed out meanwhile: no caller waits.
+        /// Whether a token is still handed out meanwhile, so that no caller waits.
         var isRefresh = false
-        /// The user asked to try again: the fleet's failures don't count.
+        /// Whether the user asked to try again, so that the fleet's failures don't count.
         var isRetry = false
-        /// The service pauses, or its token is good: the flight reads what other services have brought, and writes and loads
-        /// nothing.
+        /// Whether the flight only reads what other services have written, and writes and loads nothing, since the service pauses
+        /// or its token is good.
         var isLook = false
         /// The token that a repeatable load presents if the store can't be read.
         var memory: AccessToken?
@@ -43,8 +43,7 @@ extension SharedFlight {
     struct Moment: Sendable, Hashable {
         var now: Duration
         var wall: Double?
-        /// Whether nothing waits for the flight any longer, because of a fence or its limit, or because the program is about to
-        /// end; then the flight spends nothing.
+        /// Whether nothing waits for the flight any longer, because of a fence, its limit or a drain, so that it spends nothing.
         var isAbandoned = false
     }
 
@@ -59,7 +58,7 @@ extension SharedFlight {
     }
 
     enum Event: Sendable, Hashable {
-        /// The record, or that there is none; also the outcome of a wait that has read it.
+        /// The record, or none; also the outcome of a wait that has read it.
         case read(Sighting?)
         /// A read failed, or a swap whose outcome is unknown.
         case storeFailed(Failure)
@@ -88,18 +87,18 @@ extension SharedFlight {
             /// A token, and how long ago its load began.
             case token(AccessToken, age: Duration, isAdopted: Bool)
             case failed(Failure)
-            /// Another service is loading, and no caller waits here; or a look has found nothing new.
+            /// Another service is loading, and no caller waits here; or a check found nothing new.
             case gaveUp
-            /// A look has found a grant newer than any that the service has tried.
+            /// A check found a grant newer than any that the service has tried.
             case newGrant
             /// Another service has signed out; a session is over if this service knew of one.
             case signedOut(isOfSession: Bool)
         }
 
         var outcome: Outcome
-        /// A token that this flight brought and the record has no place for; to be revoked.
+        /// A token that this flight brought and that the record can't hold; to be revoked.
         var discarded: AccessToken?
-        /// A mark that this flight has made, or may yet make, although its work is over.
+        /// A mark that this flight has made, or may still make, although its work is over.
         var stray: StrayMark?
     }
 }
@@ -111,15 +110,15 @@ extension SharedFlight {
         var retryAfter: Duration?
         /// A new grant that came with the failure.
         var salvaged: AccessToken?
-        /// Whether it is certain that the server hasn't spent the refresh token, or what the server has answered.
+        /// Whether it is certain what the server has answered, or that it hasn't spent the refresh token.
         var isDefinite: Bool
         /// Whether the record itself can't be read or written, so that trying again is useless.
         var isPermanent = false
-        /// Whether the load was given up before anything was sent; then it says nothing about the server.
+        /// Whether the load was given up before anything was sent, so that it says nothing about the server.
         var isUnsent = false
     }
 
-    /// An error that is compared by what a flight looks at; its cause can't be compared.
+    /// An error compared by its code and remedy; its cause can't be compared.
     @propertyWrapper struct CodeAndRemedy: Sendable, Hashable {
         var wrappedValue: TokenServiceError
 
@@ -136,10 +135,10 @@ extension SharedFlight {
 
 /// The failures of a flight that don't come from its loader.
 extension SharedFlight.Failure {
-    /// Nothing waits for the flight any longer: it has spent nothing.
+    /// Nothing waits for the flight any longer, and it has spent nothing.
     static let abandoned = Self(error: TokenServiceError(.loadTimedOut), isDefinite: true)
 
-    /// An event came that the flight was not waiting for.
+    /// The flight got an event that it was not waiting for.
     static let outOfTurn = Self(error: TokenServiceError(.loadFailed), isDefinite: true)
 
     /// The record is older than one that the service has seen, or gone.
@@ -150,7 +149,7 @@ extension SharedFlight.Failure {
     static let refusedElsewhere = Self(
         error: TokenServiceError(.loadFailed, underlying: FailedElsewhere.refused, remedy: .signIn), isDefinite: true)
 
-    /// Another service has failed, has ended, or is still loading, and the fleet's wait for that is not over.
+    /// Another service has failed, has ended, or is still loading, and the fleet's wait for that isn't over.
     static func elsewhere(_ reason: FailedElsewhere, retryAfter: Duration?) -> Self {
         Self(error: TokenServiceError(.loadFailed, underlying: reason), retryAfter: retryAfter, isDefinite: true)
     }
@@ -166,29 +165,30 @@ extension SharedFlight.Failure {
 /// The program's own `seal` or `open` failed.
 struct SealFailure: Error, CustomStringConvertible {
     let underlying: any Error
-    let description = "The shared store's record could not be sealed or opened. It was left as it is: check the key."
+    let description = "The shared store's record could not be sealed or opened. It was left unchanged: check the key."
 }
 
 /// The store has lost a record that it had acknowledged.
 struct RecordLost: Error, CustomStringConvertible {
     let description =
-        "The shared store's record was removed, or is an older one than before. Its refresh token may be used up. Sign in again."
+        "The shared store's record was removed, or replaced by an older one, so its refresh token may be used up. Sign in again."
 }
 
-/// Each of a thousand swaps in a row found another record than the one before.
+/// Each of a thousand consecutive swaps found another record than the one before.
 struct StoreContention: Error, CustomStringConvertible {
-    let description = "The shared store's record changed before each of a thousand attempts to replace it."
+    let description =
+        "The shared store's record changed before each of a thousand attempts to replace it. Check which programs write it."
 }
 
-/// A swap was refused although the record still has the revision that the swap named; trying again at once could go on forever.
+/// A swap was refused although the record still has the revision that the swap named; immediate retries might never end.
 struct StoreContradiction: Error, CustomStringConvertible {
-    let description = "The shared store refused to replace the record, although it still has the revision that the swap named."
+    let description = "The shared store refused a swap at the current revision. Check its swap(_:ifAt:)."
 }
 
 /// Another service that shares the grant keeps this one from loading.
 enum FailedElsewhere: Error, CustomStringConvertible {
     case refused, failed, ended, busy
-    /// Not another service: this service's own last request has no answer.
+    /// This service's own last request has no answer, so no other service is involved.
     case unanswered
 
     var description: String {

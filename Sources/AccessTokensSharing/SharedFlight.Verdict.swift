@@ -1,13 +1,13 @@
 import AccessTokens
 
-/// What a record means for a flight: no function here changes anything.
+/// The meaning of a record for a flight; no function here changes anything.
 extension SharedFlight {
     /// What to do about a record.
     enum Verdict {
         case end(Ending.Outcome)
         case adopt(AccessToken)
         case wait(atMost: Duration?, FailedElsewhere)
-        /// Another service keeps this one from loading.
+        /// Another service prevents this one from loading.
         case giveWay(FailedElsewhere, retryAfter: Duration?)
         /// The refusal of another service counts for all.
         case heedRefusal
@@ -61,7 +61,7 @@ extension SharedFlight {
         knowledge.isNewer(than: found) || found.isBlank && knowledge.generation ?? .max < found.generation
     }
 
-    /// The record as it counts: the refresh token of a lost one is spent; the one in memory may be.
+    /// The record to act on: the refresh token of a lost one is spent; the one in memory may be.
     func counted(_ found: GrantRecord, after seen: UInt64?, at moment: Moment) -> GrantRecord {
         var record = found
         record.generation = found.generation(after: seen, at: moment.wall)
@@ -69,7 +69,7 @@ extension SharedFlight {
         return record
     }
 
-    /// Whether the record isn't this service's: its own token has expired by its own clock, whatever the wall clock says.
+    /// Whether the record isn't this service's, whose own token has expired by its own clock, whatever the wall clock says.
     private func isNews(_ record: GrantRecord) -> Bool { record.generation != knowledge.generation }
 
     /// Whether the record's token is inside its leeway.
@@ -103,13 +103,13 @@ extension SharedFlight {
         return trouble.isRefused ? .heedRefusal : .giveWay(.failed, retryAfter: rest)
     }
 
-    /// Whether the fleet's refusal, which this service has reported to its callers, has expired; then the service may ask for
+    /// Whether the fleet's refusal, which this service has reported to its callers, has expired, so that the service may ask
     /// itself.
     private func isFreed(_ record: GrantRecord, at moment: Moment) -> Bool {
         knowledge.refusedElsewhere == record.generation && record.pause(at: moment.wall) == .zero
     }
 
-    /// How long this service's last request may still be under way; `nil`: it isn't, or the server tolerates another one.
+    /// How long this service's last request may still be under way; `nil`: it isn't, or the server tolerates a second one.
     private func restOfUnanswered(_ record: GrantRecord, at moment: Moment) -> Duration? {
         guard let last = knowledge.unanswered, last.generation == record.generation, last.end > moment.now, !isHarmless(record)
         else { return nil }

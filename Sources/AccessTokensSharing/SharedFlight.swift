@@ -41,7 +41,7 @@ struct SharedFlight: Sendable, Hashable {
     private var phase = Phase.reading
     /// The mark that must be taken back if the flight ends now.
     private var stray: StrayMark?
-    /// The record, if its token is inside its leeway and the service doesn't have it.
+    /// The record, if its token is inside its leeway and the service doesn't have that token.
     private var reserve: GrantRecord?
     /// The server refused the token of this generation; it is not presented again.
     private(set) var refusal: Refusal?
@@ -51,7 +51,7 @@ struct SharedFlight: Sendable, Hashable {
         self.knowledge = knowledge
     }
 
-    /// Returns the first step: to mark the record as it was last seen if nothing else is to do, otherwise to read.
+    /// Returns the first step: to mark the record as last seen if nothing else has to be done, otherwise to read.
     ///
     /// If the record has another revision by now, the swap returns the record, as a read would.
     mutating func begin(at moment: Moment) -> Step {
@@ -109,7 +109,7 @@ struct SharedFlight: Sendable, Hashable {
 
     // MARK: Reading
 
-    /// The record is known: adopts it, waits for its mark's holder, or marks it.
+    /// Handles a record that was read: adopts it, waits for its mark's holder, or marks it.
     private mutating func judge(_ sighting: Sighting?, at moment: Moment) -> Step {
         let (seen, session, found) = (knowledge.seen, knowledge.session, sighting?.record ?? .none)
         see(sighting, at: moment)
@@ -132,7 +132,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Waits for another service's mark, a little shorter than the callers do, so that they learn why they waited.
+    /// Waits for another service's mark, a little shorter than the callers do, so that they learn the reason.
     private mutating func wait(
         atMost rest: Duration?, _ reason: FailedElsewhere, from revision: SharedRecord.Revision?, at moment: Moment
     ) -> Step {
@@ -165,7 +165,7 @@ struct SharedFlight: Sendable, Hashable {
         return reserve
     }
 
-    /// The store can't be read, or can't be written: a token that can't be saved must not be spent.
+    /// Continues when the store can't be read or written: a token that can't be saved must not be spent.
     private mutating func goOnWithoutStore(_ failure: Failure, at moment: Moment) -> Step {
         if setting.isLook { return end(.gaveUp) }
         guard setting.isRepeatable, !moment.isAbandoned else { return end(.failed(failure)) }
@@ -212,7 +212,7 @@ struct SharedFlight: Sendable, Hashable {
         var next = GrantRecord(write: "", generation: spent.generation + 1, token: token, received: received)
         (next.fence, next.signedOut) = (spent.fence, spent.signedOut)
         let step = write(next, over: revision, .token(token, began: began, failure), moment)
-        // Until the token is saved, the mark keeps others from using the spent one; a repeatable load spends nothing.
+        // Until the token is saved, the mark prevents others from using the spent one; a repeatable load spends nothing.
         settleStray(with: setting.isRepeatable ? step : nil)
         return step
     }
@@ -240,7 +240,7 @@ struct SharedFlight: Sendable, Hashable {
         if failure.isDefinite || isHarmless(record) || record.mark?.owner != setting.owner { record.mark = nil }
         let isRefusal = failure.error.remedy == .signIn
         if failure.error.remedy != .retry { knowledge.refused = record.generation }
-        // A service without a grant to present was refused for itself: another service may know how to sign in.
+        // A service without a grant to present was refused for its own reasons: another service may know how to sign in.
         let isOwn = isRefusal && record.token?.refreshToken == nil
         // A refusal may be about this service's own client (RFC 6749 §5.2), so the first one keeps no other service from asking.
         // A program that is restarted again and again is another service each time, so only a service whose client is the right
@@ -248,7 +248,7 @@ struct SharedFlight: Sendable, Hashable {
         let isServed = knowledge.served == record.fence
         let refuser = record.trouble?.refuser ?? (isRefusal && isServed ? setting.owner : nil)
         let isForAll = isRefusal && (refuser.map { $0 != setting.owner } ?? false || record.trouble?.isRefused ?? false)
-        // Nor does its failure lengthen the others' pauses.
+        // Its failure doesn't lengthen the others' pauses either.
         let isOwnFault = failure.error.remedy != .retry && !isForAll
         let failures = min(record.trouble?.failures ?? 0, 1_000) + (isOwnFault ? 0 : 1)
         let pause =
@@ -270,7 +270,8 @@ struct SharedFlight: Sendable, Hashable {
         return step
     }
 
-    /// The record that is being written replaces the mark, even if that must be tried again later; `nil`: the mark must stay.
+    /// Settles the mark that the record being written replaces, even if that must be tried again later; `nil`: the mark must
+    /// stay.
     private mutating func settleStray(with step: Step?) {
         if case .swap(let record, _)? = step { stray?.record = record } else { stray = nil }
     }
@@ -297,8 +298,8 @@ struct SharedFlight: Sendable, Hashable {
                 phase = .waiting
                 return .wait(from: revision, atMost: lateSaveTime)
             }
-            // A service that was stopped meanwhile may have lost the mark to another, so it reads again. The clock tells: others
-            // respect the mark at least for its limit, of which the exchange needs the transport's part.
+            // A service that was stopped meanwhile may have lost the mark to another, so it reads again. The clock decides:
+            // others respect the mark at least for its limit, of which the exchange needs the transport's part.
             guard moment.now - write.began < setting.policy.loadTimeout else {
                 phase = .reading
                 return .read
@@ -325,8 +326,7 @@ struct SharedFlight: Sendable, Hashable {
         case .token(let token, let began, let cause):
             let isMoved = sighting.map { $0.record.generation >= write.record.generation } ?? false
             if isMoved { return yield(token, to: sighting, at: moment) }
-            // At most marks and failures have been added: the record still has the spent token, and this token is the only living
-            // one.
+            // At most marks and failures were added: the record still has the spent token, and this one is the only living one.
             let next = Write(
                 record: write.record, revision: sighting?.revision, began: moment.now,
                 purpose: .token(token, began: began, cause),
@@ -344,7 +344,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// The record has moved on while this flight had its token: the record's token counts, and this one is handed over.
+    /// Hands over this flight's token, because the record has moved on meanwhile and its token counts.
     private mutating func yield(_ token: AccessToken, to sighting: Sighting?, at moment: Moment) -> Step {
         let isSame = sighting?.record.token?.refreshToken == token.refreshToken
         let isTombstone = sighting?.record.isTombstone ?? true
@@ -362,7 +362,7 @@ struct SharedFlight: Sendable, Hashable {
         return end(.failed(.abandoned), discarding: discarded)
     }
 
-    /// The outcome of a swap is unknown, and the store can't be read either.
+    /// Ends the flight when the outcome of a swap is unknown and the store can't be read either.
     private mutating func settleLater(_ write: Write, _ failure: Failure, at moment: Moment) -> Step {
         switch write.purpose {
         case .mark: return goOnWithoutStore(failure, at: moment)
@@ -374,7 +374,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// The fleet's only living refresh token is in hand: saves it, however long that takes.
+    /// Saves the fleet's only living refresh token, however long that takes.
     private mutating func again(_ write: Write, _ failure: Failure) -> Step {
         var write = write
         write.attempts += 1

@@ -23,11 +23,11 @@ extension SharedSession: GrantSession {
         return end
     }
 
-    /// Performs the steps; returns what remains to be learnt once the service has ended its session.
+    /// Performs the steps; returns what is left to learn once the service has ended its session.
     private func ending(
         of plan: SharedFlightPlan
     ) async -> (ending: SharedFlight.Ending, learns: (@Sendable () -> Void)?) {
-        // A sign-in or sign-out that the store has yet to learn of is written first.
+        // A sign-in or sign-out that hasn't reached the store is written first.
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
         guard await plan.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .failed(.abandoned)), nil) }
@@ -78,7 +78,7 @@ extension SharedSession: GrantSession {
         case .wait(let revision, let rest):
             let now = moment.now
             let end = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
-            // A task that was woken early although nothing had changed reads once a second from now on.
+            // From now on a task that was woken although nothing had changed reads once a second.
             if revision != nil, revision == wokenAt {
                 await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
             } else {
@@ -106,7 +106,7 @@ extension SharedFlight.Ending.Outcome {
     fileprivate var told: SharedFlightEnd.Outcome {
         switch self {
         case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
-        // The program is about to end, so the service's current flight has not failed.
+        // The service was drained, so its current flight has not failed.
         case .failed(.abandoned): .gaveUp
         // A salvaged grant is in the record already.
         case .failed(let failure): .failed(failure.error, retryAfter: failure.retryAfter, isCostly: failure.salvaged != nil)
@@ -118,7 +118,7 @@ extension SharedFlight.Ending.Outcome {
 }
 
 extension SharedFlight.Failure {
-    /// Wraps what a loader threw; unless it says more than "try again", the answer may have been lost.
+    /// Wraps what a loader threw; if its remedy is only to retry, the answer may have been lost.
     init(_ error: any Error) {
         let salvaged = (error as? SalvagedGrant)?.grant
         let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
@@ -131,8 +131,8 @@ extension SharedFlight.Failure {
 /// A mark whose load no longer sends anything: it is in the record, or its swap may still take effect.
 ///
 /// Others would respect it until the doubt has passed. So its service overwrites it when its flight has ended. If the mark's swap
-/// hasn't taken effect, the overwriting changes the record's revision, and the swap never will. A later flight's mark is another
-/// write, and stays.
+/// hasn't taken effect yet, overwriting changes the record's revision, and the swap can no longer succeed. A later flight's mark
+/// is another write, and stays.
 struct StrayMark: Sendable, Hashable {
     /// Names the write that made the mark.
     let write: String
@@ -149,7 +149,7 @@ struct StrayMark: Sendable, Hashable {
         record.write = write + ".back"
     }
 
-    /// Returns the swap that takes the mark back; `nil` if the mark is gone, and won't come.
+    /// Returns the swap that takes the mark back; `nil` if the mark is gone and can't appear any more.
     func remedy(for sighting: SharedFlight.Sighting?) -> SharedFlight.Step? {
         guard sighting?.record.write == write || sighting?.revision == base else { return nil }
         return .swap(record, ifAt: sighting?.revision)
@@ -161,7 +161,7 @@ extension SharedSession {
     /// passed.
     private static let attempts = 8
 
-    /// Overwrites a mark without a purpose, however its swap ends.
+    /// Overwrites a mark that has lost its purpose, whether or not its swap succeeds.
     func takeBack(_ stray: StrayMark) async {
         defer { forget(stray) }
         for attempt in 0..<Self.attempts {

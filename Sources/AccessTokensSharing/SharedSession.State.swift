@@ -1,28 +1,28 @@
 import AccessTokens
 
 extension SharedSession {
-    /// The session's knowledge of the store, and the sign-ins and sign-outs that the store has yet to learn of.
+    /// The session's knowledge of the store, and the sign-ins and sign-outs that haven't reached it.
     struct State: Sendable {
         /// How many unfinished operations a store may have, since each keeps a task; after that it gets no more until the first are
         /// forgotten.
         private static let mostUnfinished = 16
 
-        /// When an unfinished operation is forgotten; two minutes, as for a load of the default policy: its callback must be lost.
+        /// When an unfinished operation is forgotten, since its callback must be lost: two minutes, as for a load by default.
         private static let patience = RefreshPolicy().loadTimeout * RefreshPolicy.timeoutsUntilForgotten
 
         var knowledge = SharedFlight.Knowledge()
-        /// The sign-in or sign-out that the store has yet to learn of; no flight may overtake it.
+        /// The sign-in or sign-out that hasn't reached the store yet; no flight may overtake it.
         var fence: SharedFence?
         /// Counts sign-ins, sign-outs and overtaken sessions; what a flight learnt before one of them is outdated.
         var fences = 0
-        /// The grants that fences have put aside, until they are handed over.
+        /// The grants that fences displaced, until they are handed over.
         var displaced: [DiscardedGrant] = []
         /// The last token that a sign-in or a sign-out has found in the record, and hands over.
         var found: AccessToken?
-        /// The session that another service has ended, as a sign-in here found out, until this service hears of it.
+        /// The session that another service has ended, as a sign-in here found out, until this service is notified.
         var end: SessionEnd?
         /// The last sign-out in the record that came after this service's sign-in or sign-out and before its retry, until the
-        /// service hears of it.
+        /// service is notified.
         var overtaken: UInt64?
         /// The marks that are being taken back.
         var strays: [StrayMark] = []
@@ -73,7 +73,7 @@ extension SharedSession {
                 knowledge.take(record, isRenewed: !fence.stands(in: record))
                 return nil
             }
-            // The record's session is another service's.
+            // The record's session belongs to another service.
             (knowledge.session, knowledge.unmarked) = (nil, nil)
             // The flight that reads a later sign-out than this one ends the session.
             return fence.token == nil && knowledge.hasNews(record) ? nil : record?.signedOut ?? 0
@@ -99,7 +99,7 @@ extension SharedFlight {
             /// The generation of the token that the request presents.
             var generation: UInt64
             var began: Duration
-            /// When the request is certainly no longer under way.
+            /// When the request can no longer be under way.
             var end: Duration
         }
 
@@ -112,8 +112,8 @@ extension SharedFlight {
         /// The sign-in of the session that the service knows, as ``GrantRecord/fence``; `nil`: it knows of none.
         var session: String?
         var unanswered: Unanswered?
-        /// The revision that was read last, and when it was written or, if the store can't tell, first seen: a doubt counts from
-        /// then.
+        /// The revision that was read last, and when it was written or, if the store can't tell, first seen, from which a doubt
+        /// counts.
         var revision: SharedRecord.Revision?
         var since = Duration.zero
         /// The record at that revision, if it has no mark; the next flight may mark it without reading again.
@@ -123,7 +123,7 @@ extension SharedFlight {
         /// The generation that was refused to this service, or for all; no later failure cancels a refusal.
         var refused: UInt64?
         /// The sign-in, as ``GrantRecord/fence``, under which the server has given this service a token, which shows that its
-        /// client is right.
+        /// client is accepted.
         var served: String?
         /// How many records this service has written.
         var writes = 0
@@ -157,14 +157,14 @@ extension SharedFlight.Knowledge {
         if let record, let signedOut { signedOut < record.signedOut } else { false }
     }
 
-    /// Whether a record is older than one that the service has seen: by its count or, if it was restored from a backup and
-    /// renewed since, because it lacks a sign-out.
+    /// Whether a record is older than one that the service has seen: by its count, or by a missing sign-out if it was restored
+    /// from a backup and renewed since.
     func isNewer(than record: GrantRecord) -> Bool { record.generation < seen ?? 0 || record.signedOut < signedOut ?? 0 }
 
-    /// The record's session is known from now on.
+    /// Notes the record's session as known.
     mutating func meet(_ record: GrantRecord?) { session = record?.token == nil ? nil : record?.fence }
 
-    /// Whether a record shows a sign-out that the service doesn't know of; it knows of it, or else of the session, from then on.
+    /// Whether a record shows a sign-out that the service doesn't know of; from now on it knows of it, or else of the session.
     ///
     /// A sign-in may have followed. The flights that begin after the session has ended adopt it.
     mutating func learnSession(of record: GrantRecord) -> Bool {
@@ -178,14 +178,14 @@ extension SharedFlight.Knowledge {
         return isNews
     }
 
-    /// Another service has ended the session; its token is adopted as if the service had read nothing yet.
+    /// Notes that another service has ended the session: its token is adopted as if the service had read nothing yet.
     mutating func overtaken(signedOut last: UInt64) {
         (generation, signedOut, unmarked) = (nil, max(signedOut ?? 0, last), nil)
     }
 
-    /// A sign-in or a sign-out of the service is in the store.
+    /// Notes that a sign-in or a sign-out of the service is in the store.
     ///
-    /// - Parameter isRenewed: Whether another service has brought a token since, which has yet to be adopted.
+    /// - Parameter isRenewed: Whether another service has saved a token since, which hasn't been adopted yet.
     mutating func take(_ record: GrantRecord, isRenewed: Bool) {
         if !isRenewed { generation = record.generation }
         unmarked = nil

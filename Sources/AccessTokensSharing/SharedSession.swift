@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Connects a service to the grant that it shares: the store, and the sign-ins and sign-outs that the store has yet to learn of.
+/// Connects a service to the grant that it shares: the store, and the sign-ins and sign-outs that haven't reached it.
 ///
 /// For `reset` and `replace` it acts as any token store. Loads go through ``SharedFlight`` instead.
 final class SharedSession: Sendable {
@@ -29,7 +29,7 @@ final class SharedSession: Sendable {
         (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
     }
 
-    /// Returns what a flight begins with; a look leaves the user's retry to the load that follows.
+    /// Returns the state with which a flight begins; a check leaves the user's retry to the load that follows.
     func begin(isLook: Bool) -> State {
         state.withLock { state in
             defer { if !isLook { state.isRetry = false } }
@@ -49,20 +49,20 @@ final class SharedSession: Sendable {
     func note(_ stray: StrayMark) { state.withLock { $0.strays.append(stray) } }
     func forget(_ stray: StrayMark) { state.withLock { $0.strays.removeAll { $0.write == stray.write } } }
 
-    /// The user asked to try again: the next load ignores the fleet's failures, unless a token or a sign-in comes first.
+    /// Notes that the user asked to try again: the next load ignores the fleet's failures, unless a token or a sign-in comes
+    /// first.
     func noteRetry() { state.withLock { $0.isRetry = true } }
 
-    /// From when on the service can be released without a loss; `nil`: not before the store knows of the last sign-in or
-    /// sign-out.
+    /// When the service can be released without a loss; `nil`: not before the store has the last sign-in or sign-out.
     ///
-    /// While its mark stands, this service may continue at once. A service in its place would be another owner, and wait as
-    /// others do.
+    /// While its mark is in the record, this service may continue at once. A new service would be another owner, and would have
+    /// to wait like the others.
     var restsFrom: Duration? { state.withLock { $0.restsFrom } }
 
-    /// Whether it is taking a mark back; its service is told when that ends.
+    /// Whether it is taking a mark back; its service is notified when that ends.
     var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
 
-    /// Notes the mark of a record that was read, or was written as far as is known.
+    /// Notes the mark of a record that was read, or was probably written.
     private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
         let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
         let respect: State.Respect? = mark.map { mark in
@@ -73,7 +73,7 @@ final class SharedSession: Sendable {
 
     // MARK: Fences
 
-    /// A sign-in or a sign-out takes effect; every flight that begins from now on writes it first, unless it has been written.
+    /// Notes a sign-in or a sign-out; every flight that begins from now on writes it first, unless it has been written.
     func noteFence(_ token: StoredToken?, number: Int) {
         state.withLock { state in
             state.fence = SharedFence(token, number: number, owner: owner, after: state.fence)
@@ -84,7 +84,7 @@ final class SharedSession: Sendable {
         }
     }
 
-    /// Writes the last sign-in or sign-out, if the store has yet to learn of it.
+    /// Writes the last sign-in or sign-out, unless the store has it.
     func settle() async throws {
         try await line.turn {
             while let fence = state.withLock({ $0.fence }) {
@@ -105,8 +105,9 @@ final class SharedSession: Sendable {
 
     /// Replaces the record by a token or a tombstone of a higher generation.
     ///
-    /// - Returns: What the write put aside, and the record's last sign-out if another service has overtaken the session that
-    ///   began here.
+    /// - Returns: The grants that the write displaced, and the record's last sign-out if another service has overtaken the
+    ///   session
+    ///   that began here.
     private func write(_ fence: SharedFence) async throws -> (displaced: [DiscardedGrant], overtaken: UInt64?) {
         var fence = fence
         var sighting: SharedFlight.Sighting?
@@ -153,7 +154,7 @@ final class SharedSession: Sendable {
         return verdict()
     }
 
-    /// Returns what fences have put aside, to be handed over; each only once.
+    /// Returns the grants that fences displaced, each only once, to be handed over.
     func takeDisplaced() -> [DiscardedGrant] {
         state.withLock { state in
             defer { state.displaced = [] }
@@ -221,7 +222,7 @@ final class SharedSession: Sendable {
         let limit = max(deadline - clock.now(), .zero)
         do {
             let record = try await perform(until: deadline) { try await $0.changedRecord(from: revision, atMost: limit) }
-            // A read says what is wrong with a record that can't be understood.
+            // Reading it again reports what is wrong with an unreadable record.
             guard let record, let sighting = try? await perform({ [self] _ in try await self.sighting(record, toReplace: false) })
             else { return .waited }
             noteMark(in: sighting.record)
@@ -240,7 +241,7 @@ final class SharedSession: Sendable {
             guard toReplace else { throw damage }
             return SharedFlight.Sighting(record: .none, revision: record.revision)
         }
-        // An engine may keep the place of a record that was deleted.
+        // An engine may keep the entry of a deleted record.
         let contents = record.bytes.isEmpty ? .none : try GrantRecordFormat.decode(coded(record.bytes, by: sharing.open))
         var isRunning: Bool?
         if let mark = contents.mark, mark.owner != owner, let holder = mark.holder { isRunning = await store.isRunning(holder) }
@@ -253,7 +254,7 @@ final class SharedSession: Sendable {
         do { return try key?(bytes) ?? bytes } catch { throw SealFailure(underlying: error) }
     }
 
-    /// Performs an operation of the store, as urgently as the task that waits for it; after the limit nothing waits.
+    /// Performs an operation of the store, as urgently as the task that waits for it; stops waiting at the limit.
     ///
     /// - Parameter deadline: The limit of an operation that only waits, and is cancelled then. Others have 5 s, and are never
     ///   cancelled.

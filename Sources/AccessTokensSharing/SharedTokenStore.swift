@@ -8,7 +8,7 @@ public import Foundation
 
 /// Stores a grant that several services, processes or hosts share: one record, replaced only by a caller that knows it.
 ///
-/// The record is opaque to the store: services write and read its bytes. Sharing is safe because of one promise of
+/// The record is opaque to the store: services write and read its bytes. Sharing relies on one promise of
 /// ``swap(_:ifAt:)``: of several swaps that name the same revision at most one succeeds, and all later loads, from anywhere, see
 /// its record. A store that can't promise that, because it reads from a replica or loses acknowledged writes in a failover, can't
 /// be shared without losing sessions.
@@ -41,8 +41,8 @@ public protocol SharedTokenStore: Sendable {
     /// - Parameters:
     ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
     ///   - limit: How long to wait at most.
-    /// - Returns: A record that a linearizable read has brought during the wait, so that the service need not read again; `nil` if
-    ///   there is none, or the store can't tell: then the service reads.
+    /// - Returns: A record that a linearizable read has brought during the wait, so that the service need not read again; `nil`
+    ///   if there is none, or the store can't tell: then the service reads.
     @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord?
 
     /// The name of this process in marks, if ``isRunning(_:)`` can tell whether it is running; `nil` if it can't.

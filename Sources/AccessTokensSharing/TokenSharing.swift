@@ -31,7 +31,7 @@ public struct TokenSharing: Sendable {
         /// The given time, but at least the longest time that the mark allows its exchange.
         public static func after(_ duration: Duration) -> Doubt { Doubt(kind: .after(duration)) }
 
-        /// How long to wait for a mark's holder, from its writing or from the first sight of it; `nil`: without end.
+        /// How long to wait for a mark's holder, from its writing or from when it was first seen; `nil`: without end.
         func patience(with mark: GrantRecord.Mark) -> Duration? {
             switch kind {
             case .standard: mark.limit * 2
@@ -72,7 +72,7 @@ public struct TokenSharing: Sendable {
     ///     sign-out found there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
     ///     (`TokenEvent.Name.restored`). A read that fails changes nothing, and the next one comes an interval later.
     ///
-    ///     A service that isn't asked reads nothing, since it has no timer. Intervals below one second become one second.
+    ///     Without callers a service reads nothing, since it has no timer. Intervals below one second become one second.
     ///   - seal: Encrypts a record before it is written; `nil`: the store gets the plain record.
     ///   - open: Decrypts what `seal` encrypted; an error is treated as one of the store's, and the record is left as it is.
     public init(
@@ -86,7 +86,7 @@ public struct TokenSharing: Sendable {
         self.transportLimit = max(transportLimit, .zero)
         self.doubt = doubt
         self.serverGrace = serverGrace.map { max($0, .zero) }
-        // At least the pause between looks of a service that pauses, and so that no sum overflows.
+        // At least the pause between store checks, and so that no sum overflows.
         self.checkEvery = checkEvery.map { min(max($0, RefreshPolicy.lookPause), RefreshPolicy.longestLifetime) }
         self.seal = seal
         self.open = open
@@ -121,8 +121,9 @@ extension TokenService {
             environment: environment, onDiscard: onDiscard, loader: loader)
     }
 
-    /// The same for a closure that gets a new token, and whose parameter is the token to replace, which another process may have
-    /// loaded.
+    /// The same for a closure that gets a new token.
+    ///
+    /// Its parameter is the token to replace, which another process may have loaded.
     ///
     /// `isRepeatable` says whether another load may start while one that took too long still runs; see
     /// `TokenLoader.isRepeatable`. Two loads with one rotating refresh token are not repeatable.

@@ -17,10 +17,10 @@ import Foundation
 ///
 /// Each caller repeatedly loads the record and swaps it. Their history must be one that a single compare-and-swap register could
 /// have produced: then no swap was lost or undone, and no load was stale. An operation may throw, as long as the history explains
-/// it: a failed load says nothing, and a swap that threw may have been done, or may be done later.
+/// it: a failed load proves nothing, and a swap that threw may have taken effect, or may do so later.
 ///
 /// Run it in a test, on a record that nothing else uses. At its end it restores the record's previous content, or writes an empty
-/// record, which services treat as none. If it is killed, it leaves a content that no service can read. A pass covers only the
+/// record, which services treat as none. If it is killed, the record is left unreadable for services. A pass covers only the
 /// operations that ran; run the check while you kill what the store depends on.
 ///
 /// - Parameters:
@@ -46,7 +46,7 @@ import Foundation
     }
 }
 
-/// How much a check of a shared store did.
+/// The number of operations that a check of a shared store performed.
 public struct SharedStoreReport: Sendable, Hashable {
     /// Loads that returned.
     package internal(set) var loads = 0

@@ -29,13 +29,13 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
     private let state = Lock(State())
     private let endsWhenCancelled: Bool
 
-    /// Whether the loader tells its service that a load may be repeated.
+    /// Whether the service may repeat a load that still runs.
     public let isRepeatable: Bool
 
     /// Creates a loader.
     ///
     /// - Parameters:
-    ///   - isRepeatable: Whether the loader says that a load may be repeated; see `TokenLoader.isRepeatable`.
+    ///   - isRepeatable: Whether a load may be repeated while an earlier one runs; see `TokenLoader.isRepeatable`.
     ///   - endsWhenCancelled: Whether an async load whose task is cancelled throws `CancellationError` at once, as `URLSession`
     ///     does. Otherwise only the test decides when the load ends.
     public init(isRepeatable: Bool = false, endsWhenCancelled: Bool = false) {

@@ -13,7 +13,7 @@ struct SharedRegister: SequentialSpecification {
         case record(String?)
         case done
         case conflict(String?)
-        /// A load that threw: it says nothing and changes nothing.
+        /// A load that threw: it proves nothing and changes nothing.
         case failed
     }
 

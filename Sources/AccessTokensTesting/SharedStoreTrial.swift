@@ -29,7 +29,7 @@ package final class SharedStoreTrial: Sendable {
     /// Begins a trial with stores of one record.
     package init(_ stores: [any SharedTokenStore]) async throws {
         self.stores = stores
-        guard !stores.isEmpty else { throw SharedStoreViolation(text: "There is no store to check.") }
+        guard !stores.isEmpty else { throw SharedStoreViolation(text: "The list of stores is empty: pass at least one.") }
     }
 
     /// Restores the record's previous content, as far as the store allows; services treat an empty record as none.
@@ -105,7 +105,7 @@ package final class SharedStoreTrial: Sendable {
         // The last load: every acknowledged swap must be visible.
         _ = try await load("last", stores[0], history)
         if case .notLinearizable(let problem) = history.check() {
-            throw SharedStoreViolation(text: "The history is not that of one record:\n\(problem)")
+            throw SharedStoreViolation(text: "No single record could have given these answers:\n\(problem)")
         }
         try history.requireLinearizable()
         return report
@@ -183,7 +183,7 @@ package final class SharedStoreTrial: Sendable {
             seen.revisions[content] = record.revision
             return known == (content, record.revision)
         }
-        try require(isKnown, "Two records have the same revision, or one record has two.")
+        try require(isKnown, "Two records have the same revision, or one record has two revisions.")
         return content
     }
 

@@ -1,7 +1,7 @@
 import AccessTokens
 
 extension SimulatedAuthorizationServer {
-    /// The tokens that the server has issued, and their state: a pure value that is told the time.
+    /// The tokens that the server has issued, and their state: a pure value that takes the time as a parameter.
     struct Ledger: Sendable {
         private struct Session: Sendable {
             var latest: AccessToken?

@@ -15,7 +15,7 @@ public import Foundation
 /// let store = SimulatedSharedStore()
 /// store.loseNextAnswers()  // the swap is done, but the service gets an error
 /// await service.replace(with: token)
-/// #expect(store.log == ["load", "swap 1, answer lost", "load"])  // it looks, and finds its own write
+/// #expect(store.log == ["load", "swap 1, answer lost", "load"])  // it reads again, and finds its own write
 /// ```
 ///
 /// **An operation takes effect in the middle of its latency**: for half of the latency the request travels, for the other

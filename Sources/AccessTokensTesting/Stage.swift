@@ -57,7 +57,7 @@ public final class Stage: TaskExecutor {
     }
 }
 
-/// Smaller steps, for tests of what happens between two steps of a task.
+/// Smaller steps, for tests of the moments between two steps of a task.
 extension Stage {
     /// How many jobs could run now.
     package var pending: Int { jobs.withLock { $0.count } }

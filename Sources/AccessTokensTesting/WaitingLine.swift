@@ -39,7 +39,7 @@ struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
 
 /// The result of a task's arrival in a line.
 enum Entry<Success: Sendable>: Sendable {
-    /// The task doesn't wait: what it needs is there.
+    /// The task doesn't wait, since the result is there.
     case pass(Success)
     /// The task waits; tasks that waited for it to do so are resumed.
     case wait(resuming: [SingleResult<Void>] = [])

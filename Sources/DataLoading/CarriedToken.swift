@@ -8,10 +8,10 @@ struct CarriedToken: Sendable {
     var maker: (any TokenProof)?
     var proof: RequestProof?
 
-    /// The secrets of the request that was refused for its nonce before.
+    /// The secrets of the earlier request that was refused for its nonce.
     var earlier: [String] = []
 
-    /// Secrets, which no text may show.
+    /// The secrets, which must appear in no text.
     var secrets: [String] { earlier + [token.value] + (proof?.secrets ?? []) }
 
     /// Source: RFC 6750 §2.1; RFC 9449 §7.1.
@@ -27,7 +27,7 @@ extension AccessToken {
     var isOfDPoP: Bool { tokenType.lowercased() == "dpop" }
 }
 
-/// What a response says about the proof of its request.
+/// A response's verdict on the proof of its request.
 struct ProofAnswer {
     private let response: Response
     private let carried: CarriedToken
@@ -40,11 +40,11 @@ struct ProofAnswer {
         self.response = response
         self.carried = carried
         self.proof = proof
-        // What is wrong with a nonce matters only if the server demands it.
+        // An invalid nonce matters only if the server demands one.
         nonce = Result { try maker.nonce(in: response.headers, from: url) }
     }
 
-    /// Whether the server has refused the request for nothing but its proof's nonce.
+    /// Whether the server has refused the request only because of its proof's nonce.
     ///
     /// Some servers do with status 400. Source: RFC 9449 §9.
     var demandsNonce: Bool {
@@ -65,12 +65,12 @@ struct ProofAnswer {
         do {
             nonce = try self.nonce.get()
         } catch {
-            // The text of any other error may have a secret.
+            // The text of any other error may contain a secret.
             throw failure(
-                error is any TokenLoadFailure ? String("\(error)".dropLast()) : "\(type(of: error)) refuses its nonce")
+                error is any TokenLoadFailure ? String("\(error)".dropLast()) : "\(type(of: error)) rejected its nonce")
         }
-        guard let nonce else { throw failure("it demands a nonce in the proof and sends none") }
-        guard !isRepeated, nonce != proof.nonce else { throw failure("it refuses the nonce that it has sent") }
+        guard let nonce else { throw failure("it demands a nonce in the proof but sent none") }
+        guard !isRepeated, nonce != proof.nonce else { throw failure("it refused the nonce that it had sent") }
         guard canRepeat else { throw response.failure(.bodyNotReplayable, hiding: carried) }
         return nonce
     }

@@ -33,8 +33,9 @@ public final class DataLoader: Sendable {
     /// The current token is attached where it belongs (``OriginTokens``). If the server refuses the token with a 401, it is
     /// invalidated, and the request is sent once more with a new one. However many requests are refused at the same time, there
     /// is one load. A request belongs to the session in which this was called: after a sign-out it gets no token of the next
-    /// user, but ends with the error `reset`. Redirects are followed, without the token if they lead to another origin. Nothing else is repeated, except by
-    /// `URLSession` itself: if a reused connection ends without a response, it may send a `GET` or `HEAD` again on the next one.
+    /// user, but ends with the error `reset`. Redirects are followed, without the token if they lead to another origin. Nothing
+    /// else is repeated, except by `URLSession` itself: if a reused connection ends without a response, it may send a `GET` or
+    /// `HEAD` again on the next one.
     ///
     /// - Throws: ``DataLoadingError``; `TokenServiceError` if there is no token; `CancellationError` at once when the calling
     ///   task, or the request, is cancelled.
@@ -94,7 +95,7 @@ public final class DataLoader: Sendable {
     private func start(_ request: Request, then handler: StatefulRequest.Handler?) -> StatefulRequest {
         let stateful = request.makeStateful(then: handler)
         let number = running.add(stateful)
-        // Here and not in the task, which may begin after a sign-out: then it would get the next user's token.
+        // Here and not in the task, which may begin after a sign-out and would then get the next user's token.
         let call = Result { () throws(DataLoadingError) in try runner.call(request) }
         // Neither closure may retain the loader, or releasing it would cancel nothing.
         stateful.start(on: queue) { [runner] report in

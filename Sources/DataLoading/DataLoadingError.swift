@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why a request had no result that its caller can use.
+/// Why a request has no usable result.
 ///
 /// A request may also end with two other errors: a `TokenServiceError` if there is no token, or if its user has signed out since
 /// it was sent, and `CancellationError`.
@@ -21,7 +21,7 @@ public struct DataLoadingError: Error, Sendable {
         public static let invalidRequest = Code(text: "invalidRequest")
         /// The token's type or its characters don't fit an `Authorization` header; nothing was sent.
         public static let unusableToken = Code(text: "unusableToken")
-        /// The key that the token is bound to made no proof: what signs failed or took too long; nothing was sent.
+        /// There is no proof by the key that the token is bound to: signing failed or took too long; nothing was sent.
         public static let proofUnavailable = Code(text: "proofUnavailable")
         /// The server could not be reached, or the connection ended before the response did.
         public static let connectionFailed = Code(text: "connectionFailed")
@@ -29,7 +29,7 @@ public struct DataLoadingError: Error, Sendable {
         public static let timedOut = Code(text: "timedOut")
         /// The response's body is longer than ``Request/responseLimit``.
         public static let responseTooLong = Code(text: "responseTooLong")
-        /// The server redirected to a place that the request must not go to, or too often.
+        /// The server redirected to a forbidden place, or too often.
         public static let redirectRefused = Code(text: "redirectRefused")
         /// The server answered 401: there was no token, or it refused a new one as well (RFC 9110 §15.5.2).
         public static let unauthorized = Code(text: "unauthorized")
@@ -60,9 +60,10 @@ public struct DataLoadingError: Error, Sendable {
     /// The scope that the resource needs, made safe to print; `nil` if the server did not say (RFC 6750 §3).
     public let scope: String?
 
-    /// Where the resource says whose tokens it accepts, for `ProtectedResource.discover`; `nil` if it did not say (RFC 9728 §5.1).
+    /// Where the resource says whose tokens it accepts, for `ProtectedResource.discover`; `nil` if it did not say (RFC 9728
+    /// §5.1).
     ///
-    /// A text of the server's: it may lead anywhere. `discover` asks no other origin than the resource's own.
+    /// The server chooses it, so it may lead anywhere. `discover` only contacts the resource's own origin.
     public let resourceMetadata: URL?
 
     /// The exact problem, in our own words.
@@ -71,7 +72,7 @@ public struct DataLoadingError: Error, Sendable {
     /// Whether a new token was refused as well.
     private let isSecondRefusal: Bool
 
-    /// Whether the request had a token of ours.
+    /// Whether the request carried a token from `OriginTokens`.
     private let carriedToken: Bool
 
     init(
@@ -106,20 +107,21 @@ extension DataLoadingError: Redacted, DescribedError {
         case .proofUnavailable: "There is no proof for the request, so nothing was sent"
         case .connectionFailed: "The server could not be reached"
         case .timedOut: "The server did not answer within the session's time limit"
-        case .responseTooLong: "The answer is longer than the request's responseLimit"
+        case .responseTooLong: "The response is longer than the request's responseLimit"
         case .redirectRefused: "The server's redirect was not followed"
         case .unauthorized where isSecondRefusal:
             "The server refused a new token as well (\(serversWords)): check the audience and the scope that it expects"
         case .unauthorized where !carriedToken:
-            "The server refused a request to which no token was added (\(serversWords)): OriginTokens must name its origin, no redirect "
-                + "to another origin may come before it, and it may have no Authorization header of its own"
-        case .unauthorized: "The server requires a different authentication (\(serversWords))"
+            "The server refused a request to which no token was added (\(serversWords)): check that OriginTokens names its "
+                + "origin, that no redirect led to another origin, and that it has no Authorization header of its own"
+        case .unauthorized:
+            "The server requires another kind of authentication (\(serversWords)): see the scheme in its WWW-Authenticate"
         case .bodyNotReplayable:
             "The server refused the token (\(serversWords)), and the body can't be sent again: make it replayable, or try again"
         case .insufficientScope:
             "The token is valid but allows too little (\(serversWords)): ask for the scope \(scope ?? "that the resource needs")"
         case .unacceptableStatus: "The server answered with \(serversWords)"
-        case .undecodable: "The answer (\(serversWords)) can't be read as the requested type"
+        case .undecodable: "The response (\(serversWords)) can't be decoded as the requested type"
         default: code.description
         }
     }

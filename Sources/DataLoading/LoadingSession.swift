@@ -72,13 +72,13 @@ extension DataLoadingError {
         switch failure {
         case .notSent(_, let underlying) where isElsewhere, .connectionLost(_, let underlying) where isElsewhere:
             self.init(
-                .connectionFailed, detail: "a redirect led to another one",
+                .connectionFailed, detail: "a redirect led to another host",
                 underlying: (underlying as? URLError).map { URLError($0.code) })
         case .timedOut(let underlying): self.init(.timedOut, underlying: underlying)
         case .tooLong: self.init(.responseTooLong)
         case .notSent(let detail, let underlying), .connectionLost(let detail, let underlying):
             self.init(.connectionFailed, detail: detail, underlying: underlying)
-        // No session says that.
+        // No session returns that.
         case .invalidConfiguration(let detail): self.init(.connectionFailed, detail: detail)
         }
     }

@@ -14,14 +14,14 @@ import TokenServiceConcurrency
 /// origin without TLS is refused if the environment names a proxy for it (`http_proxy`, `all_proxy`), which would read the token,
 /// and `no_proxy` does not name the host.
 ///
-/// Tokens of the type `DPoP` need the key that they are bound to, as `proof`: each request then carries a proof of its own, and one
-/// that the server refuses only for its nonce is sent once more with the server's.
+/// Tokens of the type `DPoP` need the key that they are bound to, as `proof`: each request then carries its own proof. A request
+/// that the server refuses only for the proof's nonce is sent once more with the server's nonce.
 ///
 /// Source: RFC 9700 §4.9.1; RFC 6750 §5.3; RFC 9449 §7.
 public struct OriginTokens: Sendable {
-    /// What an origin's requests get.
+    /// The tokens for an origin's requests.
     struct Binding: Sendable {
-        /// Finds the service anew for each request, so that none is kept here that could be released.
+        /// Finds the service anew for each request, so that this value keeps no service alive.
         let service: @Sendable () -> TokenService
         let stepUp: StepUp?
     }
@@ -59,10 +59,11 @@ public struct OriginTokens: Sendable {
     /// - Parameters:
     ///   - keys: The key of each URL, whose scheme, host and port count: `https`, or `http` to a loopback address.
     ///   - service: Finds a key's service, in `TokenServices` for example. Called whenever a request is started, on any thread,
-    ///     so that no service is kept here that could be released.
+    ///     so that this value keeps no service alive.
     ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
-    ///   - stepUp: Gets a token of a key that allows more when a resource asks for it. It is asked for once for each key, whose origins
-    ///     share what it returns; no other key's tokens change. `nil`: the request ends with the error `insufficientScope`.
+    ///   - stepUp: Gets a token of a key that allows more when a resource asks for it. It is created once for each key, whose
+    ///     origins share what it returns; no other key's tokens change. `nil`: the request ends with the error
+    ///     `insufficientScope`.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct. One origin with two keys
     ///   is an error, too.
     public init<Key: Hashable & Sendable>(
@@ -97,7 +98,7 @@ public struct OriginTokens: Sendable {
         return origin
     }
 
-    /// A service in the session in which a request was started.
+    /// A service together with the session in which a request was started.
     struct Session: Sendable {
         let service: TokenService
         let generation: Int
@@ -139,10 +140,10 @@ public struct OriginTokens: Sendable {
         case "bearer": break
         case "dpop":
             guard let proof else {
-                throw DataLoadingError(.unusableToken, detail: "it is bound to a key, which OriginTokens must get as its proof")
+                throw DataLoadingError(.unusableToken, detail: "it is bound to a key: pass that key to OriginTokens as proof")
             }
             guard token.keyThumbprint ?? proof.keyThumbprint == proof.keyThumbprint else {
-                throw DataLoadingError(.unusableToken, detail: "it is bound to another key than that of the proof: load it anew")
+                throw DataLoadingError(.unusableToken, detail: "it is bound to another key than the proof's: load a new one")
             }
         default: throw DataLoadingError(.unusableToken, detail: "it is neither a Bearer nor a DPoP token")
         }

@@ -34,9 +34,9 @@ extension Request {
     }
 }
 
-/// The description has the body's size only: a form may carry a password.
+/// The description shows only the body's size: a form may contain a password.
 extension Request.Body: Redacted {
-    /// How long it is, or that it is a stream; not its contents.
+    /// Its length, or that it is a stream; not its contents.
     package var text: String {
         switch source {
         case .data(let data): "Body(\(data.count) bytes)"

@@ -10,7 +10,7 @@ public import TokenServiceConcurrency
 /// One request may be performed any number of times, even at once: each time it gets a ``StatefulRequest`` of its own. It needs
 /// no token: a ``DataLoader`` attaches the current one.
 public struct Request: Sendable {
-    /// What to do with the resource.
+    /// The action to perform on the resource.
     ///
     /// Source: RFC 9110 §9.
     public struct Method: RawRepresentable, Hashable, Sendable, Described {
@@ -39,7 +39,7 @@ public struct Request: Sendable {
     /// The resource's address: `http` or `https`, with a host, without user and password.
     public var url: URL
 
-    /// What to do with the resource.
+    /// The action to perform on the resource.
     public var method: Method
 
     /// The headers by name; no two names may differ in case only.

@@ -1,7 +1,7 @@
 import AccessTokens
 import AccessTokensHTTP
 
-/// Sends a message once, and returns the response whatever its status: a ``LoadingSession``, or what a test has in its place.
+/// Sends a message once, and returns the response whatever its status: a ``LoadingSession``, or a test's replacement.
 protocol MessageSender: Sendable {
     func send(
         _ message: Message, with carried: CarriedToken?, limit: Int,
@@ -9,9 +9,10 @@ protocol MessageSender: Sendable {
     ) async throws -> Response
 }
 
-/// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token, or its proof's nonce.
+/// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token, or its proof's
+/// nonce.
 ///
-/// A value without state: what changes during a run is in local variables of ``response(to:reporting:)``.
+/// A value without state: the state of a run is in local variables of ``response(to:reporting:)``.
 struct RequestRunner: Sendable {
     let session: any MessageSender
     let tokens: OriginTokens?
@@ -23,19 +24,19 @@ struct RequestRunner: Sendable {
         let responseLimit: Int
     }
 
-    /// Starts a request: a sign-out from now on ends it unless it has its token.
+    /// Starts a request: from now on a sign-out ends it, unless it has its token.
     func call(_ request: Request) throws(DataLoadingError) -> Call {
         let message = try Message(request)
         return Call(message: message, session: try tokens?.session(for: message), responseLimit: request.responseLimit)
     }
 
-    /// Sends a request until there is a response that its caller can use, and returns that response.
+    /// Sends a request until there is a usable response, and returns that response.
     func response(
         to call: Call, reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response {
         var message = call.message
         var redirects = 0
-        // Found once: a request keeps its user on redirects, too.
+        // Found once, so that a request keeps its user on redirects, too.
         var found: (token: AccessToken, session: OriginTokens.Session)?
         if let session = call.session { found = (try await session.token(), session) }
         var isSecondAttempt = false, hasSteppedUp = false
@@ -90,7 +91,7 @@ struct RequestRunner: Sendable {
         }
     }
 
-    /// Returns a token that allows what a response says is missing; `nil` if it says nothing of the kind.
+    /// Returns a token with the scope that a response reports as missing; `nil` if it reports none.
     private func wider(
         than token: AccessToken, in session: OriginTokens.Session, after response: Response, hiding carried: CarriedToken?
     ) async throws -> AccessToken? {
@@ -105,10 +106,10 @@ struct RequestRunner: Sendable {
             if error is TokenServiceError || error is DataLoadingError { throw error }
             throw response.failure(detail: "the step-up failed", underlying: error, hiding: carried)
         }
-        throw response.failure(detail: "a step-up brings no more", hiding: carried)
+        throw response.failure(detail: "the step-up's token has no more scopes", hiding: carried)
     }
 
-    /// Returns what a message carries to show that it may: the token and, if the token is bound to a key, a proof.
+    /// Returns the authentication of a message: the token and, if the token is bound to a key, a proof.
     private func carried(
         _ found: (token: AccessToken, session: OriginTokens.Session)?, by message: Message, nonce: String?
     ) async throws -> CarriedToken? {
@@ -120,9 +121,9 @@ struct RequestRunner: Sendable {
             return CarriedToken(token: token, maker: maker, proof: proof)
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            // The text of the program's own error may have a secret.
+            // The text of the program's own error may contain a secret.
             let reason =
-                error is any TokenLoadFailure ? "\(error)" : "what signs failed with an error of type \(type(of: error))."
+                error is any TokenLoadFailure ? "\(error)" : "signing failed with an error of type \(type(of: error))."
             throw DataLoadingError(.proofUnavailable, detail: String(reason.dropLast()), underlying: error)
         }
     }

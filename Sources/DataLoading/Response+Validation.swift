@@ -4,17 +4,17 @@ import AccessTokensHTTP
 extension Response {
     private var challenges: [Challenge] { header("WWW-Authenticate").map(Challenge.challenges) ?? [] }
 
-    /// The challenge about a token: of its type's scheme, and with a reason if any has one.
+    /// The challenge about a token: with its type's scheme, and with an error if any of them has one.
     func challenge(for token: AccessToken?) -> Challenge? {
         let scheme = token?.isOfDPoP ?? false ? "DPoP" : "Bearer"
         let fitting = challenges.filter { $0.hasScheme(scheme) }
         return fitting.first { $0["error"] != nil } ?? fitting.first
     }
 
-    /// Whether the response says that its request's token is no longer valid.
+    /// Whether the response means that its request's token is no longer valid.
     ///
-    /// It does with `invalid_token`, or without any reason: some servers answer expired tokens with an empty 401, or with a bare
-    /// challenge. Any other reason, or a challenge for other schemes only, says nothing against the token.
+    /// That is so with `invalid_token`, or without any reason: some servers answer expired tokens with an empty 401, or with a
+    /// bare challenge. Any other reason, or a challenge for other schemes only, doesn't concern the token's validity.
     ///
     /// Source: RFC 6750 §3.1; RFC 9449 §7.1.
     func refuses(_ token: AccessToken) -> Bool {

@@ -53,7 +53,7 @@ extension Response: Redacted {
 }
 
 extension DecodingError {
-    /// The keys that lead to what can't be read; `nil`: the whole.
+    /// The path to the value that can't be read; `nil`: the whole body.
     fileprivate var place: String? {
         let path: [any CodingKey]
         switch self {

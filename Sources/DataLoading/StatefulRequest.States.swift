@@ -40,7 +40,7 @@ extension StatefulRequest {
         }
     }
 
-    /// A stream with one element for one or more changes; a reader is woken, and then looks at the state itself.
+    /// A stream with one element for one or more changes; a woken reader then reads the state itself.
     private func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let id = inside.withLock { inside in

@@ -104,9 +104,9 @@ extension Request {
     }
 }
 
-/// The description shows neither what the request sends and receives, nor what its handler holds.
+/// The description shows neither the request's contents and response, nor its handler's captures.
 extension StatefulRequest: Redacted {
-    /// The request, and how far it is.
+    /// The request and its state.
     package var text: String {
         let progress =
             switch state {

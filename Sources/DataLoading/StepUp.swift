@@ -8,14 +8,15 @@ import TokenServiceConcurrency
 /// let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [apiURL], stepUp: stepUp))
 /// ```
 ///
-/// With tokens of several keys, each key has its own: `OriginTokens(keys: keys, stepUp: { key in StepUp { … } }) { services[$0] }`.
+/// With tokens of several keys, each key has its own: `OriginTokens(keys: keys, stepUp: { key in StepUp { … } }) { services[$0]
+/// }`.
 ///
-/// When a server answers 403 with `insufficient_scope` and names a scope, the closure is asked for a token with that scope *and all
-/// that the current token has*; the token is installed in the service, and the request sent once more. It isn't asked for what the
-/// token is known to have, or each such answer would bother the user. One step-up runs at a time. Requests that wait for it use
-/// what it brings if that is enough, so two requests never take each other's scopes away. A token that lacks something of the
-/// current one is never installed, and none is once the user has signed out; its refresh token, if it has one, goes to the
-/// service's `onDiscard`.
+/// When a server answers 403 with `insufficient_scope` and names a scope, the closure is called for a token with that scope *and
+/// all* of the current token's; the token is installed in the service, and the request sent once more. It isn't called for scopes
+/// that the token is known to have, or each such answer would bother the user. One step-up runs at a time. Waiting requests use
+/// its token if that is enough, so two requests never take away each other's scopes. A token that lacks a scope of the current
+/// one is never installed, nor is any token after a sign-out; its refresh token, if it has one, is passed to the service's
+/// `onDiscard`.
 ///
 /// The closure may show a browser and take minutes. It must not present the service's own refresh token, which the service may be
 /// presenting at that moment, and which can't gain scopes anyway (RFC 6749 §6).
@@ -24,7 +25,7 @@ import TokenServiceConcurrency
 public final class StepUp: Sendable {
     private struct State: Sendable {
         var scopes: StepUpScopes
-        /// Whose generations they are about: that of another one, of the same key, may begin with the same numbers.
+        /// The service whose generations they refer to: a later service of the same key may begin with the same numbers.
         weak var service: TokenService?
 
         func generation(of service: TokenService) -> Int? { service === self.service ? service.currentGeneration : nil }
@@ -38,11 +39,11 @@ public final class StepUp: Sendable {
     /// Creates a step-up.
     ///
     /// - Parameters:
-    ///   - scope: The scopes that the program asks for in any case, separated by spaces. They matter if the tokens don't say what they
-    ///     have.
-    ///   - whenUnnamed: The scopes to ask for if a server answers with `insufficient_scope` and names none, as MCP's Python server does, and
-    ///     the token isn't known to have them all; `nil`: nothing is asked for then.
-    ///   - widen: Gets a token of the same user with all of the scopes. It gets the token that is to be replaced, too.
+    ///   - scope: The scopes that the program always asks for, separated by spaces. They matter if the tokens don't list their
+    ///     scopes.
+    ///   - whenUnnamed: The scopes to ask for if a server answers with `insufficient_scope` and names none, as MCP's Python
+    ///     server does, and the token isn't known to have them all; `nil`: nothing is asked for then.
+    ///   - widen: Gets a token of the same user with all of the scopes. Its other parameter is the token to replace.
     public init(
         scope: String? = nil, whenUnnamed: String? = nil,
         widen: @escaping @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
@@ -52,29 +53,29 @@ public final class StepUp: Sendable {
         self.widen = widen
     }
 
-    /// The scopes that the program asks for in any case, with those that the last step-up has gained, for a loader that names them at
-    /// each load.
+    /// The scopes that the program always asks for, with those that the last step-up gained, for a loader that names them at each
+    /// load.
     public var scope: String { state.withLock { $0.scopes.text } }
 
-    /// Returns what to ask for when a server answers with `insufficient_scope`; `nil`: nothing.
+    /// Returns the scopes to ask for when a server answers with `insufficient_scope`; `nil`: none.
     ///
-    /// - Parameter named: What the server says that it wants.
+    /// - Parameter named: The scopes in the server's answer.
     func wanted(_ named: String?) -> String? { named.map { StepUpScopes.valid($0) } ?? whenUnnamed }
 
-    /// Returns a token that allows what a server wants, instead of one that it has answered with `insufficient_scope`.
+    /// Returns a token with the scope that a server wants, instead of one that it has answered with `insufficient_scope`.
     ///
-    /// - Returns: `nil` if there is none: the token is known to have what the server wants, or the step-up brought less.
+    /// - Returns: `nil` if there is none: the token is known to have that scope, or the step-up brought less.
     func token(insteadOf narrow: AccessToken, for wanted: String, in session: OriginTokens.Session) async throws -> AccessToken? {
         try await line.turn {
-            // Another request's step-up may have brought it.
+            // Another request's step-up may have brought it already.
             let current = try await session.token(), service = session.service
-            // Asked again for what the token has, the user would be bothered by each such answer.
+            // Asking again for a scope that the token has would bother the user at each such answer.
             if has(wanted, current, service) { return current.value != narrow.value ? current : nil }
             let scope = state.withLock { state in
                 state.scopes.asking(for: wanted, beyond: current.scope, generation: state.generation(of: service))
             }
             let brought = try await widen(scope, current)
-            // Such a token has what was asked for (RFC 6749 §5.1). Said, it outlives the service, which its store may restore.
+            // Such a token has the requested scope (RFC 6749 §5.1). Stored in the token, it outlives the service.
             let token = brought.with(scope: brought.scope ?? scope)
             let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
             let isEnough = StepUpScopes.covers(token.scope, scope) && (try? usable.get()) != nil

@@ -7,7 +7,7 @@ import FoundationNetworking
 extension URLSessionConfiguration {
     /// Returns a copy without anything that would go to every server, or outlive a sign-out.
     ///
-    /// It must be a copy: on Linux a session returns the very configuration that it reads its headers and its cache from.
+    /// It must be a copy: on Linux a session returns the same configuration object that it reads its headers and its cache from.
     ///
     /// - Parameters:
     ///   - cache: The cache to use; `nil` for the configuration's own.
@@ -24,7 +24,7 @@ extension URLSessionConfiguration {
             configuration.httpShouldSetCookies = false
         }
         #if canImport(FoundationNetworking)
-        // The cache would be asked without result, and not at once: see `Transfer.end()`.
+        // The cache would be queried in vain, and with a delay: see `Transfer.end()`.
         configuration.urlCache = nil
         #else
         if let cache { configuration.urlCache = cache }

@@ -1,28 +1,28 @@
-/// What an exploration drives.
+/// Which code an exploration drives.
 public struct Driving: Sendable {
-    /// The doors by which all code comes in; `nil`: code must prefer the simulation's executor.
+    /// The doors through which all code is driven; `nil`: code must prefer the simulation's executor.
     private let doors: (any RuntimeDoors)?
 
     /// Code that prefers the simulation's executor: tasks that are given it, and what they start with `async let` and groups.
     ///
-    /// The code under test takes an executor, a clock and a queue as parameters; its plain `Task {}` and `Task.sleep` escape. In a
-    /// program that links the module `InterleavingsEverything`, each call of a default actor is a step of its own. In any other,
-    /// the calls that wait for an actor run in one step, and the summary's coverage says so.
+    /// The code under test takes an executor, a clock and a queue as parameters; its plain `Task {}` and `Task.sleep` escape. In
+    /// a program that links the module `InterleavingsEverything`, each call of a default actor is a step of its own. In any
+    /// other, the calls that wait for an actor run in one step, and the summary's coverage says so.
     public static let preferred = Driving(doors: nil)
 
     /// All code, through open doors.
     package static func everything(through doors: any RuntimeDoors) -> Driving { Driving(doors: doors) }
 
-    /// Whether code needs no seam.
+    /// Whether code is driven without a seam.
     package var isEverything: Bool { doors != nil }
 
-    /// The name of the way, where it isn't the usual one.
+    /// The name of this way of driving, unless it is the default.
     var name: String? { doors?.name }
 
     /// Whether the code may block its thread.
     var needsThreads: Bool { doors?.lettingThreadsWait ?? false }
 
-    /// Returns the doors to open: those that are asked for, or else those that this program has for default actors; `nil`: none.
+    /// Returns the doors to open: the requested ones, or else this program's doors for default actors; `nil`: none.
     ///
     /// - Throws: An ``ExplorationProblem`` that names a door that is shut.
     func checkedDoors() throws -> (any RuntimeDoors)? {
@@ -33,7 +33,7 @@ public struct Driving: Sendable {
 
     /// Runs a scenario under one schedule, on this thread, through doors that were not checked.
     ///
-    /// - Returns: The orders that no such schedule can have.
+    /// - Returns: The kinds of order that such a schedule can't have.
     @discardableResult
     package func attempt(_ scenario: @escaping @Sendable (Simulation) async throws -> Void) throws -> [Coverage.Gap] {
         var exploration = Exploration(settings: Settings(driving: self, doors: doors), countsFailures: false, scenario: scenario)
@@ -42,27 +42,27 @@ public struct Driving: Sendable {
 
     /// The doors for default actors that this program has; `nil`: it doesn't link `InterleavingsEverything`.
     ///
-    /// The runtime is asked for their type by its mangled name. So nothing runs when a program is loaded, and linking is enough.
+    /// The runtime looks their type up by its mangled name. So nothing runs when a program is loaded, and linking is enough.
     package static let linked = (_typeByName("23InterleavingsEverything12ProgramDoorsV") as? any LinkedDoors.Type)?.forActors
 }
 
 /// The doors that a program has because it links them.
 package protocol LinkedDoors: RuntimeDoors {
-    /// Those that make each call of a default actor a step; `nil`: they aren't made for this platform.
+    /// The doors that make each call of a default actor a step; `nil`: there are none for this platform.
     static var forActors: (any RuntimeDoors)? { get }
 }
 
-/// The ways by which code comes into a simulation that knows nothing of it.
+/// Doors: hooks through which a simulation drives code that isn't written for it.
 ///
-/// They replace functions of the runtime. So a module of their own has them, and a program that doesn't link it keeps its runtime.
+/// They replace functions of the runtime. So they are in a separate module, and a program that doesn't link it keeps its runtime.
 package protocol RuntimeDoors: Sendable {
     /// The name under which ``Driving`` offers them.
     var name: String { get }
-    /// Whether code that comes in may wait on its thread, so that each step needs one of its own.
+    /// Whether driven code may block its thread, so that each step needs a thread of its own.
     var lettingThreadsWait: Bool { get }
     /// Throws an ``ExplorationProblem`` that names the doors that are shut.
     func check() throws
-    /// Whether the functions in which tasks go on can be named.
+    /// Whether the functions in which tasks continue can be named.
     var namesFunctions: Bool { get }
     /// Names a function by the address of its code; `nil`: it is unknown, or not the program's.
     func functionName(at address: UInt) -> String?
@@ -76,15 +76,15 @@ package protocol RuntimeDoors: Sendable {
 package protocol DoorSession: AnyObject, Sendable {
     /// Runs a step on this thread, with the doors open.
     func step(at now: Duration, _ body: () -> Void)
-    /// Takes down the calls of this thread, for a report; what it returns names the function that makes the step leave.
+    /// Records the calls of this thread; the closure then returns the name of the function that leaves the simulation.
     ///
-    /// To name it takes a while, so that is done when the report is made. `nil`: no function is to be named.
+    /// Naming takes a while, so it is done when the report is made. `nil`: no function has to be named.
     func callSite() -> (@Sendable () -> String?)?
-    /// What to do about an escape; `nil`: what the preferred way needs.
+    /// The advice for an escape; `nil`: that for the preferred way of driving.
     var remedy: String? { get }
-    /// The functions in which a task goes on, as addresses of their code, the innermost first; empty where that isn't known.
+    /// The functions in which a task continues, as addresses of their code, the innermost first; empty if unknown.
     func functions(of task: UnownedJob) -> [UInt]
-    /// The function of the program in which a task goes on, with its line; `nil`: it is unknown.
+    /// The function of the program in which a task continues, with its line; `nil`: unknown.
     func whereabouts(of task: UnownedJob) -> String?
     /// The lane of a default actor; `nil`: none is known.
     func knownLane(of actor: AnyObject) -> Int?
@@ -92,7 +92,7 @@ package protocol DoorSession: AnyObject, Sendable {
     func away<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
 }
 
-/// What the doors ask of an engine.
+/// The interface of an engine to the doors.
 package protocol DrivenEngine: AnyObject, Sendable {
     /// Adds the lane of the pool.
     func addPool() -> Int
@@ -100,35 +100,35 @@ package protocol DrivenEngine: AnyObject, Sendable {
     ///
     /// - Parameter inOrder: Whether its jobs run in the order in which they come, as those of the main actor do.
     func addActor(named name: String, inOrder: Bool) -> Int
-    /// Takes a job of an actor's lane.
+    /// Adds a job of an actor's lane.
     func enqueue(_ job: consuming ExecutorJob, lane: Int, on executor: some SerialExecutor, in session: any DoorSession)
-    /// Takes a job of the pool's lane.
+    /// Adds a job of the pool's lane.
     func enqueue(_ job: consuming ExecutorJob, lane: Int, on executor: some TaskExecutor, in session: any DoorSession)
-    /// Takes the job that ends a sleep of the current task.
+    /// Adds the job that ends a sleep of the current task.
     func sleep(_ job: consuming ExecutorJob, for duration: Duration)
     /// Adds the lane of a queue.
     ///
-    /// - Parameter target: The lane of the queue in which it runs its blocks; `nil`: it has none of its own.
+    /// - Parameter target: The lane of its target queue; `nil`: it has none.
     func addQueue(named name: String, isConcurrent: Bool, target: Int?) -> Int
-    /// Takes a block of a queue; it comes into the queue when the delay is over.
+    /// Adds a block of a queue; it enters the queue when the delay is over.
     func enqueue(
         _ block: @escaping @Sendable () -> Void, lane: Int, isBarrier: Bool, after delay: Duration, in session: any DoorSession)
-    /// Runs a body in its turn in a queue's lane, on this thread.
+    /// Runs a body on this thread when it is its turn in a queue's lane.
     ///
     /// - Parameter body: Gets `false` if it runs out of turn, because the execution ends and no turn would come.
     func inTurn(lane: Int, isBarrier: Bool, _ body: (_ isFree: Bool) -> Void)
     /// Stops this thread until a gate is open, a time is over or the execution ends.
     func wait(for gate: any Gate, _ duration: Duration?)
-    /// Whether this thread can stop on its way.
+    /// Whether this thread can stop inside a step.
     var canStop: Bool { get }
-    /// Stops this thread, at the granularity of accesses: other steps may see what it does next.
+    /// Stops this thread, at the granularity of accesses, before a call whose effect other steps may see.
     func stop()
-    /// Notes for the report what the step does.
+    /// Notes an action of the step for the report.
     func note(_ text: @autoclosure () -> String)
     /// Whether the outcome is known, so that a wait may end before its time.
     var isWindingDown: Bool { get }
     /// Notes that a step leaves the simulation.
     ///
-    /// - Parameter deed: What the current task did, such as "started a thread".
+    /// - Parameter deed: The current task's action, such as "started a thread".
     func noteLeaving(_ deed: String)
 }

@@ -6,10 +6,10 @@
 /// simulation.spawn("system") { app.kill() }  // between any two steps, before the first or after the last
 /// ```
 ///
-/// A task belongs to the process in which it is spawned, and so do the tasks that it creates: children of groups, `async let`, and
-/// other tasks that the simulation drives. The same holds for sleeps, and for blocks that its tasks enqueue. What is in memory is
-/// shared by all processes of a simulation. Give each its own actors, queues and locks: a frozen
-/// process keeps the locks that it holds, and a killed one keeps them for good.
+/// A task belongs to the process in which it is spawned, and so do the tasks that it creates: children of groups, `async let`,
+/// and other tasks that the simulation drives. The same holds for sleeps, and for blocks that its tasks enqueue. All processes of
+/// a simulation share its memory. Give each process its own actors, queues and locks: a frozen process keeps the locks that it
+/// holds, and a killed one keeps them for good.
 ///
 /// Every member may be used from any task of the execution, also from the process's own. After its end they have no effect.
 public struct SimulatedProcess: Sendable {
@@ -38,18 +38,20 @@ public struct SimulatedProcess: Sendable {
         simulation.spawn(name, in: number, at: "\(fileID):\(line)", body)
     }
 
-    /// Stops the process: none of its tasks goes on, and none of its timers fires.
+    /// Stops the process: none of its tasks continues, and none of its timers fires.
     ///
-    /// A task of its own that calls this goes on to its next suspension, or at the granularity of accesses to its next stop.
+    /// A task of its own that calls this continues to its next suspension, or at the granularity of accesses to its next stop.
     public func freeze() { simulation.engine.set(.frozen, of: number) }
 
-    /// Lets a frozen process go on; time has passed for it, so that timers of which the deadline has passed are due.
+    /// Lets a frozen process continue.
+    ///
+    /// Time has passed for it, so timers with a past deadline are due.
     ///
     /// A killed process stays dead.
     public func thaw() { simulation.engine.set(.running, of: number) }
 
     /// Freezes the process for good; the execution doesn't wait for its tasks that haven't ended.
     ///
-    /// After the execution they are cancelled and run to their ends, so that nothing is left.
+    /// After the execution they are cancelled and run to their ends, so that nothing is left behind.
     public func kill() { simulation.engine.set(.killed, of: number) }
 }

@@ -12,7 +12,7 @@ public final class Simulation: Sendable {
     public let taskExecutor: any TaskExecutor
     /// The execution's clock; it starts at zero and jumps from deadline to deadline.
     public let clock: VirtualClock
-    /// Whether all code is driven, also code that takes nothing from here.
+    /// Whether all code is driven, including code that takes nothing from here.
     package let drivesEverything: Bool
     let engine: Engine
 
@@ -27,7 +27,7 @@ public final class Simulation: Sendable {
     ///
     /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. If it throws an error and nothing
     /// asks for its ``SpawnedTask/value`` or ``SpawnedTask/result``, the schedule fails at its end, with an
-    /// ``ExplorationProblem``. If an error is in order, read it, catch it in the task or call ``SpawnedTask/allowingError()``. A
+    /// ``ExplorationProblem``. If an error is expected, read it, catch it in the task or call ``SpawnedTask/allowingError()``. A
     /// `CancellationError` doesn't count where the task was cancelled.
     ///
     /// - Parameters:
@@ -105,7 +105,7 @@ extension Simulation {
         try await engine.settle(waitsForTimers: false)
     }
 
-    /// Returns a number from 0 up to, not including, `count`: one more choice of the schedule, explored and replayed.
+    /// Returns a number from 0 up to, but not including, `count`: one more choice of the schedule, explored and replayed.
     ///
     /// - Parameters:
     ///   - name: The name of the choice, for the report.
@@ -142,7 +142,7 @@ extension Simulation {
 
     /// Fails the execution unless a condition holds; may be called anywhere in it.
     ///
-    /// Shrinking takes two failures for the same if they come from the same place, whatever their messages say. Code that
+    /// To shrinking, two failures are the same if they come from the same place, whatever their messages. Code that
     /// checks several rules in one place can give each a line of its own.
     ///
     /// - Parameters:

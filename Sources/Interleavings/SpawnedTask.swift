@@ -9,7 +9,7 @@ public struct SpawnedTask<Value: Sendable>: Sendable {
 
     /// The task's value, once it has ended.
     ///
-    /// A caller that is cancelled waits on, as for `Task.value`.
+    /// A cancelled caller continues to wait, as with `Task.value`.
     ///
     /// - Throws: The error of the task, which then counts as read.
     public var value: Value {
@@ -21,7 +21,7 @@ public struct SpawnedTask<Value: Sendable>: Sendable {
 
     /// The task's value or its error, once it has ended; the error then counts as read.
     ///
-    /// A caller that is cancelled waits on, as for `Task.result`.
+    /// A cancelled caller continues to wait, as with `Task.result`.
     public var result: Result<Value, any Error> {
         get async {
             engine.read(spawned: number)
@@ -31,7 +31,7 @@ public struct SpawnedTask<Value: Sendable>: Sendable {
 
     /// Allows an error of the task: nothing has to read it.
     ///
-    /// Call it where an error is one of the outcomes that the scenario allows, and other requirements say what must hold.
+    /// Call it where an error is one of the outcomes that the scenario allows, and other requirements check what must hold.
     ///
     /// - Returns: The same task.
     @discardableResult

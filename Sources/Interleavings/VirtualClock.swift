@@ -1,6 +1,6 @@
 public import TokenServiceConcurrency
 
-/// A simulation's clock: it jumps from deadline to deadline and does not run with real time.
+/// A simulation's clock, which jumps from deadline to deadline and is independent of real time.
 public struct VirtualClock: Clock, Sendable {
     /// A time since the execution began.
     public struct Instant: OffsetInstant, Described {

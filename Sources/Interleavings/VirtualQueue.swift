@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// A queue whose blocks run when the schedule says so.
+/// A queue whose blocks run when the schedule picks them.
 public struct VirtualQueue: Sendable {
     /// The queue's name in reports.
     package let label: String

@@ -4,25 +4,25 @@ import TokenServiceConcurrency
 
 /// Stands for every default actor, so that each of its jobs is a step of its own.
 ///
-/// To the runtime an executor is an object and a witness table. A hop to a default actor, which has no table, gets the table of
-/// this class, and the object stays the actor. So the runtime goes on to take the actor's code for isolated to it, and its own
+/// To the runtime an executor is an object and a witness table. A hop to a default actor, which has no table, gets this
+/// class's table, and the object stays the actor. So the runtime still treats the actor's code as isolated to it, and its own
 /// functions, such as `withCheckedContinuation`, don't hop away.
 ///
-/// `self` is therefore an actor, never an instance of this class: only its address and its type may be used. That is safe since the
-/// class is final and has no properties, and an actor is counted like any object.
+/// `self` is therefore an actor, never an instance of this class: only its address and its type may be used. This is safe because
+/// the class is final and has no properties, and an actor is counted like any object.
 @safe final class ActorExecutor: SerialExecutor {
     private init() {}
 
     func enqueue(_ job: consuming ExecutorJob) {
         let actor = ActorReference(self)
         guard let session = DrivenSession.current ?? Self.session(of: actor) else {
-            // It outlived its execution, without the pool that would have kept that.
+            // The actor has outlived its execution and the pool that would have kept its lane.
             return unsafe doors_enqueue_on_actor(unsafeBitCast(UnownedJob(job), to: UnsafeMutableRawPointer.self), actor.address)
         }
         session.engine.enqueue(job, lane: session.lane(of: self), on: self, in: session)
     }
 
-    /// A block of the main queue runs outside of any task: there the runtime asks the executor.
+    /// A block of the main queue runs outside of any task, where the runtime asks the executor whether it is isolated.
     @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
     func isIsolatingCurrentContext() -> Bool? { self === MainActor.shared ? doors_is_on_main() : nil }
 
@@ -34,11 +34,12 @@ import TokenServiceConcurrency
         doors_executor(identity: ActorReference(actor).address, implementation: table)
     }
 
-    /// A class: in debug builds of Swift 6.3.1 a look-up takes a missing key for a value, if the values are structs that hold a weak
-    /// reference and an `ObjectIdentifier`, and a program of nine lines crashes.
+    /// A class: in debug builds of Swift 6.3.1 a look-up returns garbage for a missing key, if the values are structs that hold a
+    /// weak reference and an `ObjectIdentifier`, and a program of nine lines crashes.
     private final class Owner: Sendable {
         weak let session: DrivenSession?
-        /// Compared instead of the session: to read that may make the last strong reference, which would end under the lock.
+        /// Compared instead of the session: reading that might create the last strong reference, which would be released under
+        /// the lock.
         let identity: ObjectIdentifier
 
         init(_ session: DrivenSession) {
@@ -47,7 +48,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// The execution of each actor, for jobs that come from threads outside.
+    /// The execution of each actor, for jobs from outside threads.
     private static let owners = Lock<[ActorReference: Owner]>([:])
 
     /// How many actors are known.
@@ -59,7 +60,7 @@ import TokenServiceConcurrency
         owners.withLock { $0[actor] = Owner(session) }
     }
 
-    /// Forgets the actors of an execution that ends, but not one whose place in memory another execution's actor has by now.
+    /// Forgets the actors of an execution that ends, except those whose address an actor of another execution has by now.
     static func forget(_ actors: [ActorReference], of session: ObjectIdentifier) {
         owners.withLock { owners in
             for actor in actors where owners[actor]?.identity == session { owners[actor] = nil }
@@ -67,7 +68,7 @@ import TokenServiceConcurrency
     }
 }
 
-/// An actor by its place in memory and its type, which tells it from an earlier one that had the same place.
+/// An actor by its address and its type, which distinguishes it from an earlier one at the same address.
 struct ActorReference: Hashable, Sendable {
     let address: UInt
     private let type: UInt

@@ -8,8 +8,7 @@ import Runtime
 enum CallSite {
     /// The innermost Swift function outside the explorer and the standard library, such as `closure #1 in Cache.load()`.
     ///
-    /// Takes down the calls at once, and names the function when it is asked; `nil` where none can be named, as in a program that
-    /// was stripped.
+    /// Records the calls at once, and names the function on demand; `nil` if none can be named, as in a stripped program.
     static func capture() -> (@Sendable () -> String?)? {
         var calls = [UInt](repeating: 0, count: 64)
         let count = unsafe calls.withUnsafeMutableBufferPointer { calls in
@@ -29,17 +28,17 @@ enum CallSite {
         guard name.hasPrefix("$s"), !others.contains(where: name.hasPrefix) else { return nil }
         #if os(Linux) && canImport(Runtime)
         let symbol = SymbolicatedBacktrace.Symbol(imageIndex: 0, imageName: "", rawName: name, offset: 0, sourceLocation: nil)
-        // To the runtime a thunk is none any more if the optimizer has specialized it.
+        // The runtime doesn't recognize a thunk that the optimizer has specialized.
         let isThunk = symbol.isSwiftThunk || symbol.name.hasPrefix("specialized thunk for ")
         guard !isThunk, !symbol.isSystemFunction else { return nil }
-        // That in which a closure of top-level code stands has no name.
+        // The function around a closure of top-level code has no name.
         return symbol.name.hasSuffix(" in ") ? symbol.name + "top-level code" : symbol.name
         #else
         return name
         #endif
     }
 
-    /// How the names of functions begin that aren't the program's: a module's name follows its length, and `$sS` is a standard type.
+    /// The prefixes of names that aren't the program's: a module's name follows its length, and `$sS` is a standard type.
     private static let others = [
         "$s13Interleavings", "$s23InterleavingsEverything", "$s23TokenServiceConcurrency", "$ss", "$sS", "$s8Dispatch",
         "$s10Foundation",

@@ -2,9 +2,9 @@
 @_spi(Internal) @_spi(MemoryReaders) import Runtime
 import TokenServiceConcurrency
 
-/// Finds the lines of code, by means that the runtime has for backtraces.
+/// Finds the lines of code with the runtime's means for backtraces.
 enum CodeLine {
-    /// The lines found so far: to find one takes a tenth of a second, and a report is often made more than once.
+    /// The lines found so far: finding one takes a tenth of a second, and a report is often made more than once.
     private static let known = Lock<[UInt: String?]>([:])
 
     /// The line of the code at an address, with its file and directory; `nil`: the program has no debug information.
@@ -16,7 +16,7 @@ enum CodeLine {
     }
 
     private static func lookUp(_ address: UInt) -> String? {
-        // Copies what it reads: a library may be unloaded meanwhile.
+        // It copies the data that it reads, because a library may be unloaded meanwhile.
         let images = ImageMap.capture(using: LocalMemoryReader())
         let frames = [RichFrame<UInt64>.asyncResumePoint(UInt64(address))]
         let trace = Backtrace(architecture: architecture, frames: frames, images: images)
@@ -34,7 +34,7 @@ enum CodeLine {
     #endif
 }
 #else
-/// Elsewhere lines aren't found.
+/// Lines aren't found on other platforms.
 enum CodeLine {
     static func find(_ address: UInt) -> String? { nil }
 }

@@ -6,7 +6,7 @@ import Synchronization
 extension DoorCheck {
     /// The symptoms of a missing hook for queues, in the order of the trials.
     ///
-    /// None waits without end where a door is shut, nor uses the main queue's own thread.
+    /// If a hook is missing, none of them waits endlessly or uses the main queue's own thread.
     static let trialsOfQueues: [(sign: String, Trial)] = [
         (
             "a queue's block isn't driven",
@@ -64,7 +64,7 @@ extension DoorCheck {
             { simulation in
                 let target = DispatchQueue(label: "check"), order = Mutex([Int]())
                 let queues = [target, DispatchQueue(label: "check of a target", target: target)]
-                // In any order they would be in this one once in 40,000 schedules.
+                // A queue without order would run them in this order once in 40,000 schedules.
                 for number in 0..<8 { queues[number % 2].async { order.withLock { $0.append(number) } } }
                 queues[0].sync {}
                 let found = order.withLock { $0 }

@@ -30,15 +30,15 @@ enum DoorCheck {
         if doors != .actors { try checkWaysOut(doors) }
     }
 
-    /// A task that comes back to an actor inside a function of the runtime must be found in the job that brings it.
+    /// A task that returns to an actor inside a function of the runtime must be found in the job that resumes it.
     private static func checkReturns(_ doors: Doors) throws {
         let gaps = try Driving.everything(through: ProgramDoors(doors)).attempt { _ in await Probe().comeBack() }
         if gaps.contains(.defaultActor) { throw shut("a task comes back to an actor unseen") }
     }
 
-    /// A step that leaves must be noticed.
+    /// Checks that a step that leaves the simulation is noticed.
     private static func checkWaysOut(_ doors: Doors) throws {
-        // The real one: inside, its name stands for the simulation's.
+        // The real pool: inside the simulation, its name refers to the simulation's.
         let pool = globalConcurrentExecutor
         let ways: [Trial] = [
             { _ in Task(executorPreference: pool) {} }, { _ in DispatchSource.makeUserDataAddSource().activate() },
@@ -103,12 +103,12 @@ enum DoorCheck {
 
         var isInLane: Bool { DoorCheck.isInLane(of: self) }
 
-        /// The runtime's own functions hop to the actor, too.
+        /// Whether the runtime's own functions hop to the actor as well.
         func staysInLane() async -> Bool {
             await withCheckedContinuation { $0.resume(returning: isInLane) }
         }
 
-        /// Waits in a function of the runtime, in the actor, also in a release build.
+        /// Waits in a function of the runtime, isolated to the actor, in release builds as well.
         func comeBack() async {
             await withTaskGroup { group in
                 await withCheckedContinuation { waiting in group.addTask { waiting.resume() } }

@@ -2,7 +2,7 @@ import Interleavings
 import RuntimeDoors
 
 extension DrivenQueues {
-    /// What the doors for queues ask; the thread's session is the owner.
+    /// The callbacks of the doors for queues; the thread's session is the owner.
     static let callbacks = unsafe doors_queue_callbacks(
         enqueue: { owner, queue, isBarrier, delay, work in
             let session = unsafe DrivenSession.at(owner)

@@ -2,12 +2,12 @@ import Interleavings
 import RuntimeDoors
 import TokenServiceConcurrency
 
-/// The queues of one execution, and what its code waits for.
+/// The queues of one execution, and the objects that its code waits for.
 ///
-/// Dispatch's own objects keep the counts. This keeps what they would do when a count changes: begin a block, or let a thread go on.
+/// Dispatch's own objects keep the counts. This keeps their effects when a count changes: a block begins, or a thread continues.
 ///
-/// Objects are known by their addresses. A queue is retained, so that no other one gets its address. Work items aren't: each that is
-/// made in the execution is registered anew.
+/// Objects are identified by their addresses. A queue is retained, so that its address isn't reused. Work items aren't: each that
+/// is made in the execution is registered anew.
 final class DrivenQueues: Sendable {
     /// An address; safe because it is used only while its object is kept: by the code's call, by a waiting thread's stack, or
     /// retained here.
@@ -75,7 +75,8 @@ final class DrivenQueues: Sendable {
             in: session)
     }
 
-    /// - Parameter body: Gets whether the thread must enter the queue as a barrier, and `false` if another thread has it.
+    /// - Parameter body: Its arguments: whether the thread must enter the queue as a barrier, and `false` if another thread has
+    ///   it.
     func sync(in object: Object, isBarrier: Bool, _ session: DrivenSession, _ body: (Bool, Bool) -> Void) {
         guard let queue = queue(object, session) else { return body(isBarrier, true) }
         let isBarrier = queue.takes(asBarrier: isBarrier)
@@ -116,14 +117,14 @@ final class DrivenQueues: Sendable {
         expectKnown(kind, object, session)
         let limit: Duration? = duration < 0 ? nil : .nanoseconds(duration)
         repeat {
-            // A wait without any time is a question.
+            // A wait without any time only polls.
             if limit == .zero {
                 session.engine.stop()
             } else {
                 session.engine.wait(for: ObjectGate(self, kind, object, title(of: kind, object)), limit)
             }
             if pass(kind, object, session) { return true }
-            // Here another thread, outside, was quicker.
+            // Otherwise an outside thread was faster.
         } while limit == nil && session.engine.canStop && !session.engine.isWindingDown
         return limit == nil
     }
@@ -143,7 +144,7 @@ final class DrivenQueues: Sendable {
         }
     }
 
-    /// Reports a semaphore that was signalled, or a group that was left, by a thread outside.
+    /// Reports a semaphore that an outside thread signalled, or a group that it left.
     private func expectHome(_ kind: doors_wait, _ object: Object, _ session: DrivenSession) {
         let isHome = state.withLock { state in
             guard let count = state.counts[object] else { return true }
@@ -167,7 +168,7 @@ final class DrivenQueues: Sendable {
         return state.withLock { $0.items[item]?.isBarrier ?? false }
     }
 
-    /// Reports a work item that wasn't made in the execution: what it is, and whether it has ended, is unknown.
+    /// Reports a work item that wasn't made in the execution, whose kind and state are unknown.
     private func expectKnown(_ kind: doors_wait, _ object: Object, _ session: DrivenSession) {
         guard kind == doors_wait_item, state.withLock({ $0.items[object] == nil }) else { return }
         session.engine.noteLeaving("used a work item that was made outside the scenario")
@@ -177,7 +178,7 @@ final class DrivenQueues: Sendable {
         state.withLock { $0.items[object] = Item(isBarrier: isBarrier) }
     }
 
-    /// Retains the target, too: Dispatch's own reference to it keeps it, but lets no other one begin.
+    /// Also retains the target: Dispatch's own reference keeps it alive, but new references can't begin from that.
     func createQueue(_ object: Object, target: Object) {
         for object in [object, target] { unsafe doors_retain(object.pointer) }
         state.withLock { $0.targets[object] = target }

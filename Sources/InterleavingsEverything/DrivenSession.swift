@@ -4,8 +4,8 @@ import TokenServiceConcurrency
 
 /// The doors of one execution, with the executor of its pool and the lanes of its actors.
 ///
-/// Each task keeps the pool's executor, which keeps the session: whatever a task of the execution does, and however late, finds it
-/// there.
+/// Each task keeps the pool's executor, which keeps the session, so that anything a task of the execution does, however late,
+/// finds it.
 ///
 /// `@unchecked` because of the C struct and the weak reference. `init` writes both, and only the struct's time changes later,
 /// atomically.
@@ -45,7 +45,7 @@ import TokenServiceConcurrency
     }
 
     func step(at now: Duration, _ body: () -> Void) {
-        // Kept for the step: whatever it starts gets this executor. Without tasks there is none, nor anything to drive.
+        // Kept for the step, whose new tasks get this executor. Without tasks there is none, and nothing to drive.
         guard let pool else { return body() }
         unsafe doors_set_now(session, Self.nanoseconds(now))
         let before = unsafe doors_enter(session)
@@ -82,7 +82,7 @@ import TokenServiceConcurrency
         withExtendedLifetime(pool) {}
     }
 
-    /// Some 290 years is where the clocks stop.
+    /// The clocks end after some 290 years.
     private static func nanoseconds(_ duration: Duration) -> Int64 {
         let (seconds, attoseconds) = duration.components
         let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -124,7 +124,7 @@ import TokenServiceConcurrency
 
 /// An executor as the runtime passes it.
 func executorWords(_ executor: any TaskExecutor) -> doors_executor {
-    // As it is: passed to a generic function, an existential would be opened.
+    // Unchanged: passed to a generic function, an existential would be opened.
     unsafe unsafeBitCast(executor as any TaskExecutor, to: doors_executor.self)
 }
 

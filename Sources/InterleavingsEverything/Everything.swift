@@ -8,17 +8,17 @@ extension Driving {
     /// time inside it. So far this works on Linux, with Swift 6.3. Before the first schedule the explorer checks that it does in the
     /// running program; otherwise it throws an `ExplorationProblem` that names what is missing, and runs nothing.
     ///
-    /// One exploration at a time drives everything in a process; ordinary tests go on beside it. Threads, Dispatch queues and
+    /// One exploration at a time drives everything in a process; ordinary tests run beside it. Threads, Dispatch queues and
     /// networks are not driven: to start a thread or a connection, or to put a block into a queue, is an escape.
     /// ``everythingAndQueues`` also drives the queues.
     public static var everything: Driving { .everything(through: ProgramDoors(.all)) }
 
     /// All code, and the queues of Dispatch: blocks, `sync`, groups, semaphores and work items, in virtual time.
     ///
-    /// As ``everything``, and each block is a step, which runs in its queue: `dispatchPrecondition`, `getSpecific` and the
-    /// label hold. A thread that calls `sync` or waits for a group, a semaphore or a work item stops there, while others go on. If
-    /// what it waits for never comes, that is a deadlock, and a deadline ends the wait in virtual time. Each step has a thread
-    /// of its own, so schedules are slower than those of ``everything``.
+    /// As ``everything``, and each block is a step, which runs in its queue: `dispatchPrecondition`, `getSpecific` and the label
+    /// hold. A thread that calls `sync` or waits for a group, a semaphore or a work item stops there, while others continue. If
+    /// what it waits for never comes, that is a deadlock, and a deadline ends the wait in virtual time. Each step has a thread of
+    /// its own, so schedules are slower than those of ``everything``.
     ///
     /// Blocks of the main queue belong to the main actor, but don't run on the main thread. A `DispatchSource`, `DispatchIO`,
     /// `suspend()` of a queue and an inactive queue are not driven: to make or call one is an escape, and so is a thread.
@@ -35,11 +35,11 @@ struct Doors: OptionSet {
     static let time = Doors(rawValue: UInt32(doors_time))
     static let leaving = Doors(rawValue: UInt32(doors_leaving))
     static let pool = Doors(rawValue: UInt32(doors_pool))
-    /// Sleeps come by the executor of their task.
+    /// Sleeps that use the executor of their task.
     static let sleeps = Doors(rawValue: 1 << 31)
 
     static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps]
-    /// Those that make each call of a default actor a step of its own.
+    /// The doors that make each call of a default actor a step of its own.
     static let actors: Doors = .hops
 
     static let blocks = Doors(rawValue: UInt32(doors_blocks))
@@ -56,7 +56,7 @@ struct Doors: OptionSet {
 
 /// The doors of this program.
 ///
-/// `Driving.linked` finds it by its name.
+/// `Driving.linked` looks it up by its name.
 struct ProgramDoors: LinkedDoors {
     private let doors: Doors
 
@@ -82,7 +82,7 @@ struct ProgramDoors: LinkedDoors {
 
     var namesFunctions: Bool { TaskLayout.isRight }
 
-    // A call returns to the address behind it.
+    // The return address is behind the call.
     func functionName(at address: UInt) -> String? { CallSite.name(of: address + 1) }
 
     func line(at address: UInt) -> String? { CodeLine.find(address) }
@@ -91,7 +91,7 @@ struct ProgramDoors: LinkedDoors {
         DrivenSession.open(doors, for: engine)
     }
 
-    /// What the program lacks; `nil`: nothing.
+    /// The hook that the program lacks; `nil`: none.
     static let missing: String? = {
         let callbacks = unsafe doors_callbacks(
             actors: ActorExecutor.table,
@@ -100,6 +100,6 @@ struct ProgramDoors: LinkedDoors {
         return unsafe doors_install(callbacks).map { unsafe String(cString: $0) }
     }()
 
-    /// What the program lacks for queues; `nil`: nothing.
+    /// The hook for queues that the program lacks; `nil`: none.
     static let missingForQueues: String? = unsafe doors_install_queues(DrivenQueues.callbacks).map { unsafe String(cString: $0) }
 }

@@ -3,7 +3,7 @@ import RuntimeDoors
 
 /// A block or a function that waits to run once.
 ///
-/// `@unchecked`: the engine runs it once, or lets it go.
+/// `@unchecked`: the engine runs it once, or releases it.
 @safe final class QueuedWork: @unchecked Sendable {
     private let work: OpaquePointer
     private var isUsed = false

@@ -2,11 +2,11 @@
 @_spi(ExperimentalScheduling) import _Concurrency
 import Interleavings
 
-/// The pool of an execution: a task that sleeps, sleeps here.
+/// The pool of an execution, which also schedules the sleeps of its tasks.
 ///
-/// Since swiftlang/swift#80266 the runtime asks the executor of a task to end its sleep, if it is a `SchedulingExecutor`. All
-/// sleeps come here, also those inside actors, since their tasks have this executor too. SE-0505 proposes the protocol. Where it is
-/// not to be had, the check finds that sleeps aren't driven.
+/// Since swiftlang/swift#80266 a task's executor ends its sleeps if it is a `SchedulingExecutor`. All sleeps come here, including
+/// those inside actors, since their tasks have this executor too. SE-0505 proposes the protocol. Where it is not available, the
+/// check reports that sleeps aren't driven.
 final class SleepingPool: TaskExecutor, SchedulingExecutor {
     private let session: DrivenSession
     private let lane: Int
@@ -28,7 +28,7 @@ final class SleepingPool: TaskExecutor, SchedulingExecutor {
         sleep(job, delay)
     }
 
-    /// A clock with durations of its own isn't the runtime's, and ends its sleeps itself.
+    /// A clock with its own type of duration isn't the runtime's, and ends its sleeps itself.
     private func sleep(_ job: consuming ExecutorJob, _ delay: some DurationProtocol) {
         session.engine.sleep(job, for: delay as? Duration ?? .zero)
     }

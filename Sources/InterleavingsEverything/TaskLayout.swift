@@ -1,20 +1,20 @@
 import RuntimeDoors
 import TokenServiceConcurrency
 
-/// Where the runtime's tasks keep the functions in which they go on, as words of the task.
+/// The location in the runtime's tasks of the functions in which they continue, as words of the task.
 ///
 /// Source: swift/include/swift/ABI/Task.h, `class Job`, `class AsyncTask` and `class AsyncContext`.
 struct TaskLayout {
     var function: Int32 = 7
     var context: Int32 = 8
 
-    /// Whether the layout is that of the running program, tried once.
+    /// Whether the running program has this layout, checked once.
     static let isRight = TaskLayout().readsKnownTask()
 
-    /// The functions in which a suspended task goes on, the innermost first.
+    /// The functions in which a suspended task continues, the innermost first.
     func functions(of task: UnownedJob) -> [UInt] {
         unsafe [UInt](unsafeUninitializedCapacity: 32) { functions, count in
-            // An `UnownedJob` is one pointer to the runtime's task; what it points to is read only where memory can be read.
+            // An `UnownedJob` is one pointer to the runtime's task; the memory there is read only if it is readable.
             guard let first = functions.baseAddress, let address = unsafe unsafeBitCast(task, to: UnsafeRawPointer?.self) else {
                 return
             }
@@ -28,7 +28,7 @@ struct TaskLayout {
         Task(executorPreference: executor) { await Self.knownCaller(executor) }
         return executor.run().contains { functions in
             let names = functions.map { unsafe doors_caller_name($0 + 1).map { unsafe String(cString: $0) } ?? "" }
-            // The task goes on in the program, be it in the function or in what that got from the standard library.
+            // The task continues in the program: in the function itself, or in a closure that it passed to the standard library.
             guard names.first?.isEmpty == false, let inner = names.firstIndex(where: { $0.contains("knownWait") }) else {
                 return false
             }
@@ -60,7 +60,7 @@ struct TaskLayout {
             jobs.withLock { $0.append(job) }
         }
 
-        /// Makes what comes before it the end of no function, so that no call is its caller's last.
+        /// Prevents the call before it from being a function's last one, which would be a jump.
         func finish() { jobs.withLock { _ = $0 } }
 
         func run() -> [[UInt]] {

@@ -9,7 +9,7 @@ import Foundation
 
 /// Writes the page of a failing test into a directory.
 enum PageFile {
-    /// Writes a page under a name that no other failure has, and returns the line of the report that says where it is, or why not.
+    /// Writes a page under a unique name, and returns the line of the report that gives its path, or the problem.
     ///
     /// Tests and processes may write into one directory at once: a file that is there already is never replaced.
     static func write(_ page: FailurePage, of test: Test, into directory: String) -> String {
@@ -36,7 +36,7 @@ enum PageFile {
         }
     }
 
-    /// Returns a test's name without what a file system or a shell takes for something else.
+    /// Returns a test's name without characters that are special to a file system or a shell.
     private static func name(of id: String) -> String {
         let parts = id.split(separator: "/").filter { !$0.contains(".swift:") }.map { part in
             part.split { !$0.isLetter && !$0.isNumber }.joined(separator: "-")

@@ -9,7 +9,7 @@ struct ReplayCommand {
         self.test = test
     }
 
-    /// The command after the variables that say which schedule to replay.
+    /// The command, to be put after the variables that select the schedule to replay.
     var text: String {
         #if DEBUG
         let configuration = ""
@@ -21,8 +21,9 @@ struct ReplayCommand {
 
     /// A regular expression that matches this test's ID and no other's.
     ///
-    /// Swift Testing looks for it in the ID's description: `Module.Suite/function(label:)/File.swift:12:6`, in which raw identifiers
-    /// keep their backticks and display names don't appear. The line is left out, since it changes while a test is edited.
+    /// Swift Testing looks for it in the ID's description: `Module.Suite/function(label:)/File.swift:12:6`, in which raw
+    /// identifiers keep their backticks and display names don't appear. The line is left out, since it changes while a test is
+    /// edited.
     private var filter: String {
         let id = "\(test.id)"
         let name = test.isSuite ? id[...] : id[..<(id.lastIndex(of: "/") ?? id.endIndex)]
@@ -33,7 +34,7 @@ struct ReplayCommand {
         text.reduce(into: "") { $0 += #"\^$.|?*+()[]{}"#.contains($1) ? "\\\($1)" : "\($1)" }
     }
 
-    /// Nothing is special to a shell between apostrophes but the next one.
+    /// Quotes a text for a shell: between apostrophes only another apostrophe is special.
     private static func quoted(_ text: String) -> String {
         "'\(text.replacing("'", with: #"'\''"#))'"
     }

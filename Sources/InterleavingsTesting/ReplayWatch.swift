@@ -16,14 +16,16 @@ import Glibc
 import Musl
 #endif
 
-/// Fails a run of tests that was to replay a schedule, but whose filter matched no test that explores.
+/// Fails a test run that was to replay a schedule if its filter matched no test that explores.
 ///
-/// Swift Testing makes every test's traits before it filters the tests. So a trait begins the watch, and the end of the process
-/// looks whether a test took the schedule.
+/// Swift Testing creates every test's traits before it filters the tests. So a trait begins the watch, and a check at the end of
+/// the process finds out whether a test has replayed the schedule.
 enum ReplayWatch {
     private static let hasReplayed = Atomic(false)
 
-    /// Begins the watch, once; not where tests are only listed, nor in an exit test's process, which runs no test as a whole.
+    /// Begins the watch, once.
+    ///
+    /// Not where tests are only listed, nor in an exit test's process, which runs no whole test.
     static let hasBegun: Bool = {
         let variables = ProcessInfo.processInfo.environment
         guard variables["INTERLEAVINGS_REPLAY"] != nil, variables["SWT_EXIT_TEST_ID"] == nil,
@@ -35,7 +37,7 @@ enum ReplayWatch {
     /// Notes that a test replays the schedule.
     static func note() { hasReplayed.store(true, ordering: .relaxed) }
 
-    /// Ends the process, which has ended its work, with a failure.
+    /// Ends the finished process with a failure status.
     private static func end() {
         guard !hasReplayed.load(ordering: .relaxed) else { return }
         StandardError.write(

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A raw TCP server on the loopback interface that sends exactly what a test tells it to, right or wrong.
+/// A raw TCP server on the loopback interface that sends exactly what a test specifies, valid or not.
 ///
 /// It has one thread for the listener and one for each connection. All end with the server, with the client, or after 10 minutes,
 /// far beyond any client's own limit, even on a busy machine.

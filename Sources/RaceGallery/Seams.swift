@@ -8,10 +8,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a service takes from the world around it: the simulation's clock, executor and queues.
+/// A service's dependencies on its surroundings: the simulation's clock, executor and queues.
 ///
-/// In a simulation that drives everything a service takes nothing. It has what a program has: the continuous clock, the
-/// default pool and real queues. So the same sources run with their seams and untouched.
+/// In a simulation that drives everything a service takes none of them. It uses the same as any program: the continuous clock,
+/// the default pool and real queues. So the same sources run with their seams and untouched.
 package struct Seams: Sendable {
     private let simulation: Simulation
 
@@ -19,13 +19,13 @@ package struct Seams: Sendable {
         self.simulation = simulation
     }
 
-    /// What time is measured with.
+    /// The clock that measures time.
     package var clock: any Clock<Duration> { simulation.drivesEverything ? ContinuousClock() : simulation.clock }
 
     /// Where plain tasks run; `nil`: on the default pool.
     package var executor: (any TaskExecutor)? { simulation.drivesEverything ? nil : simulation.taskExecutor }
 
-    /// Makes a serial queue, and returns what enqueues a block there.
+    /// Makes a serial queue, and returns a closure that enqueues a block there.
     func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void {
         if simulation.drivesEverything {
             let queue = DispatchQueue(label: label)
@@ -35,11 +35,11 @@ package struct Seams: Sendable {
         return { queue.async($0) }
     }
 
-    /// What a `TokenService` takes; its default where nothing is taken.
+    /// The environment of a `TokenService`; the default one if nothing is taken.
     ///
     /// - Parameters:
     ///   - executor: Where everything runs instead; `nil`: on ``executor``.
-    ///   - wallClock: What a scenario needs that sets the wall clock; `nil`: the default.
+    ///   - wallClock: The wall clock of a scenario that sets it; `nil`: the default.
     func environment(
         executor: (any TaskExecutor)? = nil, wallClock: (@Sendable () -> Date)? = nil
     ) -> TokenService.Environment {
@@ -50,6 +50,6 @@ package struct Seams: Sendable {
 }
 
 extension Simulation {
-    /// What a service takes from this simulation.
+    /// The dependencies that this simulation provides.
     package var seams: Seams { Seams(self) }
 }

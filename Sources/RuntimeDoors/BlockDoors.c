@@ -227,7 +227,7 @@ static void run_index(void *context) {
     free(call);
 }
 
-// The caller must not go on before all have ended, not even at the end: they use its stack.
+// The caller must not continue before all have ended, not even at the end: they use its stack.
 REPLACE(void, dispatch_apply, size_t count, void *queue, indexed_block block) {
     doors_session *session = driving(doors_blocks);
     bool can_wait = false;

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "RuntimeDoors.h"
 
-// The calls of a thread, and the names of the program's functions. They are read from the program's file, since the images in memory
-// may go while they are read.
+// The calls of a thread, and the names of the program's functions. The names are read from the program's file, since the images in
+// memory may be unloaded meanwhile.
 
 #if defined(__linux__) && defined(__GLIBC__)
 

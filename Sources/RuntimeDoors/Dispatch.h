@@ -1,6 +1,6 @@
 #pragma once
 
-// What the files with doors for queues share.
+// Shared by the files with doors for queues.
 
 #include "QueueDoors.h"
 
@@ -50,7 +50,7 @@ IN_CALLER doors_session *driving(uint32_t door) {
     return session;
 }
 
-// Asks the simulation, with the doors shut.
+// Calls the simulation, with the doors shut.
 #define ASK(session, call)                              \
     do {                                                \
         doors_session *before = doors_enter(NULL);      \

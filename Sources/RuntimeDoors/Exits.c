@@ -76,7 +76,7 @@ REPLACE(int, select, int count, fd_set *reads, fd_set *writes, fd_set *problems,
     return real_select()(count, reads, writes, problems, limit);
 }
 
-// Not a look-up of an original: whether other libraries, too, find the function that is here.
+// Checks whether other libraries find our function as well, which a look-up of the original wouldn't show.
 #define CHECK(name) if (dlsym(RTLD_DEFAULT, #name) != (void *)name) return #name
 
 const char *doors_missing_exit(void) {

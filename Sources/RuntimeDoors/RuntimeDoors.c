@@ -180,7 +180,7 @@ int timespec_get(struct timespec *time, int base) {
     return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, time) == 0 ? base : 0;
 }
 
-// Hooks of the runtime. They are in place while a thread has its doors open, since other libraries take a hook for a sign that theirs
+// Hooks of the runtime. They are in place while a thread has its doors open, since to other libraries a hook is a sign that theirs
 // is on.
 
 typedef SWIFT doors_executor main_function(void);
@@ -252,7 +252,7 @@ static void hook(int change) {
         if (*main_slot != get_main) other_main = *main_slot, *main_slot = get_main;
         if (*global_slot != enqueue_global) other_global = *global_slot, *global_slot = enqueue_global;
     } else if (threads == 0) {
-        // What the code under test has put there stays.
+        // A hook of the code under test stays.
         if (*main_slot == get_main) *main_slot = other_main;
         if (*global_slot == enqueue_global) *global_slot = other_global;
     }

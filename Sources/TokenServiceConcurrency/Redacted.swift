@@ -1,6 +1,6 @@
 /// A type whose `description` is its `text`; outside of the package only `CustomStringConvertible` is seen.
 package protocol Described: CustomStringConvertible {
-    /// What is printed of it.
+    /// The printed text.
     var text: String { get }
 }
 

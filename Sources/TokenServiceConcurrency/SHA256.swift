@@ -1,4 +1,4 @@
-/// A hash of a text: it doesn't reveal the text, and no two texts with the same hash are known.
+/// SHA-256, for a hash that doesn't reveal its text.
 ///
 /// Source: FIPS 180-4, §4.2.2 (constants), §5.1.1 (padding), §6.2 (the hash).
 package enum SHA256 {

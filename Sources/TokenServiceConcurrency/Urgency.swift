@@ -1,5 +1,7 @@
-/// A task's priority as a value whose size is known: whatever stores the library's own is handled by way of its metadata, which
-/// took a tenth of a first token.
+/// A task's priority as a value of known size.
+///
+/// A type that stores the library's `TaskPriority` is copied by way of its metadata, which took a tenth of the time to a first
+/// token.
 @usableFromInline
 package struct Urgency: Comparable, Sendable {
     @usableFromInline let value: UInt8
@@ -12,7 +14,7 @@ package struct Urgency: Comparable, Sendable {
         value = priority.rawValue
     }
 
-    /// `TaskPriority.background`, which is a call at each use.
+    /// Same as `TaskPriority.background`, without a call at each use.
     @inlinable package static var background: Urgency { Urgency(value: 9) }
 
     /// The urgency of the current task.

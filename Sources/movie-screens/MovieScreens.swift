@@ -76,5 +76,5 @@ struct MovieScreens {
     }
 }
 
-/// The story did not end as expected.
+/// The story didn't end as expected.
 struct UnexpectedEnding: Error {}

@@ -68,7 +68,7 @@ import RaceGallery
         exit(status)
     }
 
-    /// An error's text in the lab's own lines, whatever lines a server's words have.
+    /// An error's text, wrapped by the lab, without a server's own line breaks.
     static func note(of reason: String) -> String {
         "race-lab: \(reason.split(whereSeparator: \.isNewline).joined(separator: " "))".wrapped(indent: 2)
     }

@@ -68,14 +68,14 @@ public struct AccessToken: Sendable {
 
     /// When the refresh token itself expires, on the wall clock; `nil`: never, or the server didn't say.
     ///
-    /// A program can ask its user in time to sign in again. Only the loaders compare it with a clock.
+    /// Lets a program ask its user in time to sign in again. Only loaders compare it with a clock.
     public var refreshTokenExpiration: Date? {
         storage.refreshTokenEnd.isFinite ? Date(timeIntervalSinceReferenceDate: storage.refreshTokenEnd) : nil
     }
 
     /// The thumbprint of the key that the token is bound to; `nil` if anyone who has the token can use it (RFC 9449 §6).
     ///
-    /// A service whose ``TokenLoader/keyThumbprint`` is another doesn't hand out such a token of its store.
+    /// If ``TokenLoader/keyThumbprint`` names another key, the service doesn't hand out such a token from its store.
     public var keyThumbprint: String? { storage.keyThumbprint }
 
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
@@ -94,7 +94,7 @@ public struct AccessToken: Sendable {
         let refreshIn: Duration?
         let scope: String?
         let refreshToken: String?
-        /// In seconds since 2001; infinity, which takes less memory than an optional date: never.
+        /// In seconds since 2001; infinite if it never expires, which takes less memory than an optional date.
         let refreshTokenEnd: Double
         let keyThumbprint: String?
         let created: ContinuousClock.Instant
@@ -125,7 +125,7 @@ extension AccessToken {
             keyThumbprint: keyThumbprint)
     }
 
-    /// The same token, saying which scope it has.
+    /// The same token with its scope filled in.
     package func with(scope: String) -> AccessToken {
         AccessToken(
             value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken,
@@ -163,12 +163,12 @@ extension AccessToken: Redacted {
 }
 
 extension AccessToken {
-    /// Whether requests with it could be proven by that key, or need no proof at all.
+    /// Whether the key with this thumbprint can prove requests with the token, or they need no proof.
     package func isBound(onlyTo keyThumbprint: String?) -> Bool { self.keyThumbprint ?? keyThumbprint == keyThumbprint }
 
-    /// The token as a service keeps it if its key is another: expired, so that no caller gets it, with its grant.
+    /// Returns the token, or an expired copy if it is bound to another key: no caller gets it, but its grant is kept.
     ///
-    /// The grant is kept since it may still be good, and is to be revoked at a sign-out in any case.
+    /// The grant may still be good, and a sign-out has to revoke it.
     func usable(with keyThumbprint: String?) -> AccessToken {
         guard !isBound(onlyTo: keyThumbprint) else { return self }
         return AccessToken(

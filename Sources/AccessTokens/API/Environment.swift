@@ -117,7 +117,7 @@ package final class ServiceClock: Sendable {
 
     /// Sleeps for a time; returns `false` as soon as the task is cancelled.
     ///
-    /// A clock that wakes too early is asked again, after growing pauses of real time if it keeps doing so: some tests replace
+    /// A clock that wakes too early sleeps again, after growing pauses of real time if it keeps waking early: some tests replace
     /// `sleep` with a no-op. A clock that throws counts as having passed the time: an early time-out is better than a caller that
     /// waits forever.
     package func hasPassed(_ time: Duration) async -> Bool {

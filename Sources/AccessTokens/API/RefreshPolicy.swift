@@ -55,7 +55,7 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// How long the service waits for an operation of a ``TokenStore``; 5 s.
     ///
-    /// A disk or a keychain that takes longer is in trouble, and callers need the token more urgently than the disk does.
+    /// A disk or a keychain that takes longer isn't working properly, and callers shouldn't wait for it.
     package static let storeTimeout = Duration.seconds(5)
     /// The shortest time between two reads of a shared store by a service that pauses; as long as for one that waits for a
     /// change.

@@ -8,7 +8,7 @@ public struct SessionChange: Sendable {
     /// A service with `onDiscard` has passed them to that closure, too.
     public let discarded: [AccessToken]
 
-    /// Why the store may not have done its part; `nil` if it has.
+    /// Why the store may not have done what was asked; `nil` if it has.
     ///
     /// After a reset: the next run of the program may find the old token, or the store has removed something that it could not
     /// read, which then can't be revoked. After a replacement: the next run may not find the new token. An operation that takes

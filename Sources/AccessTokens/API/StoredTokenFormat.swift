@@ -33,15 +33,15 @@ public struct StoredTokenFormatError: Error, Sendable, DescribedError {
         self.problem = problem
     }
 
-    /// What is wrong and what to do about it; nothing of the bytes.
+    /// What is wrong and what to do about it, without any of the bytes.
     package var text: String {
         switch problem {
         case .foreign: "These bytes were not written by StoredToken.serialized(): check which item the store reads."
         case .damaged: "The bytes of the stored token are damaged or cut off: remove them and sign in again."
         case .unsupportedVersion(let version):
             "The stored token has format version \(version), which this version of the package can't read: update the package."
-        case .notRepresentable: "The token's date is not a number: check the clock that it was stored with."
-        case .tooLarge: "A stored token may have 1 MiB at most: check what the authorization server issues."
+        case .notRepresentable: "The token's date is not a number: check the wall clock."
+        case .tooLarge: "The token has more than 1 MiB, so it can't be stored: check what the authorization server issues."
         }
     }
 }

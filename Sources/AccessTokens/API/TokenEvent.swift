@@ -100,8 +100,9 @@ package enum LogText {
         return text.unicodeScalars.count > limit ? line + "…" : line
     }
 
-    /// Returns the text, in any language and length, as a sentence with its end, with those characters escaped that could begin
-    /// another line.
+    /// Returns the text, in any language and of any length, as a sentence with a full stop.
+    ///
+    /// Characters that could begin another line are escaped.
     static func sentence(_ text: String) -> String {
         let sentence = text.unicodeScalars.reduce(into: "") { sentence, scalar in
             switch scalar.properties.generalCategory {
@@ -130,5 +131,5 @@ extension TokenServiceError {
 
 /// A loader returned a token without a string.
 struct EmptyAccessToken: Error, CustomStringConvertible {
-    let description = "The loader returned an empty access token, which no request can carry."
+    let description = "The loader returned an empty access token. Check how it reads the token response."
 }

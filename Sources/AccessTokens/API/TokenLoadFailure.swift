@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An error of a ``TokenLoader`` that knows what can be done about it.
+/// An error of a ``TokenLoader`` that says how to recover from it.
 ///
 /// The service treats any other error as transient: it tries again, with growing pauses.
 public protocol TokenLoadFailure: Error {
@@ -61,7 +61,8 @@ extension TokenServiceError {
         /// The service tries again with the longest pause, so that a server program recovers without a restart.
         public static let clientRegistration = Remedy(text: "clientRegistration")
 
-        /// Either of these two helps: the server refused without saying whether it meant the grant or the client.
+        /// A new sign-in or corrected credentials help: the server refused without saying whether it meant the grant or the
+        /// client.
         ///
         /// The service tries again with the longest pause. The third such refusal in a row counts as a refused grant, with the
         /// remedy ``signIn``, so that a program learns that its session is dead.
@@ -94,7 +95,7 @@ public struct SalvagedGrant: TokenLoadFailure {
     /// Creates the pair.
     ///
     /// - Parameters:
-    ///   - grant: What the next load gets as `previous`.
+    ///   - grant: The `previous` of the next load.
     ///   - reason: Why there is no access token.
     public init(_ grant: AccessToken, reason: any Error) {
         self.grant = grant

@@ -19,7 +19,7 @@ public protocol TokenLoader: Sendable {
 
     /// Whether another load may start while one that took too long still runs; `false` by default.
     ///
-    /// For `client_credentials` it may. With a rotating refresh token it must not: the server may take the repetition for theft
+    /// For `client_credentials` it may. With a rotating refresh token it must not: the server may treat the repetition as theft
     /// and revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds `RefreshPolicy(loadTimeout:)` is cancelled, and
     /// the next caller starts a new one. A non-repeatable load keeps running, and no other starts meanwhile, unless
     /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between, or four times the limit
@@ -89,7 +89,9 @@ package struct ClosureTokenLoader: TokenLoader {
     }
 }
 
-/// The time left for a load, which its loader checks before it sends anything that must not be sent too late.
+/// The time left for a load.
+///
+/// A loader checks it before it sends anything that must not be sent late.
 public enum LoadTime {
     /// Throws if the load that the current task belongs to has no time left, or if nothing waits for it any longer.
     ///

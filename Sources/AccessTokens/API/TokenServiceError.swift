@@ -16,7 +16,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let loadFailed = Code(text: "loadFailed")
         /// The load took longer than `RefreshPolicy(loadTimeout:)`, or one that did is still running.
         public static let loadTimedOut = Code(text: "loadTimedOut")
-        /// The caller's own limit, given with `within:`, passed first; the load goes on for the others.
+        /// The caller's own limit, given with `within:`, passed first; the load continues for the others.
         public static let deadlineExceeded = Code(text: "deadlineExceeded")
         /// The service was reset (signed out) while the caller waited, or after the refused request was sent.
         public static let reset = Code(text: "reset")
@@ -30,7 +30,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let storeFailed = Code(text: "storeFailed")
         /// There is no valid token, and a drained service loads none; see ``TokenService/drain(within:)``.
         public static let drained = Code(text: "drained")
-        /// A loader asked its own service for a token, and would wait for itself.
+        /// A loader requested a token from its own service, so it would wait for itself.
         public static let loaderWaitsForItself = Code(text: "loaderWaitsForItself")
 
         package let text: String
@@ -122,32 +122,33 @@ extension TokenServiceError: DescribedError {
     private var explanation: String {
         switch code {
         case .loadFailed where remedy == .signIn:
-            "Only a new sign-in helps. Sign in, and call replace(with:)."
+            "There is no valid grant. Sign in again, and pass the new token to replace(with:)."
         case .loadFailed where remedy == .signInOrRegistration:
-            "The server refused the grant or the client's own credentials, and does not say which. Sign in again, or correct "
+            "The server refused the grant or the client's own credentials, without saying which. Sign in again, or correct "
                 + "the credentials. The service tries again after pauses of about a minute."
         case .loadFailed where remedy == .programChange:
-            "Loading a token failed. Trying again does not help: the program has to be changed."
+            "Loading a token failed, and trying again can't help: the program has to be changed."
         case .loadFailed where remedy == .clientRegistration:
-            "The client's configuration or its registration at the server has to be corrected. The service tries again after pauses of "
-                + "about a minute."
+            "Loading a token failed because of the client: correct its configuration or its registration at the server. The service "
+                + "tries again after pauses of about a minute."
         case .loadFailed: "Loading a token failed."
         case .loadTimedOut:
             "The load took longer than RefreshPolicy(loadTimeout:). Give the loader's transport a shorter limit; if the sign-in is "
                 + "shared, a wait for another process is part of that time."
-        case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load goes on for other callers."
+        case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load continues for other callers."
         case .reset:
             "The session of this call has ended, or another service handed out the refused token. Don't repeat the call for the "
                 + "next user."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
-        case .tokenRejectedBefore: "The authorization server returned a token that was refused before."
+        case .tokenRejectedBefore:
+            "The authorization server returned a token that was refused before. Check for a cache in front of the server."
         case .tooManyInvalidations:
             "Fresh tokens were refused one after the other. Check the audience and the scope that the resource server expects."
         case .storeFailed: "The token store failed."
         case .drained:
-            "The service was drained because the program is about to end, so it loads no token. Call resume() to go on."
+            "The service was drained because the program is about to end, so it loads no token. Call resume() to continue."
         case .loaderWaitsForItself:
-            "A loader asked its own service for a token, and would wait for itself. Send its request without a token."
+            "A loader requested a token from its own service, so it would wait for itself. Send its request without a token."
         default: code.description
         }
     }

@@ -46,7 +46,9 @@ package final class EventHub<Event: Sendable>: Sendable {
     }
 }
 
-/// Whether there ever was a subscriber; checked first, because in a generic type each look at the streams resolves their types.
+/// Whether there has ever been a subscriber.
+///
+/// Checked first: in a generic type, each access to the streams resolves their types.
 @usableFromInline
 package final class HubUse: Sendable {
     private let hasBegun = Atomic<Bool>(false)

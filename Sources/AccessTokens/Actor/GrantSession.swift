@@ -8,11 +8,10 @@ package protocol GrantSession: AnyObject, TokenStore {
     /// How often callers check whether other services have signed out; `nil`: only when they need a token.
     var checkEvery: Duration? { get }
 
-    /// From when on the service can be released without a loss; `nil`: not before the store knows of the last sign-in or
-    /// sign-out.
+    /// When the service can be released without a loss; `nil`: not before the store has the last sign-in or sign-out.
     var restsFrom: Duration? { get }
 
-    /// Whether it is at work on the record although no flight waits for it.
+    /// Whether it is working on the record although no flight waits for it.
     var isAtWork: Bool { get }
 
     /// A sign-in or, without a token, a sign-out takes effect; the record must learn of it before any load that begins
@@ -22,21 +21,21 @@ package protocol GrantSession: AnyObject, TokenStore {
     /// The user asked to try again.
     func noteRetry()
 
-    /// Returns the grants that fences have put aside in the record, to be handed over; each only once.
+    /// Returns the grants that fences displaced from the record, each only once, to be handed over.
     func takeDisplaced() -> [DiscardedGrant]
 
-    /// Returns which session another service has ended, as a fence has found out; only once.
+    /// Returns the session that another service has ended, once, as a fence found out.
     func takeEnd() -> SessionEnd?
 
     /// Performs a flight, which is never cancelled.
     @concurrent func perform(_ flight: SharedFlightPlan) async -> SharedFlightEnd
 }
 
-/// The session of a service that another service has ended, as a sign-in or a sign-out found in the shared record.
+/// A session that another service has ended, as a sign-in or a sign-out found in the shared record.
 package enum SessionEnd: Sendable {
-    /// The session before the sign-in of this number, which goes on; `isKnown`: whether the record had shown one.
+    /// The session before the sign-in of this number, which stays; `isKnown`: whether the record had shown one.
     case beforeSignIn(Int, isKnown: Bool)
-    /// The session that began with the last sign-in or sign-out: another service's has overtaken it.
+    /// The session that began with the last sign-in or sign-out: another service's sign-in or sign-out has overtaken it.
     case overtaken
 }
 
@@ -50,9 +49,9 @@ package struct SharedFlightPlan: Sendable {
     package let isRepeatable: Bool
     /// When the callers' time is over, on the service's clock.
     package let deadline: Duration
-    /// A token is still handed out meanwhile: no caller waits.
+    /// Whether a token is still handed out meanwhile, so that no caller waits.
     package let isRefresh: Bool
-    /// The service pauses, or its token is good: the flight only looks for what other services have brought.
+    /// Whether the flight only checks for what other services have written, since the service pauses or its token is good.
     package let isLook: Bool
     /// The token to replace, as the service remembers it.
     package let previous: AccessToken?
@@ -60,14 +59,14 @@ package struct SharedFlightPlan: Sendable {
     package let keyThumbprint: String?
     /// Tokens that resource servers refused.
     package let refused: [String]
-    /// Whether nothing waits for it any longer, because of a fence or its limit, or because the program is about to end.
+    /// Whether nothing waits for it any longer, because of a fence, its limit or a drain.
     package let isAbandoned: @Sendable () -> Bool
     /// Gives the service the record's token, which is inside its leeway, and the time since its load began.
     package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
     /// Runs the loader.
     package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
-    /// Passes what fences have put aside to the program, unless a store operation will; returns `false` if the flight's session
-    /// is over.
+    /// Passes the grants that fences displaced to the program, unless a store operation will; returns `false` if the flight's
+    /// session is over.
     package let handOverDisplaced: @Sendable () async -> Bool
 }
 
@@ -78,18 +77,18 @@ package struct SharedFlightEnd: Sendable {
         case token(AccessToken, age: Duration, isAdopted: Bool)
         /// - Parameter isCostly: Whether it has brought a new grant, which is now in the record.
         case failed(TokenServiceError, retryAfter: Duration?, isCostly: Bool)
-        /// Another service is loading, and no caller waits here; or a look has found nothing new.
+        /// Another service is loading, and no caller waits here; or a check found nothing new.
         case gaveUp
-        /// A look has found a grant newer than any that the service has tried.
+        /// A check found a grant newer than any that the service has tried.
         case newGrant
         /// Another service has signed out; `isOfSession`: whether the record had shown a session before.
         case signedOut(isOfSession: Bool)
     }
 
     package let outcome: Outcome
-    /// A token that the flight brought and the record has no place for; to be revoked.
+    /// A token that the flight brought and that the record can't hold; to be revoked.
     package let discarded: AccessToken?
-    /// Tells the session of another service's sign-out, once the service has ended its own session for it.
+    /// Records another service's sign-out, to be called once the service has ended its own session for it.
     package let learns: (@Sendable () -> Void)?
     /// Work that no caller waits for, and that keeps the service alive until it has ended.
     package var afterwards: (@Sendable () async -> Void)?
@@ -158,7 +157,7 @@ extension TokenService {
                 }
             }
         }
-        // The flight may be over for its callers already.
+        // The callers' flight may be over already.
         if var load, load.flight == flight.id {
             load.loader = task
             setLoad(load)
@@ -171,9 +170,9 @@ extension TokenService {
         step { $0.keepInReserve(token, age: age, of: flight.id, at: $1) }
     }
 
-    /// Hands over what fences have put aside, unless an operation of the store reports it to the callers of the fences.
+    /// Hands over the grants that fences displaced, unless a store operation reports them to the callers of the fences.
     ///
-    /// - Returns: Whether the flight's session goes on.
+    /// - Returns: Whether the flight's session is still the current one.
     private func handOverDisplaced(in session: any GrantSession, for flight: Machine.Flight) -> Bool {
         if machine.storage.operations.isEmpty { handOver(session.takeDisplaced()) }
         guard let end = session.takeEnd() else { return true }
@@ -182,7 +181,7 @@ extension TokenService {
         return machine.generation == flight.generation
     }
 
-    /// Passes grants for which the shared store has no place to the program, unless the service has done so.
+    /// Passes displaced grants to the program, unless the service has done so.
     func handOver(_ displaced: [DiscardedGrant]) {
         for grant in displaced { _ = step { machine, _ in machine.displaced(grant) } }
     }

@@ -3,11 +3,11 @@ package import TokenServiceConcurrency
 /// A service's ties to other objects: its store, other users of its grant, and the collection that keeps the service.
 package final class ServiceTies: Sendable {
     private let ownStore: (any TokenStore)?
-    /// Its session of a grant that it shares with other services.
+    /// The session of a grant that it shares with other services.
     let session: (any GrantSession)?
     let hasStore: Bool
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
-    /// Told when this service may be released; `nil` if nothing asks.
+    /// Told when this service may be released; `nil` if nobody needs to know.
     let tether: ServiceTether?
     /// The lender of its grant, if other services use it, too.
     let lender: (any GrantLender)?
@@ -49,16 +49,16 @@ package struct ServiceTether: Sendable {
 @usableFromInline
 package enum ServiceReport: Sendable {
     case announce(TokenEvent)
-    /// From when on nothing would be lost with the service has changed; `nil`: not before it reports again.
+    /// The time from which nothing would be lost with the service has changed; `nil`: not before its next report.
     case changed(any AnyObject & Sendable, restingFrom: Duration?, at: Duration)
-    /// Nothing holds the service any more; its last report.
+    /// The service was released by its last owner; its last report.
     case ended
 }
 
 /// A load that used a shared grant failed.
 package struct LentGrantFailure: Error {
     let cause: any Error
-    /// Whether a user has signed in or out since; then the failure says nothing about the current grant.
+    /// Whether a user has signed in or out since, so that the failure says nothing about the current grant.
     let isOutdated: @Sendable () -> Bool
 
     package init(_ cause: any Error, isOutdated: @escaping @Sendable () -> Bool) {
@@ -67,7 +67,7 @@ package struct LentGrantFailure: Error {
     }
 }
 
-/// A load that would use a shared grant was not started, since the program is about to end and no caller waits.
+/// A load that would use a shared grant was not started, because the service is drained and no caller waits.
 package struct LoadDeserted: Error {
     package init() {}
 }
@@ -80,7 +80,7 @@ package protocol GrantLender: AnyObject, Sendable {
     ///   when the store has the new grant, or has taken too long, `nil` if there is nothing to do.
     func signIn(_ token: AccessToken) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?)
 
-    /// A user has signed out of one of the keys; this takes effect at once, too.
+    /// A user has signed out of one of the keys; this takes effect at once, as well.
     func signOut() -> SingleResult<SessionChange>?
 
     /// A caller who waits for a sign-in or a sign-out has become more urgent.
@@ -94,7 +94,7 @@ package protocol GrantLender: AnyObject, Sendable {
 }
 
 extension TokenService {
-    /// Signs out what an earlier service of the key left in the store, unless the user has signed in meanwhile.
+    /// Signs out an earlier service of the key by removing its token from the store, unless the user has signed in meanwhile.
     ///
     /// - Returns: `nil` if there was a fence already.
     package nonisolated func resetUnlessFenced() async -> SessionChange? {
@@ -103,7 +103,7 @@ extension TokenService {
         return await end(of: fence)
     }
 
-    /// Announces something of the service that keeps this one's shared grant, in this one's order and with its generation.
+    /// Announces an event of the service that keeps this one's shared grant, in this one's order and with its generation.
     package nonisolated func announce(ofOther event: TokenEvent) async {
         await visit { $0.ties?.tether?.send(.announce(event.with(generation: $0.machine.generation))) }
     }

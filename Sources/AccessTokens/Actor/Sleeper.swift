@@ -7,13 +7,13 @@ import TokenServiceConcurrency
 package final class Sleeper: Sendable {
     package typealias Ring = @Sendable (_ now: Duration) async -> Void
 
-    /// Something to do at a time, unless it is called off before.
+    /// An action to perform at a time, unless it is cancelled before.
     struct Alarm: Sendable {
         let sleeper: Sleeper
         /// When it rings.
         let time: Duration
         fileprivate let place: Place
-        /// Whether no sleep ended in time for it when it was added.
+        /// Whether, when it was added, no existing sleep ended in time for it.
         fileprivate let isFirst: Bool
 
         /// Whether it hasn't rung or been cancelled yet.
@@ -34,15 +34,15 @@ package final class Sleeper: Sendable {
         let slot: Int, number: Int
     }
 
-    /// An alarm's action, in a struct of its own: generic code would wrap a bare function in another one, in and out.
+    /// An alarm's action, in a struct because generic code wraps a bare function in another one each time.
     private struct Bell {
         let ring: Ring
     }
 
     private struct State {
-        /// The alarms in the order of their times, including some that were called off and have no bell any more.
+        /// The alarms in the order of their times, including some that were cancelled and have no bell any more.
         var alarms = LimitHeap<Place>()
-        /// How many of them have been called off.
+        /// How many of them have been cancelled.
         var forgotten = 0
         /// The sleeping tasks; the one that wakes first comes last.
         var sleeps: [(end: Duration, task: Task<Void, any Error>?)] = []
@@ -61,7 +61,7 @@ package final class Sleeper: Sendable {
 
         func holds(_ place: Place) -> Bool { bells[place.slot].number == place.number }
 
-        /// Takes an alarm's action out, since an alarm rings or is called off only once.
+        /// Takes an alarm's action out, since it is performed or cancelled only once.
         mutating func takeBell(at place: Place) -> Bell? {
             guard holds(place) else { return nil }
             bells[place.slot].number = 0
@@ -69,7 +69,7 @@ package final class Sleeper: Sendable {
             return bells[place.slot].bell.take()
         }
 
-        /// Counts an alarm that was called off; it leaves the heap together with others.
+        /// Counts a cancelled alarm; it leaves the heap together with others.
         mutating func forgetOne() {
             forgotten += 1
             guard forgotten >= alarms.count || forgotten > max(Sleeper.few, alarms.count / 2) else { return }
@@ -121,9 +121,9 @@ package final class Sleeper: Sendable {
         return Alarm(sleeper: self, time: time, place: place, isFirst: isFirst)
     }
 
-    /// Cancels an alarm; on the system's clocks its sleep goes on.
+    /// Cancels an alarm; on the system's clocks its sleep continues.
     ///
-    /// The runtime keeps a cancelled sleep until its time anyway. The sleep that goes on serves the next alarms, so a thousand
+    /// The runtime keeps a cancelled sleep until its time anyway. It then serves the next alarms, so a thousand
     /// loads don't leave a thousand sleeps.
     private func callOff(_ place: Place) -> Bool {
         let isSystemClock = clock.isSystemClock
@@ -136,11 +136,11 @@ package final class Sleeper: Sendable {
         return bell != nil
     }
 
-    /// Makes sure that a task looks at the alarms at this time.
+    /// Makes sure that a task checks the alarms at this time.
     private func sleep(until time: Duration) {
         let rest = time - clock.now()
         let end: Duration? = state.withLock { state in
-            // Another thread may have called the alarm off before it was set, or have set one for the time.
+            // Another thread may have cancelled the alarm before it was set, or have set one for the time.
             if state.alarms.count == 0 { return nil }
             if let next = state.sleeps.last?.end, next <= time { return nil }
             let isCrowded = state.sleeps.count >= Self.many && rest > .milliseconds(1)
@@ -161,7 +161,7 @@ package final class Sleeper: Sendable {
             state.sleeps[index].task = task
             return true
         }
-        // The task woke meanwhile, or was called off before it was stored.
+        // The task woke meanwhile, or was cancelled before it was stored.
         if !isNeeded { task.cancel() }
     }
 
@@ -175,7 +175,7 @@ package final class Sleeper: Sendable {
             }
             return (due, state.alarms.earliest)
         }
-        // Set the next sleep first: what this task wakes may keep it busy for long.
+        // Set the next sleep first: the code that this task wakes may keep it busy for long.
         if let next { sleep(until: next) }
         let last = due.popLast()
         for ring in due { Task.detached(on: executor) { await ring(now) } }
@@ -204,7 +204,7 @@ package struct Alarms: ~Copyable, Sendable {
     /// - Parameters:
     ///   - clock: The clock of `time`, always the same.
     ///   - executor: Where the owner is woken, always the same.
-    ///   - ring: Checks all limits. It isn't called if an earlier alarm rings. What it captures is kept until then, or until
+    ///   - ring: Checks all limits. It isn't called if an earlier alarm rings. Its captures are kept until then, or until
     ///     ``wakeNoMore()``.
     @inline(never)
     package func wake(
@@ -227,7 +227,7 @@ package struct Alarms: ~Copyable, Sendable {
     /// The sleeper of the pending alarm.
     var sleeper: Sleeper? { state.withLock { $0.alarm?.sleeper } }
 
-    /// Cancels the alarm: no time limit is left.
+    /// Cancels the alarm, because no time limit is left.
     package func wakeNoMore() {
         state.withLock { $0.alarm.take() }?.callOff()
     }
@@ -242,12 +242,14 @@ extension TokenService {
         alarms.wake(at: deadline, on: clock, executor: executor) { await self.hasPassed($0) }
     }
 
-    /// The same for a caller's limit; the caller may have left long before.
+    /// Does the same for a caller's limit; the caller may have left long before.
     nonisolated func wake(atLimit limit: Duration) {
         alarms.wake(at: limit, on: clock, executor: executor) { [weak self] in await self?.hasPassed($0) }
     }
 
-    /// Ends what has taken too long; handles the callers' own limits without entering the actor.
+    /// Ends what has taken too long.
+    ///
+    /// Callers' own limits are handled without entering the actor.
     private nonisolated func hasPassed(_ now: Duration) async {
         let (late, next, deadline) = lobby.withLock {
             ($0.expire(at: now), $0.nextLimit, $0.snapshot.nextDeadline)

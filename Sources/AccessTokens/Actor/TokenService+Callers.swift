@@ -15,7 +15,7 @@ extension TokenService {
     /// A valid token costs a lock and a clock reading: no suspension, no allocation, even for a cancelled caller. In the token's
     /// soft window a call starts one refresh in the background, and still returns at once. Otherwise the call joins the running
     /// load, or starts one; callers are answered in the order of their arrival. A cancelled caller leaves at once and alone; the
-    /// load goes on for the others.
+    /// load continues for the others.
     ///
     /// - Parameter limit: How long this caller waits at most, on the service's clock; `nil`: as long as the load may take. With
     ///   zero or less, a call that finds no valid token starts nothing.
@@ -62,7 +62,7 @@ extension TokenService {
         return try await join(seen: generation, within: limit)
     }
 
-    /// What a call sees before it enters the actor.
+    /// The result of a call's check before it enters the actor.
     @usableFromInline
     package struct Look {
         /// The token to hand out; `nil`: there is none.
@@ -92,7 +92,7 @@ extension TokenService {
         return look
     }
 
-    /// Starts the refresh, or the look at the shared store, if this caller is the first, and doesn't wait for it.
+    /// Starts the refresh or the store check, if this caller is the first, and doesn't wait for it.
     private nonisolated func claimRefresh(at now: Duration) {
         guard lobby.withLock({ $0.claimRefresh(at: now) }) else { return }
         Task.detached(on: executor, priority: Task.currentPriority) {
@@ -201,7 +201,7 @@ extension TokenService {
     private nonisolated func raiseUrgency(of place: Place, to urgency: Urgency) {
         guard lobby.withLock({ $0.raiseUrgency(of: place, to: urgency) }) else { return }
         Task.detached(on: executor, priority: urgency.priority) {
-            // The waiters may be others by then.
+            // By then the waiters may have changed.
             await self.raiseUrgency(to: self.lobby.withLock { $0.urgency })
         }
     }
@@ -231,7 +231,7 @@ extension TokenService {
         let prefersForeignExecutor: Bool
     }
 
-    /// The calling task, looked at once: each look counts references.
+    /// The calling task, read once: each read counts references.
     private nonisolated var caller: Caller {
         unsafe withUnsafeCurrentTask { task in
             guard let task = unsafe task else {

@@ -9,15 +9,15 @@ extension TokenService {
     /// await tokens.drain(within: .seconds(8))
     /// ```
     ///
-    /// From this call on the service starts nothing by itself: no load, no refresh ahead, no look at a store. A valid token is
-    /// still handed out. A caller that finds none waits for the running load; if none runs, it gets
-    /// ``TokenServiceError/Code/drained``. What runs goes on, and its token is saved. A load that waits for another key's or
-    /// another process's load begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return
-    /// when the store has done its part. ``resume()`` ends this state.
+    /// From this call on the service starts nothing by itself: no load, no refresh ahead, no store check. A valid token is still
+    /// handed out. A caller that finds none waits for the running load; if none runs, it gets ``TokenServiceError/Code/drained``.
+    /// A running load continues, and its token is saved. A load that waits for another key's or another process's load begins
+    /// only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return when the store has done its part.
+    /// ``resume()`` ends this state.
     ///
     /// A load that was given up, because of its limit or a sign-out, may still bring a refresh token to save or to revoke. So
-    /// this call waits for it, too, until it is forgotten. With a shared grant, it
-    /// also waits for a mark that is being taken back. It doesn't wait for `onDiscard`, which is the program's own work.
+    /// this call waits for it, too, until it is forgotten. With a shared grant, it also waits for a mark that is being taken
+    /// back. It doesn't wait for `onDiscard`, which is the program's own work.
     ///
     /// **Concurrent calls** wait independently. Cancelling the caller doesn't shorten the wait, since programs often cancel their
     /// tasks before they end.
@@ -34,8 +34,8 @@ extension TokenService {
 
     /// Drains the service, or lets it load again.
     ///
-    /// - Parameter isDrained: Asked inside the actor, so that of several calls at one moment the last to be decided counts,
-    ///   whichever comes here last.
+    /// - Parameter isDrained: Called inside the actor, so that of several concurrent calls the last decision counts, whichever
+    ///   arrives here last.
     package nonisolated func drain(_ isDrained: @Sendable () -> Bool) async {
         await visit { service in service.step { machine, _ in machine.drain(isDrained()) } }
     }

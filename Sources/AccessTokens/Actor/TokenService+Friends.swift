@@ -1,16 +1,16 @@
 package import TokenServiceConcurrency
 
-/// What the callback shim may use besides the public API, its isolated versions in `TokenService+Session`, ``Alarms`` and
+/// The callback shim's interface besides the public API, its isolated versions in `TokenService+Session`, ``Alarms`` and
 /// ``LimitHeap``.
 ///
-/// The shim enters the actor by itself, once per batch of calls. What isn't isolated can be called from any thread.
+/// The shim enters the actor itself, once per batch of calls. Members that aren't isolated can be called from any thread.
 extension TokenService {
     // MARK: Calls
 
     /// The number of the token to hand out, if nothing else is due, for callers who may have that token already.
     ///
-    /// Copies nothing that threads share: two threads that count references to one token cost each other more than everything
-    /// else.
+    /// Copies nothing that threads share. Two threads that count references to one token slow each other down more than
+    /// everything else.
     package nonisolated func publicationIfNothingDue() -> Int? {
         let (publication, nothingDueUntil) = lobby.withLock { ($0.snapshot.hit.publication, $0.snapshot.hit.nothingDueUntil) }
         return clock.now() < nothingDueUntil ? publication : nil
@@ -78,14 +78,15 @@ extension TokenService {
 }
 
 extension TokenService {
-    /// Installs a token of the same principal that allows more, unless the session has ended or has come to a token that allows
-    /// something else meanwhile; then it is given up.
+    /// Installs a token of the same principal that allows more.
+    ///
+    /// Gives it up instead if the session has ended, or has got a token meanwhile that allows something else.
     ///
     /// - Parameters:
     ///   - token: The token.
     ///   - generation: The generation in which it was asked for.
-    ///   - isWider: Whether it allows all that the service's current token does, or the last one, whose grant it would replace; called on
-    ///     the actor.
+    ///   - isWider: Whether it allows all that the service's current token does, or else the last one, whose grant it would
+    ///     replace; called on the actor.
     /// - Returns: The generation that began with it; `nil` if it wasn't installed, or the session has ended while it was saved.
     package nonisolated func widen(
         to token: AccessToken, seen generation: Int, isWider: @Sendable (AccessToken?) -> Bool

@@ -60,7 +60,7 @@ extension TokenService {
         guard !membership.hasEnded else { throw CancellationError() }
     }
 
-    /// Whether the program is about to end and no caller waits: then a load that still waits for its turn doesn't begin.
+    /// Whether the service is drained and no caller waits, so that a load still waiting for its turn doesn't begin.
     package nonisolated var isDeserted: Bool { lobby.withLock { $0.isDeserted } }
 
     private func finish(_ flight: Int, with result: Result<AccessToken, any Error>) {
@@ -90,7 +90,7 @@ extension TokenService {
         }
     }
 
-    /// The membership that the tasks of the current flight carry while something may wait for it.
+    /// The membership of the current flight's tasks while something may wait for it.
     func membershipOfFlight(_ id: Int) -> LoadMembership {
         if let flightMembership, flightMembership.work == id { return flightMembership }
         let membership = LoadMembership(of: self, work: id, until: machine.state.flight?.deadline)
@@ -132,7 +132,7 @@ extension TokenService {
         Task.detached(on: loadExecutor) { await onDiscard(grant) }
     }
 
-    /// A caller that is more urgent than the load makes the load as urgent.
+    /// Raises the load to the urgency of a more urgent caller.
     package func raiseUrgency(to urgency: Urgency) {
         guard var load, load.urgency < urgency, load.flight == machine.state.flightID else { return }
         load.urgency = urgency
@@ -163,7 +163,7 @@ extension Result where Failure == any Error {
 
 /// Marks the tasks of a load, including its restore and its save, so that no load waits for itself.
 ///
-/// Tasks that a loader starts inherit it and may outlive the load; once no caller waits for the load, it means nothing.
+/// Tasks that a loader starts inherit it and may outlive the load. It has no effect once no caller waits for the load.
 package final class LoadMembership: Sendable {
     /// The load that the current task is part of.
     @TaskLocal package static var current: LoadMembership?
@@ -184,7 +184,7 @@ package final class LoadMembership: Sendable {
         limit = deadline.map { (service.clock, $0) }
     }
 
-    /// Whether something waits for what is loaded, and the load's time isn't over.
+    /// Whether something waits for the load's result, and its time isn't over.
     var isInTime: Bool { !hasEnded && limit.map { $0.clock.now() < $0.deadline } ?? true }
 
     var hasEnded: Bool { ended.load(ordering: .acquiring) }
@@ -196,8 +196,7 @@ package final class LoadMembership: Sendable {
 
 /// Loads that wait for a service's token, as the edges of a graph between services; a load in a cycle would wait for itself.
 ///
-/// An edge exists only while a load waits, and a waiting load keeps its service alive. So an identity never comes to name another
-/// service.
+/// An edge exists only while a load waits, and a waiting load keeps its service alive, so no identifier is reused meanwhile.
 struct LoadWaits: Sendable {
     /// Keyed by the service whose loads wait, so that following a chain touches no other service.
     private var waits: [ObjectIdentifier: [(membership: LoadMembership, target: ObjectIdentifier)]] = [:]

@@ -26,7 +26,7 @@ extension TokenService {
     /// when it has been saved, or after 5 s; then callers get the token anyway.
     ///
     /// - Parameter token: The new token.
-    /// - Returns: What was given up, and whether the store has the new token.
+    /// - Returns: The tokens given up, and whether the store has the new token.
     @discardableResult
     public nonisolated func replace(with token: AccessToken) async -> SessionChange {
         await end(of: visit { $0.put(token) })
@@ -38,10 +38,10 @@ extension TokenService {
     /// ``TokenServiceError/Code/reset`` at once; loads are cancelled and their results discarded. Afterwards the service is
     /// empty, not locked: the next call loads with no previous token.
     ///
-    /// The fence takes effect at once, whatever happens to the store. The call only waits, 5 s at most, for the store to hand
+    /// The fence takes effect at once, whatever happens to the store. The call only waits, 5 s at most, for the store to return
     /// over and remove what it has.
     ///
-    /// - Returns: What was given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
+    /// - Returns: The tokens given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
     ///   removed its token.
     public nonisolated func reset() async -> SessionChange {
         await end(of: visit { $0.signOut() })
@@ -54,7 +54,7 @@ extension TokenService {
         await visit { $0.endPauses() }
     }
 
-    /// Returns a stream of what happens from now on, for logs and metrics.
+    /// Returns a stream of the events from now on, for logs and metrics.
     ///
     /// Every call makes a stream of its own with a bounded buffer: a slow reader loses the oldest events and delays no other.
     /// Streams end when the service is released.
@@ -70,7 +70,7 @@ extension TokenService {
     }
 }
 
-/// What the calls do once they are on the actor, for these and for those who are there already: it has taken effect on return.
+/// The isolated versions of the public calls, for callers that are on the actor already: each has taken effect on return.
 extension TokenService {
     /// The isolated version of ``invalidate(_:)``.
     package func refuse(_ rejected: AccessToken) {
@@ -111,7 +111,7 @@ extension TokenService {
     package struct Fence: Sendable {
         let discarded: AccessToken?
         let end: SingleResult<SessionChange>?
-        /// The same for the grant that other services use, too.
+        /// The same for a grant that other services use as well.
         let lent: SingleResult<SessionChange>?
         /// How urgent the store's part was made.
         let urgency: Urgency
@@ -129,7 +129,7 @@ extension TokenService {
         return SessionChange(discarded: discarded, storeFailure: storeFailure)
     }
 
-    /// Makes what the store does as urgent as a caller who waits for it.
+    /// Raises the store's operation to the urgency of a caller who waits for it.
     private nonisolated func raiseStore(to urgency: Urgency) {
         ties?.lender?.raise(to: urgency)
         Task.detached(on: executor, priority: urgency.priority) { await self.storing?.raise(to: urgency, on: self.executor) }

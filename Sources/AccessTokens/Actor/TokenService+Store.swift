@@ -83,13 +83,13 @@ extension TokenService {
         return .seconds(min(max(age, 0), RefreshPolicy.longestLifetime / .seconds(1)))
     }
 
-    /// What a save writes: the token and, on the wall clock, the moment from which its lifetime counts.
+    /// The value to save: the token and, on the wall clock, the moment from which its lifetime counts.
     private func stored(by operation: StoreQueue.Operation, at now: Duration) -> StoredToken? {
         guard case .save(let token, let start) = operation.kind else { return nil }
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
     }
 
-    /// Tells the store of a shared grant about a sign-in or a sign-out, before any load that begins after it.
+    /// Notifies the session of a shared grant of a sign-in or a sign-out, before any load that begins after it.
     func noteFence(_ token: AccessToken?) {
         guard let session = ties?.session else { return }
         session.noteFence(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)

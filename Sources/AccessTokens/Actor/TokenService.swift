@@ -42,7 +42,7 @@ public actor TokenService {
     var flightMembership: LoadMembership?
     /// The membership of a store operation's tasks, if the current flight doesn't wait for it.
     var operationMembership: LoadMembership?
-    /// From when on the service may be released, as last reported.
+    /// When the service may be released, as last reported.
     private var restsFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
     var fences: [(number: Int, end: SingleResult<SessionChange>)] = []
@@ -172,9 +172,9 @@ public actor TokenService {
     }
 }
 
-/// The description shows neither the token nor the loader and the store, which are the program's own and may hold secrets.
+/// The description shows neither the token nor the loader or the store, which belong to the program and may hold secrets.
 ///
-/// It is also what makes a dump safe at any moment: a mirror reads an actor's state from outside the actor.
+/// It also makes a dump safe at any moment: a mirror would read the actor's state from outside the actor.
 extension TokenService: Redacted {
     package nonisolated var text: String { "TokenService" }
 }

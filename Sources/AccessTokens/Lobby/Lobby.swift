@@ -32,19 +32,19 @@ extension TokenService {
         private var uncollected: Uncollected?
         /// The answers before it, the oldest first.
         private var olderAnswers: [Uncollected] = []
-        /// The same for callers who left, each with an answer of its own.
+        /// The answers of callers who left before the load ended.
         private var leavers: [Place: Answer] = [:]
         /// When callers with a limit of their own leave; includes limits of callers who have left.
         private var limits = LimitHeap<Place>()
         /// The number of limits at which those of departed callers are purged.
         private var limitsUntilPurge = 64
 
-        /// Whether the caller must start what is due, a refresh or a look at the shared store; only the first caller must.
+        /// Returns whether the caller must start the refresh or the store check that is due; `true` for the first caller only.
         mutating func claimRefresh(at now: Duration) -> Bool {
             snapshot.claimRefresh(at: now)
         }
 
-        /// Whether the program is about to end and no caller waits: a load that has spent nothing yet isn't wanted any more.
+        /// Whether the service is drained and no caller waits, so that a load that has spent nothing is pointless.
         var isDeserted: Bool { snapshot.isDrained && waiters.count == 0 }
 
         /// Whether there is a load that callers may join in time.
@@ -154,7 +154,7 @@ extension TokenService {
             return (joined, waiters.count > 0, hub != nil)
         }
 
-        /// Ends the decision: takes what callers see from now on, and an answer for the waiters; returns the waiters to resume.
+        /// Ends the decision with the callers' new snapshot and an answer for the waiters; returns the waiters to resume.
         mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
             self.snapshot = snapshot
             isOpen = true
@@ -177,7 +177,7 @@ extension TokenService {
         private(set) var hit: Hit
         /// From then on the token is not handed out.
         let expiry: Duration
-        /// From when on the first caller starts a refresh, or a look at the shared store.
+        /// When the first caller starts a refresh or a store check.
         private(set) var refreshFrom: Duration
         /// Until when callers may join the running load; zero: there is none.
         let joinableUntil: Duration
@@ -204,12 +204,12 @@ extension TokenService {
             now < expiry ? hit.token : nil
         }
 
-        /// Whether the first caller to claim a refresh, or a look, gets it now.
+        /// Whether a refresh or a store check is due that no caller has claimed.
         func isRefreshDue(at now: Duration) -> Bool {
             refreshFrom <= now
         }
 
-        /// Whether the caller must start what is due; only the first caller must.
+        /// Returns whether the caller must start what is due; `true` for the first caller only.
         mutating func claimRefresh(at now: Duration) -> Bool {
             guard isRefreshDue(at: now) else { return false }
             refreshFrom = .forever

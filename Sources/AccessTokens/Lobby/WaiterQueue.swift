@@ -88,7 +88,7 @@ struct WaiterQueue<Waiter> {
     /// Empties the queue and hands over the waiters.
     mutating func takeAll() -> WaiterQueue {
         var all = WaiterQueue()
-        // Tickets go on: the ID of an old waiter must not name a new one.
+        // Tickets continue: the ID of an old waiter must not name a new one.
         all.tickets = tickets
         swap(&self, &all)
         return all
@@ -180,7 +180,7 @@ package struct LimitHeap<Owner: Sendable>: Sendable {
 
     /// Keeps only the entries of owners that have not left.
     @inlinable package mutating func purge(_ hasLeft: (Owner) -> Bool) {
-        // Entries at the end can go without a look at the others, and usually there are no others.
+        // Entries at the end can be removed without checking the others, and usually there are no others.
         while let last = entries.last, hasLeft(last.owner) { entries.removeLast() }
         guard !entries.isEmpty else { return }
         entries.removeAll { hasLeft($0.owner) }

@@ -37,7 +37,7 @@ struct BackOff: Sendable {
 
     /// Ends every pause.
     ///
-    /// Keeps the count of unclear refusals, so that a user who taps “try again” each time also learns that the grant is dead.
+    /// Keeps the count of unclear refusals, so that tapping “try again” each time doesn't hide a dead grant.
     mutating func reopen() {
         let refusals = unclearRefusals
         self = BackOff()
@@ -52,7 +52,7 @@ struct BackOff: Sendable {
         return TokenServiceError(error.code, underlying: error.underlying, remedy: .signIn)
     }
 
-    /// Asks no more until `moment`, without counting a failure: the server asked for the wait while a token was still good.
+    /// Closes the gate until `moment` without counting a failure: the server asked for the wait while a token was still good.
     @discardableResult
     mutating func hold(_ error: TokenServiceError, until moment: Duration) -> TokenServiceError {
         gate = .opens(at: moment)
@@ -70,7 +70,7 @@ struct BackOff: Sendable {
         }
     }
 
-    /// From when on the failure count no longer matters: the longest pause after the server could have been asked again.
+    /// When the failure count no longer matters: the longest pause after the moment of the next attempt.
     var restsFrom: Duration? {
         switch gate {
         case .open: .zero
@@ -80,7 +80,7 @@ struct BackOff: Sendable {
     }
 }
 
-/// The tokens that resource servers refused, and the loads that followed from it.
+/// The tokens that resource servers refused, and the loads that followed.
 struct Rejections: Sendable {
     // Whole tokens, not strings: a token hides its secret from mirrors, a string wouldn't.
     private(set) var tokens: [(token: AccessToken, until: Duration?)] = []
@@ -122,7 +122,7 @@ struct Rejections: Sendable {
         return now < opens ? TokenServiceError(.tooManyInvalidations).holding(until: opens) : nil
     }
 
-    /// From when on no refused token could be handed out again, and no further load would count as caused by refusals.
+    /// When no refused token can be handed out again, and no further load would count as caused by refusals.
     var restsFrom: Duration? {
         var end = (loads.last ?? .zero) + (loads.isEmpty ? .zero : RefreshPolicy.invalidationPeriod)
         for (_, until) in tokens {
@@ -146,7 +146,7 @@ extension RefreshPolicy {
     /// | 8 and more | 60 … 75 s |
     package static func pause(afterFailures failures: Int, jitter: Double) -> Duration {
         guard failures > 1 else { return .zero }
-        // The exponent is bounded before it is used: at failure 58 a competitor's arithmetic overflowed.
+        // The exponent is bounded before it is used: another library's arithmetic overflowed at failure 58.
         let doubled = Duration.seconds(1 << min(failures - 2, 6))
         return min(doubled, longestPause).scaled(by: 1 + pauseJitter * share(jitter))
     }

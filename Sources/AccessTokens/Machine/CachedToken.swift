@@ -4,7 +4,7 @@ extension TokenService {
     /// A token that may be handed out, with its deadlines on the service's clock.
     struct CachedToken: Sendable {
         let token: AccessToken
-        /// From here on it is not handed out; `nil`: until it is invalidated.
+        /// When it stops being handed out; `nil`: not before it is invalidated.
         private(set) var expiry: Duration?
         /// The time between hard expiry and real expiry; zero after a refusal, which no later failure undoes.
         private var leeway: Duration
@@ -12,7 +12,7 @@ extension TokenService {
         private(set) var isInLeeway = false
         /// Where its soft window begins; `nil`: it has none.
         let refreshStart: Duration?
-        /// From when on a caller starts a refresh: the soft window, later after a failure, `nil` for none.
+        /// When a caller starts a refresh: in the soft window, later after a failure; `nil` for none.
         var refreshFrom: Duration?
         private(set) var failedRefreshes = 0
 
@@ -77,7 +77,7 @@ extension TokenService {
             return error
         }
 
-        /// Another service refreshes: the next look comes later.
+        /// Postpones the next check, because another service is refreshing.
         mutating func rest(at now: Duration) {
             refreshFrom = expiry == nil ? nil : now + Self.rest(until: expiry, at: now)
         }
@@ -86,7 +86,7 @@ extension TokenService {
             expiry.map { min(max($0 - now, .zero).divided(by: 4), RefreshPolicy.shortestRefreshPause) } ?? .zero
         }
 
-        /// The user asked to try again: puts the next refresh off no longer.
+        /// Ends the pause before the next refresh, because the user asked to try again.
         mutating func endPause() {
             failedRefreshes = 0
             refreshFrom = refreshStart
@@ -119,9 +119,9 @@ extension RefreshPolicy {
         hardExpiry(ofCounted: Self.counted(lifetime))
     }
 
-    /// Until when a token is handed out after a transient failure, counted from its load's start: a tenth of the leeway is left.
+    /// How long a token is handed out after a transient failure, counted from its load's start: all but a tenth of the leeway.
     ///
-    /// An outage costs no caller if it is over by then. It begins to matter when the refresh window opens, so callers don't
+    /// Callers don't notice an outage that is over by then. It begins to matter when the refresh window opens, so they don't
     /// notice an outage shorter than the last column, whenever it begins.
     ///
     /// | lifetime | handed out until | outage that costs no caller |
@@ -210,7 +210,7 @@ extension SplitMix64 {
 }
 
 extension TokenService.StateMachine {
-    /// Why a token that a flight brought can't be used; `nil` if it can at least answer the waiters.
+    /// Why a token that a flight brought can't be used; `nil` if it can at least be given to the waiters.
     func flaw(of token: AccessToken, by flight: borrowing Flight, at now: Duration) -> TokenServiceError? {
         if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
         if let lifetime = token.lifetime, flight.start + RefreshPolicy.counted(lifetime) <= now {
@@ -226,11 +226,11 @@ extension TokenService.StateMachine {
         return now < flight.start + policy.hardExpiry(forLifetime: lifetime)
     }
 
-    /// From when on a caller that gets this token starts a refresh; `nil`: none does.
+    /// When a caller that gets this token starts a refresh; `nil`: never.
     ///
-    /// Nothing keeps a program alive for a load that no caller waits for. If the program ends in the middle of a load that spends
-    /// a refresh token, the server has rotated the token, and the new one is lost. A program that has just begun may be a tool
-    /// that ends in a moment, so for a while such a load starts only if a caller waits for it.
+    /// A load that no caller waits for doesn't keep a program alive. If the program ends in the middle of a load that spends a
+    /// refresh token, the server has rotated the token, and the new one is lost. A young program may be a tool that ends soon, so
+    /// at first such a load starts only if a caller waits for it.
     func refreshStart(of cached: CachedToken) -> Duration? {
         guard !isDrained else { return nil }
         return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom

@@ -1,12 +1,12 @@
 /// The last token received, whose refresh token the next load uses; it outlives expiry and invalidation.
 ///
-/// A grant that is given up for another one may still be good at the server. Each of these functions returns that grant, so that
-/// it reaches the program and can be revoked; once, although a store may still have it, or may say so late.
+/// A grant that is replaced may still be good at the server. Each of these functions returns it, so that the program can revoke
+/// it: once, even if a store still has it, or reports it late.
 struct Grant: Sendable {
-    /// A store that fails may keep an old grant; within two dozen grants it is removed, or overwritten.
+    /// A failing store may keep an old grant; within two dozen grants it is removed or overwritten.
     static let mostPast = 24
 
-    /// Whether there is a store, which may come with an old grant.
+    /// Whether there is a store, which may return an old grant.
     let hasStore: Bool
 
     private(set) var token: AccessToken? {
@@ -30,7 +30,7 @@ struct Grant: Sendable {
     /// Keeps a load's new grant, if possible.
     ///
     /// The load has used up the grant that it began with. If another grant came meanwhile, from an older load, one of the two is
-    /// given up: the new one, if it brings nothing to hand out while the other's token is handed out, or is about to be.
+    /// given up: the new one, if it has no usable token while the other's is handed out, or is about to be.
     ///
     /// - Parameters:
     ///   - used: The grant that the load has used.
@@ -63,13 +63,13 @@ struct Grant: Sendable {
         return handOver(last, reason)
     }
 
-    /// The same for what a load has brought, so that the server must have just issued it.
+    /// The same for a grant that a load brought, which the server must have just issued.
     mutating func turnAway(_ new: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         forget(new)
         return giveUp(new, reason)
     }
 
-    /// The same as ``giveUp(_:_:)``, even if the service has yet to stop using the refresh token.
+    /// The same as ``giveUp(_:_:)``, even while the service still uses the refresh token.
     mutating func handOver(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         guard note(last) else { return nil }
         // Without a refresh token there is nothing to revoke, except that a sign-out may want to revoke the access token itself.
@@ -77,7 +77,7 @@ struct Grant: Sendable {
         return DiscardedGrant(token: last, reason: reason)
     }
 
-    /// Notes that a grant was handed over or used up; returns whether that is news.
+    /// Notes that a grant was handed over or used up; returns whether it wasn't noted before.
     @discardableResult
     private mutating func note(_ last: AccessToken) -> Bool {
         guard hasStore else { return true }

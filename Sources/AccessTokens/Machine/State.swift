@@ -14,7 +14,7 @@ extension TokenService.StateMachine {
         /// A token is handed out; no load. In its soft window a caller starts one (→ `refreshing`); it expires or is
         /// refused (→ `empty`).
         case fresh(CachedToken)
-        /// A token is handed out while one load runs ahead of its expiry, or the service looks at the shared store. That ends (→
+        /// A token is handed out while one load runs ahead of its expiry, or the service checks the shared store. That ends (→
         /// `fresh`); the token expires or is refused first (→ `loading`: callers join the running load).
         case refreshing(CachedToken, Flight)
         /// A load that must not be repeated has exceeded its limit: no other starts until it ends (→ `fresh`, `empty`). Callers
@@ -26,7 +26,7 @@ extension TokenService.StateMachine {
 extension TokenService.StateMachine.State {
     typealias Flight = TokenService.StateMachine.Flight
 
-    /// The token to hand out.
+    /// The token that is handed out.
     var cached: TokenService.CachedToken? {
         switch self {
         case .empty, .loading: nil
@@ -113,7 +113,7 @@ extension TokenService.StateMachine.State {
             }
     }
 
-    /// Hands this token out from now on; a running flight goes on.
+    /// Hands out this token from now on; a running flight continues.
     mutating func install(_ cached: consuming TokenService.CachedToken) {
         switch self {
         case .empty, .fresh: self = .fresh(cached)
@@ -122,7 +122,7 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    /// Hands no token out from now on; a running flight goes on, and callers join it.
+    /// Hands out no token from now on; a running flight continues, and callers join it.
     mutating func dropToken() {
         self = Self(nil, flight, isStalled: isStalled)
     }
@@ -173,12 +173,12 @@ extension TokenService.StateMachine {
         var previous: AccessToken?
         /// How many callers have joined it.
         var callers = 0
-        /// Whether another load may start although it goes on: it has taken too long.
+        /// Whether another load may start although it continues, because it has taken too long.
         var isGivenUp = false
         /// Whether it has spent a refresh token, so that another attempt spends another.
         var isCostly = false
-        /// Whether other keys use its grant, too, and have replaced it since; then another load may start at its limit, in its
-        /// turn.
+        /// Whether other keys use its grant as well and have replaced it since; then another load may start in its turn once this
+        /// one's limit has passed.
         var hasOldGrant = false
         /// Its current phase.
         var phase = Phase.loading
@@ -198,12 +198,12 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A load that a fence cut off: it goes on, and the program gets the token that it brings.
+    /// A load that a fence cut off: it continues, and the token that it brings is passed to the program.
     struct FencedLoad: Sendable {
         let id: Int
         /// How many fences there were at its start.
         let generation: Int
-        /// From then on nothing waits for its end.
+        /// When nothing waits for its end any longer.
         let forgottenFrom: Duration
 
         init(_ flight: borrowing Flight, forgottenFrom: Duration) {
@@ -243,12 +243,12 @@ extension TokenService.StateMachine.Flight {
         isLoading ? deadline : nil
     }
 
-    /// Whether it asks a store, and no server yet.
+    /// Whether it only checks a store, and asks no server.
     var isLook: Bool {
         if case .restoring = phase { true } else { false }
     }
 
-    /// Its load begins, at once or after the store has been asked.
+    /// Begins its load, at once or after the store's answer.
     mutating func beginLoad(_ number: Int, replacing grant: AccessToken?, at now: Duration) {
         load = number
         phase = .loading
@@ -257,7 +257,9 @@ extension TokenService.StateMachine.Flight {
         previous = grant
     }
 
-    /// Holds a token that is about to be saved; from now on it counts as younger than what an older load may bring.
+    /// Holds a token that is about to be saved.
+    ///
+    /// From now on an older load's result counts as outdated.
     mutating func hold(_ token: AccessToken, from origin: TokenService.StateMachine.Origin, publication: Int, at now: Duration) {
         publications = publication
         phase = .saving(token, origin)

@@ -1,13 +1,12 @@
 extension TokenService.StateMachine {
-    /// Until when loads that were given up may be expected to end; `nil`: there are none.
+    /// When all given-up loads can be expected to have ended; `nil`: there are none.
     private var givenUpUntil: Duration? {
         var until = fenced.last?.forgottenFrom
         for flight in abandoned { until = max(until ?? .zero, end(ofGivenUp: flight)) }
         return until
     }
 
-    /// Until when a load or an operation of the store may be expected to end, even if nothing waits for it any longer; `nil`:
-    /// none runs.
+    /// When the running load or store operation can be expected to have ended, even if nothing waits for it; `nil`: none runs.
     var isAtWorkUntil: Duration? {
         let isUnderWay = state.flight != nil || !storage.operations.isEmpty
         if isShared, isUnderWay { return .forever }
@@ -21,11 +20,10 @@ extension TokenService.StateMachine {
         isAtWorkUntil.map { now < $0 } ?? false
     }
 
-    /// From when on the service could be released, and be made again for its next caller, without a loss, if nothing happens to
-    /// it before; `nil`: not before another event.
+    /// When the service can be released, and made again for its next caller, without a loss; `nil`: not before another event.
     ///
     /// Letting it go now would lose waiting callers, a grant that no store has, a sign-out that the store hasn't heard of, or the
-    /// reason why a token or a load is refused: its successor would ask the server at once. A load that was given up keeps the
+    /// reason why a token or a load is refused: a new service would ask the server at once. A load that was given up keeps the
     /// service alive by itself, so it is no reason to keep the service once it blocks no other load.
     var restsFrom: Duration? {
         guard state.flight == nil || stalledUntil != nil, let storeEnd = storeRestsFrom,
@@ -38,7 +36,7 @@ extension TokenService.StateMachine {
         return max(max(pauseEnd, loadEnd), max(storeEnd, max(backOffEnd, rejectionsEnd)))
     }
 
-    /// From when on the store has what the service wants it to have, or is asked anew because the callback of a restore was lost.
+    /// When the store has all that it should have, or is read anew because the callback of a restore was lost.
     private var storeRestsFrom: Duration? {
         // The session knows more about a shared store: a later flight may have written what failed.
         if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }

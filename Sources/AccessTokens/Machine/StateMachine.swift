@@ -11,7 +11,7 @@ extension TokenService {
         let isRepeatable: Bool, hasStore: Bool
         /// Whether a load reads and writes the store by itself, since the store is shared.
         let isShared: Bool
-        /// How long after one look at the shared store a hit starts another; `nil`: hits start none.
+        /// How long after one check of the shared store a hit starts another; `nil`: hits start none.
         let checkEvery: Duration?
         /// Whether its loads spend a refresh token that another service keeps.
         let borrowsGrant: Bool
@@ -31,14 +31,15 @@ extension TokenService {
         private(set) var rejections = Rejections()
         /// Distinguishes a refused request of this session from one of an earlier user.
         private(set) var handedOut = HandedOut()
-        /// What the store is doing and has yet to do.
+        /// The store's running and pending operations.
         private(set) var storage = StoreQueue()
-        /// Whether the store has yet to say what an earlier run left.
+        /// Whether the store hasn't been asked yet what an earlier run left.
         private(set) var isRestorePending: Bool
-        /// Whether the program is about to end; then nothing starts that it would have to wait for.
+        /// Whether the service is drained, so that it starts nothing that the program would have to wait for.
         private(set) var isDrained = false
-        // “Is this out of date?” For an event: its `generation`. For a caller: whether it saw one from before the last reset. For
-        // a flight: whether something was published or fenced off since; then a late token or failure means nothing.
+        // These three tell what is outdated. For an event: its `generation`. For a caller: whether it saw one from before the
+        // last reset. For a flight: whether something was published or fenced off since; then a late token or failure means
+        // nothing.
 
         /// How many fences (resets and replacements) there were.
         private(set) var generation = 0
@@ -46,17 +47,18 @@ extension TokenService {
         private(set) var lastReset = 0
         /// How often a token came, was published or was fenced off.
         private(set) var publications = 0
-        /// Whether any caller waits for the flight of `loading`, as the lobby says at each event; none does in another state.
+        /// Whether any caller waits for the flight of `loading`, as the lobby reported with this event; none does in another
+        /// state.
         private var isAwaited = false
         /// Whether anything listens to the events.
         private var isObserved = true
         private var flights = 0, loads = 0
-        /// From when on a service that shares its grant may look at the store although it pauses.
+        /// The earliest time at which a pausing service that shares its grant may check the store.
         private var nextLook = Duration.zero
-        /// From when on a hit starts a look at the shared store; `nil`: none does.
+        /// When a hit starts a check of the shared store; `nil`: never.
         private(set) var nextCheck: Duration?
         private var random: SplitMix64
-        // What the event has caused so far.
+        // The effects of the current event so far.
         private var start: FlightStart?
         private var effects: [Effect] = []
         private var answer: Answer?
@@ -85,34 +87,34 @@ extension TokenService.StateMachine {
 
     /// The result of an event; the actor performs its parts in this order.
     struct Ending: ~Copyable, Sendable {
-        /// What callers see from now on.
+        /// The snapshot for callers from now on.
         let snapshot: TokenService.Snapshot
-        /// How the current flight starts; `nil` if it has started, or there is none.
+        /// The start of the current flight; `nil` if it has started, or there is none.
         let start: FlightStart?
         /// The number of the flight that something may wait for.
         let awaitedFlight: Int?
         let effects: [Effect]
         /// The answer for all waiters; there is at most one, since afterwards none waits.
         let answer: Answer?
-        /// From when on the service could be released, if that was asked; `nil`: not before another event.
+        /// When the service can be released, if that was asked for; `nil`: not before another event.
         let restsFrom: Duration?
     }
 
     /// Another action for the actor.
     enum Effect: Sendable {
         case cancel(flight: Int)
-        /// The store's turn: one operation at a time.
+        /// Perform an operation of the store; one runs at a time.
         case perform(StoreQueue.Operation)
-        /// The store has done a fence's part, or won't in time; `givenUp` was in the store and the service didn't know it.
+        /// End fences: the store has done its part, or is late; `givenUp` was in the store, unknown to the service.
         case endFences([Int], givenUp: [AccessToken], TokenServiceError?)
-        /// Pass a grant to the program, to be revoked.
+        /// Pass a grant to the program for revocation.
         case discard(DiscardedGrant)
         case announce(TokenEvent)
     }
 }
 
 extension TokenService.StateMachine {
-    /// Takes an event, after what happened in the lobby since the last one.
+    /// Takes an event, after the lobby's changes since the last one.
     mutating func take<Decision>(
         _ event: (inout Self, Duration) -> Decision, at now: Duration, joined: Int, isAwaited: Bool, isObserved: Bool
     ) -> Decision {
@@ -120,7 +122,7 @@ extension TokenService.StateMachine {
         return event(&self, now)
     }
 
-    /// Notes the lobby's news since the last event: callers have joined the flight of `loading`, and some may have left.
+    /// Notes the lobby's changes since the last event: callers have joined the flight of `loading`, and some may have left.
     ///
     /// - Parameter isObserved: Whether anything listens to the events.
     mutating func callersJoined(_ callers: Int, isAwaited: Bool, isObserved: Bool = true) {
@@ -129,9 +131,9 @@ extension TokenService.StateMachine {
         state.addCallers(callers)
     }
 
-    /// Hands over what the last event has caused.
+    /// Returns the effects of the last event.
     ///
-    /// - Parameter tellsRest: Whether to find out from when on the service could be released, for a service that is one of many.
+    /// - Parameter tellsRest: Whether to compute when the service could be released, for a service that is one of many.
     mutating func conclude(tellsRest: Bool = false) -> Ending {
         let ending = Ending(
             snapshot: snapshot, start: start, awaitedFlight: state.isStalled ? nil : state.flightID,
@@ -140,7 +142,9 @@ extension TokenService.StateMachine {
         return ending
     }
 
-    /// Announces an event; those of what a fence cut off are not sent, so each is of this generation.
+    /// Announces an event.
+    ///
+    /// Events of work that a fence cut off are not sent, so each is of this generation.
     @inline(never)
     private mutating func announce(
         _ name: TokenEvent.Name, _ flight: @autoclosure () -> Flight? = nil, error: TokenServiceError? = nil
@@ -178,12 +182,12 @@ extension TokenService.StateMachine {
         state.dropToken()
     }
 
-    /// Drops the token if its grant was given up: a program that revokes the grant ends the token, too.
+    /// Drops the token if its grant was given up, since revoking the grant ends the token as well.
     private mutating func dropToken(of givenUp: AccessToken) {
         if (state.cached ?? reserve)?.token.isSameGrant(as: givenUp) ?? false { dropToken() }
     }
 
-    /// The token that callers keep getting although a load failed, or none may start; any other is dropped.
+    /// The token that callers keep getting although a load failed, or none may start; drops any other.
     ///
     /// It is a token before its leeway or, after a transient failure, one inside it.
     private mutating func survivor(of error: TokenServiceError, at now: Duration) -> CachedToken? {
@@ -220,7 +224,7 @@ extension TokenService.StateMachine {
         state.dropToken()
     }
 
-    /// The current load has run for too long.
+    /// Times out the current load.
     mutating func timeOutFlight(at now: Duration) {
         guard let deadline = state.loadDeadline, deadline <= now, let flight = state.flight else { return }
         if isRepeatable || flight.hasOldGrant {
@@ -233,9 +237,9 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A load that stalled long ago may never end: the next caller starts another, as a restarted program would.
+    /// Forgets a load that stalled long ago and may never end: the next caller starts another, as a restarted program would.
     ///
-    /// Not if the grant is shared: the flight may hold a token that the record has yet to get.
+    /// Not with a shared grant: the flight may hold a token that the record doesn't have yet.
     mutating func forgetStalledFlight(at now: Duration) {
         if let end = stalledUntil, end <= now { forgetStalledFlight() }
     }
@@ -257,9 +261,9 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Forgets an operation that is so late that its callback must be lost: the next one begins beside it.
+    /// Forgets an operation that is so late that its callback must be lost, so that the next one begins beside it.
     ///
-    /// Not if the grant is shared: then the session runs the operations itself.
+    /// Not with a shared grant, whose session runs the operations itself.
     private mutating func forgetLateOperation(at now: Duration) {
         guard let end = storeLostFrom, end <= now, let lost = storage.forgetFirst() else { return }
         if let flight = lost.flight { _ = self.end(flight) }
@@ -279,7 +283,7 @@ extension TokenService.StateMachine {
 
     // MARK: Callers
 
-    /// Callers that found neither a token nor a flight to join in the lobby ask for a token; `nil`: they wait for the flight.
+    /// Handles callers that found neither a token nor a flight in the lobby; `nil`: they wait for the flight.
     ///
     /// - Parameter seen: The generation when they called: those from before a reset must not load after it.
     mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Answer? {
@@ -307,7 +311,8 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A caller noticed that the current token is in its soft window, or that the shared store was looked at too long ago.
+    /// Starts a refresh or a store check, because a caller noticed that the soft window has begun or that the last check is too
+    /// old.
     mutating func refreshAhead(at now: Duration) {
         elapse(to: now)
         guard !isDrained, case .fresh(var cached) = state else { return }
@@ -322,7 +327,7 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Looks at the shared store although the token is good: another service may have signed out, or brought a later token.
+    /// Checks the shared store although the token is good: another service may have signed out, or saved a later token.
     private mutating func check(beside cached: CachedToken, at now: Duration) {
         guard nextCheck.map({ $0 <= now }) ?? false else { return }
         let flight = newFlight(.restoring, callers: 0, at: now)
@@ -330,12 +335,12 @@ extension TokenService.StateMachine {
         start = FlightStart(flight)
     }
 
-    /// A look at the shared store has ended, or was impossible: a hit starts the next one an interval later.
+    /// Schedules the next check of the shared store, an interval after one that has ended or was impossible.
     private mutating func checked(at now: Duration) {
         nextCheck = checkEvery.map { now + $0 }
     }
 
-    /// Looks at the shared store, once a second at most, when no load may start: another service may have brought a token.
+    /// Checks the shared store, once a second at most, when no load may start: another service may have saved a token.
     private mutating func look(_ callers: Int, at now: Duration) -> Bool {
         guard isShared, !isDrained, nextLook <= now else { return false }
         nextLook = now + RefreshPolicy.lookPause
@@ -360,14 +365,14 @@ extension TokenService.StateMachine {
         return isCrowded(at: now) ? TokenServiceError(.loadTimedOut) : nil
     }
 
-    /// There is no token: starts a load, for which callers wait.
+    /// Starts a load for callers, because there is no token.
     private mutating func startLoad(callers: Int, at now: Duration) {
         var flight = newFlight(callers: callers, at: now)
         begin(&flight, .loadStarted, at: now)
         state = .loading(flight)
     }
 
-    /// The load of a flight begins, at once or after the store has been asked.
+    /// Begins the load of a flight, at once or after the store's answer.
     private mutating func begin(_ flight: inout Flight, _ name: TokenEvent.Name, at now: Duration) {
         rejections.loadStarts(at: now)
         loads += 1
@@ -378,7 +383,7 @@ extension TokenService.StateMachine {
 
     // MARK: Loads
 
-    /// A load returned a token.
+    /// Takes the token that a load returned.
     mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
         expireToken(at: now)
         // Handle the result before checking the flight's own deadline; the other deadlines are compared afterwards.
@@ -396,9 +401,9 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A flight of a shared grant ended.
+    /// Takes the outcome of a shared grant's flight.
     ///
-    /// Nothing is given up here: what the record no longer has was spent, or handed over by the service that replaced it.
+    /// Gives up nothing: a grant that the record no longer has was spent, or handed over by the service that replaced it.
     mutating func shared(_ outcome: SharedFlightEnd.Outcome, by id: Int, at now: Duration) {
         checked(at: now)
         if case .failed(let error, let retryAfter, let isCostly) = outcome {
@@ -408,7 +413,7 @@ extension TokenService.StateMachine {
         defer { elapse(to: now) }
         let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
         let ended = end(id)
-        // Even if the flight was given up and others have brought tokens since: all belong to the session that is over.
+        // Even if the flight was given up and tokens have come since: all belong to the session that is over.
         if case .signedOut(let isKnown) = outcome, isOfSession, isKnown || hasSession { endSharedSession() }
         guard var flight = ended else { return }
         switch outcome {
@@ -433,10 +438,10 @@ extension TokenService.StateMachine {
         if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
     }
 
-    /// Whether there is a session to end since the last sign-out, the program's own or another's.
+    /// Whether there is a session to end since the last sign-out, by this program or another service.
     private var hasSession: Bool { generation > lastReset || !handedOut.isEmpty }
 
-    /// Another service has ended a session, as a sign-in or a sign-out found in the shared store.
+    /// Ends a session that another service has ended, as a sign-in or a sign-out found in the shared store.
     mutating func sharedSessionEnded(_ end: SessionEnd) {
         guard case .beforeSignIn(let number, let isKnown) = end else {
             if hasSession { endSharedSession() }
@@ -452,16 +457,16 @@ extension TokenService.StateMachine {
         answerWaiters(.failure(TokenServiceError(.reset)))
     }
 
-    /// The shared record has a token inside its leeway: callers get it if the flight fails for a transient reason.
+    /// Keeps the shared record's token, which is inside its leeway: callers get it if the flight fails for a transient reason.
     mutating func keepInReserve(_ token: AccessToken, age: Duration, of id: Int, at now: Duration) {
         guard state.flightID == id, state.token == nil, !rejections.contains(token, at: now) else { return }
         handedOut.note(token)
         reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
     }
 
-    /// A sign-in or a sign-out has put a grant aside in the shared store, or a flight brought one that has no place there.
+    /// Discards a grant that a sign-in or a sign-out displaced from the shared store, or that a flight brought too late for it.
     ///
-    /// - Returns: The token that a fence gave up by that.
+    /// - Returns: The token that a fence gave up with it.
     @discardableResult
     mutating func displaced(_ last: DiscardedGrant) -> AccessToken? {
         guard last.reason == .superseded else { return discard(grant.giveUp(last.token, last.reason)) }
@@ -471,11 +476,11 @@ extension TokenService.StateMachine {
         return nil
     }
 
-    /// A flight of a shared grant ended without a result: callers who have come meanwhile need a load, unless it has to wait.
+    /// Continues after a shared grant's flight without a result: callers who joined late need a load, unless it has to wait.
     private mutating func goOn(after flight: Flight, at now: Duration) {
         if flight.load != nil { announce(.loadDropped, flight) }
         if var cached = state.cached {
-            // A look while a token is good says nothing about the token's refresh.
+            // A check while a token is good says nothing about the token's refresh.
             guard flight.isLoading else { return }
             cached.rest(at: now)
             install(cached)
@@ -486,7 +491,7 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// A load threw; `salvaged` is a new grant that came with the failure.
+    /// Takes the failure of a load; `salvaged` is a new grant that came with it.
     mutating func failed(
         _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, isCostly: Bool = false, by id: Int,
         at now: Duration
@@ -505,9 +510,9 @@ extension TokenService.StateMachine {
         fail(error, of: flight, retryAfter: retryAfter, at: now)
     }
 
-    /// Whether a load that was given up learns late that the grant is dead, and nothing else has come or will tell it sooner.
+    /// Whether a given-up load reports late that the grant is dead, and nothing else has come or will report it sooner.
     ///
-    /// If a younger load used the same grant, the refusal may mean only that; the end of the younger load will tell.
+    /// If a younger load used the same grant, the refusal may only mean that; the younger load's own end will show.
     private func endsSession(_ error: TokenServiceError, of flight: Flight) -> Bool {
         error.remedy == .signIn && state.flight == nil && grant.isUsedUp(by: flight.previous)
     }
@@ -522,7 +527,7 @@ extension TokenService.StateMachine {
         return isKept
     }
 
-    /// Answers the waiters with a token and hands it out from now on, as far as it is good for that.
+    /// Answers the waiters with a token, and hands it out from now on as long as it is valid.
     @inline(never)
     private mutating func accept(_ token: AccessToken, of flight: Flight, from origin: Origin = .loader, at now: Duration) {
         var flaw = flaw(of: token, by: flight, at: now)
@@ -533,7 +538,8 @@ extension TokenService.StateMachine {
             } else if state.token == nil {
                 reserve = cached
             } else {
-                // It lasts no longer than its leeway, and a good token is there already: this refresh has gained nothing.
+                // It is valid for no longer than its leeway, and a good token is there already, so this refresh has gained
+                // nothing.
                 flaw = TokenServiceError(.tokenExpiredOnArrival)
             }
         }
@@ -558,7 +564,7 @@ extension TokenService.StateMachine {
         answerWaiters(.success(token))
     }
 
-    /// Counts the failure of a flight that just ended: mildly while a token is handed out, else towards the back-off.
+    /// Counts the failure of a flight that just ended: as a refresh's while a token is handed out, else for the back-off.
     private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
         let hadToken = state.token != nil
         guard var cached = survivor(of: error, at: now) else {
@@ -575,8 +581,10 @@ extension TokenService.StateMachine {
         install(cached)
     }
 
-    /// Takes a flight that ended out of the state; `nil` if its result doesn't count, since something was published or fenced off
-    /// since it began: then what it brings goes to the program.
+    /// Takes a flight that ended out of the state.
+    ///
+    /// Returns `nil` if its result doesn't count, since something was published or fenced off since it began; what it brought is
+    /// then passed to the program.
     private mutating func end(_ id: Int, bringing token: AccessToken? = nil) -> Flight? {
         if let flight = state.flight, flight.id == id {
             state.endFlight()
@@ -597,7 +605,7 @@ extension TokenService.StateMachine {
 
     // MARK: Refusals and fences
 
-    /// A resource server refused a token: compare, then drop.
+    /// Drops a token that a resource server refused, if it is the current one.
     mutating func invalidate(_ token: AccessToken, at now: Duration) {
         elapse(to: now)
         rejections.remember(token, at: now)
@@ -609,10 +617,10 @@ extension TokenService.StateMachine {
         announce(.invalidated)
     }
 
-    /// A resource server refused a request, which is to be sent again; `nil` if its session is over.
+    /// Handles a refused request that is to be sent again; `nil` if its session is over.
     ///
-    /// - Returns: The token to send it with, if there is one, and the generation in which to wait for one. If the grant is shared,
-    ///   a sign-in of that generation may have yet to find a sign-out in the store; the request belongs to the session before it.
+    /// - Returns: The token to send it with, if there is one, and the generation in which to wait for one. With a shared grant, a
+    ///   sign-in of that generation may not have found a sign-out in the store yet; the request belongs to the session before it.
     mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> (token: AccessToken?, generation: Int)? {
         guard handedOut.contains(refused) else { return nil }
         invalidate(refused, at: now)
@@ -677,7 +685,7 @@ extension TokenService.StateMachine {
         return dropped
     }
 
-    /// The user asked to try again: no pause, and no refusal of the grant, holds any longer.
+    /// Ends every pause and the refusal of the grant, because the user asked to try again.
     mutating func retryNow(at now: Duration) {
         elapse(to: now)
         backOff.reopen()
@@ -686,18 +694,17 @@ extension TokenService.StateMachine {
         install(cached)
     }
 
-    /// A user has signed in through another key that uses the same grant: no pause holds, and a load with the old grant no longer
+    /// Handles a sign-in through another key that uses the same grant: ends every pause, and a load with the old grant no longer
     /// blocks others.
     ///
-    /// A load that has stalled doesn't get the new grant, since its time is over.
+    /// A stalled load doesn't get the new grant, since its time is over.
     mutating func lentGrantReplaced(at now: Duration) {
         retryNow(at: now)
         forgetStalledFlight()
         state.noteReplacedGrant()
     }
 
-    /// The program is about to end, or goes on after all: stops starting loads, refreshes and looks at the store, or starts them
-    /// again.
+    /// Stops starting loads, refreshes and store checks, because the program is about to end, or starts them again.
     mutating func drain(_ isDrained: Bool = true) {
         self.isDrained = isDrained
     }
@@ -721,8 +728,8 @@ extension TokenService.StateMachine {
 
     // MARK: The store
 
-    /// An operation has ended, in time or late; `found` is what it read in the store, and `givenUp` what it put aside in a shared
-    /// one.
+    /// Takes the end of an operation, in time or late; `found` is the token that it read in the store, and `givenUp` the grants
+    /// that it displaced from a shared one.
     mutating func storeEnded(
         _ ended: StoreQueue.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
     ) {
@@ -739,7 +746,9 @@ extension TokenService.StateMachine {
         finish(operation, givenUp: givenUp, error: error, at: now)
     }
 
-    /// An operation that counted as lost has ended after all; it may have written after a later one, whose work is repeated.
+    /// Takes the end of an operation that counted as lost.
+    ///
+    /// It may have written after a later one, whose work is then repeated.
     private mutating func lostOperationEnded(
         _ lost: StoreQueue.Operation, found: AccessToken?, failed: Bool, at now: Duration
     ) {
@@ -748,7 +757,7 @@ extension TokenService.StateMachine {
         if let again = storage.endLost(lost, failed: failed) { enqueue(again, at: now) }
     }
 
-    /// A save or a removal is over, or nothing waits for it any longer; this also ends the fences that waited for it.
+    /// Finishes a save or a removal that has ended or is late, with the fences that waited for it.
     @inline(never)
     private mutating func finish(
         _ operation: StoreQueue.Operation, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
@@ -756,21 +765,21 @@ extension TokenService.StateMachine {
         switch (operation.kind, operation.flight) {
         case (.load, _): break
         case (.save, let flight?): saved(by: flight, error: error, at: now)
-        // If it was decided on before the last fence, only the callers of its own fence hear of it: an event would go back in
-        // time.
+        // If it was decided on before the last fence, only its own fence's callers are told: an event would belong to an earlier
+        // generation.
         case (.save, nil), (.remove, _):
             if let error, operation.generation == generation { announce(.storeFailed, error: error) }
         }
         if !operation.fences.isEmpty { effects.append(.endFences(operation.fences, givenUp: givenUp, error)) }
     }
 
-    /// Passes what a removal or a save has found in the store to the program.
+    /// Passes a token that a removal or a save found in the store to the program.
     private mutating func discard(_ found: AccessToken?, by operation: StoreQueue.Operation) -> AccessToken? {
         guard operation.handsOver, let found else { return nil }
         return discard(grant.giveUp(found, operation.reason))
     }
 
-    /// The first miss asks the store what an earlier run left; its load has the rest of the time.
+    /// Asks the store, at the first miss, for the token of an earlier run; the load gets the rest of the time.
     private mutating func startRestore(_ callers: Int, at now: Duration) {
         var flight = newFlight(.restoring, callers: callers, at: now)
         flight.deadline = now + restoreLimit
@@ -778,12 +787,12 @@ extension TokenService.StateMachine {
         enqueue(.load, flight: flight.id, deadline: flight.deadline, at: now)
     }
 
-    /// Takes the store's answer; without a token and an error it is empty.
+    /// Takes the store's answer; the store is empty if there is neither a token nor an error.
     private mutating func restored(
         _ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation, at now: Duration
     ) {
         guard let id = operation.flight, var flight = end(id) else { return }
-        // The store may be locked, which is not the same as empty, so no loader is called.
+        // A locked store isn't an empty one, so no loader is called.
         if let error {
             if !flight.isGivenUp { fail(error, of: flight, at: now) }
             return
@@ -811,7 +820,7 @@ extension TokenService.StateMachine {
         guard !isDrained else { return answerWaiters(answer(to: TokenServiceError(.drained), at: now)) }
         // The computer slept meanwhile: a load would be late before it began.
         guard now < flight.limit else { return fail(restoreIsLate, of: flight, at: now) }
-        // Nothing has come to block a load since the restore began: what would block it ends the restore.
+        // Nothing can block the load: whatever would block it has ended the restore.
         begin(&flight, .loadStarted, at: now)
         state = .loading(flight)
     }
@@ -833,7 +842,9 @@ extension TokenService.StateMachine {
         enqueue(.save(token, start: flight.start), flight: flight.id, at: now)
     }
 
-    /// A save ended, or took too long, which is reported as an event and doesn't fail the callers.
+    /// Handles the end of a save, or its limit.
+    ///
+    /// A failure is reported as an event and doesn't fail the callers.
     private mutating func saved(by id: Int, error: TokenServiceError?, at now: Duration) {
         guard let flight = end(id), case .saving(let token, let origin) = flight.phase else { return }
         if let error { announce(.storeFailed, flight, error: error) }

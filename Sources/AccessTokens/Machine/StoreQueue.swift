@@ -1,7 +1,7 @@
 /// The operations of the store: the first one runs, the others wait in the order in which the service decided on them.
 ///
-/// A pure value of the state machine. It never holds more than a few operations: one that a later one makes pointless is dropped
-/// before it begins, so a store that hangs accumulates nothing.
+/// A pure value of the state machine. It never holds more than a few operations: a pending one that a later one supersedes is
+/// dropped before it begins, so a hanging store accumulates nothing.
 struct StoreQueue: Sendable {
     /// The kinds of operations.
     enum Kind: Sendable {
@@ -15,13 +15,13 @@ struct StoreQueue: Sendable {
         let kind: Kind
         /// How many fences there were when the service decided on it.
         let generation: Int
-        /// From then on nothing waits for it.
+        /// When nothing waits for it any longer.
         var deadline: Duration
-        /// The flight that goes on when it ends.
+        /// The flight that continues when it ends.
         var flight: Int?
         /// The fences whose callers wait for its end.
         var fences: [Int] = []
-        /// Whether it first reads what is there, which the service doesn't know and which is to be revoked.
+        /// Whether it first reads the stored token, which the service doesn't know and which has to be revoked.
         var handsOver = false
         /// Whether nothing waits for it any longer: its deadline, or an earlier operation's, has passed.
         var isLate = false
@@ -32,13 +32,13 @@ struct StoreQueue: Sendable {
 
     /// The save or removal that the service decided on last.
     private(set) var lastWrite: (id: Int, kind: Kind)?
-    /// Whether an operation that was to hand over what it finds counted as lost: then the next one does.
+    /// Whether an operation that was to hand over the stored token was lost, so that the next one has to.
     private var owesHandOver = false
 
-    /// Whether the last save or removal failed: then the store doesn't have what the service wants it to have.
+    /// Whether the last save or removal failed, so that the store is out of date.
     private var hasFailed = false
 
-    /// Whether the store has what the service wants it to have, and has nothing to do.
+    /// Whether the store is up to date and has nothing to do.
     var isSettled: Bool { operations.isEmpty && !hasFailed }
 
     /// Whether the operation that runs has exceeded its limit: then nothing else waits for the store either.
@@ -47,7 +47,7 @@ struct StoreQueue: Sendable {
     /// When the operation that runs exceeds its limit; those behind it were added later and have theirs later.
     var nextDeadline: Duration? { isLate ? nil : operations.first?.deadline }
 
-    /// Adds an operation at the end; returns those that it makes pointless, which have not begun.
+    /// Adds an operation at the end; returns the pending ones that it supersedes.
     mutating func add(
         _ kind: Kind, generation: Int, deadline: Duration, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
     ) -> [Operation] {
@@ -69,7 +69,7 @@ struct StoreQueue: Sendable {
         return dropped
     }
 
-    /// The first operation has ended, and has failed if it threw.
+    /// Ends the first operation; `failed` if it threw.
     mutating func end(failed: Bool) -> Operation? {
         guard !operations.isEmpty else { return nil }
         let operation = operations.removeFirst()
@@ -77,17 +77,18 @@ struct StoreQueue: Sendable {
         return operation
     }
 
-    /// The running operation counts as lost, which is a failure.
+    /// Treats the running operation as lost, which is a failure.
     mutating func forgetFirst() -> Operation? {
         guard let lost = end(failed: true) else { return nil }
         if operations.isEmpty { owesHandOver = lost.handsOver } else if lost.handsOver { operations[0].handsOver = true }
         return lost
     }
 
-    /// A save or a removal that was taken for lost has ended.
+    /// Notes the end of a save or a removal that counted as lost.
     ///
-    /// - Returns: What must be written again, since this operation may have written after it; `nil` if nothing was decided later,
-    ///   or if something later has yet to begin.
+    /// - Returns: The kind of write to repeat, since this operation may have written after it; `nil` if nothing was decided
+    ///   later, or
+    ///   if a later write hasn't begun yet.
     mutating func endLost(_ lost: Operation, failed: Bool) -> Kind? {
         guard let lastWrite, lastWrite.id != lost.id else {
             hasFailed = failed
@@ -119,7 +120,7 @@ struct StoreQueue: Sendable {
         return late
     }
 
-    /// A removal makes everything before it pointless; a save makes other saves and loads so.
+    /// A removal supersedes everything before it; a save supersedes other saves and loads.
     private mutating func dropPending(before kind: Kind) -> [Operation] {
         func isPointless(_ operation: Operation) -> Bool {
             switch (operation.kind, kind) {

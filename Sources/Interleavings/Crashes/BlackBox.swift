@@ -10,18 +10,18 @@ import Musl
 
 /// The running schedule of an exploration, as a text that survives the process.
 ///
-/// Its memory is a file's, so that a later run finds it after a crash, an `exit` or a kill; a signal handler can write it out
-/// as it stands. The text is made of parts: only the number and the choices change, a byte or two for each choice. Where a command
-/// is known that runs the schedule again, it follows the line of code, and the choices stand in both.
+/// Its memory is a file's, so that a later run finds it after a crash, an `exit` or a kill, and a signal handler can write it out
+/// unchanged. The text consists of parts: only the number and the choices change, a byte or two for each choice. If the command
+/// that runs the schedule again is known, it follows the line of code, and the choices appear in both.
 ///
-/// Safe to share: between executions only the exploration's thread writes it, in an execution only what holds the engine's
+/// Safe to share: between executions only the exploration's thread writes it, and in an execution only the holder of the engine's
 /// lock. The handler only reads, in a process that is about to end; one choice more or less makes no difference.
 @safe final class BlackBox: @unchecked Sendable {
     /// A part of the text.
     enum Part: Int {
         case head, number, middle, choices, tail, command
 
-        /// Where the part begins and ends in the memory, after the lengths of all parts.
+        /// The part's range in the memory, after the lengths of all parts.
         var range: Range<Int> {
             switch self {
             case .head: 64..<256
@@ -44,7 +44,7 @@ import Musl
     /// Whether there is a command that runs the schedule again.
     private let hasCommand: Bool
     let memory: UnsafeMutableRawPointer
-    /// Where the next choice goes, in the part of the choices.
+    /// The offset of the next choice in the part of the choices.
     private var next = 0
 
     /// Makes a box for an exploration, in a file if there can be one.
@@ -62,7 +62,7 @@ import Musl
         CrashHandler.shared.add(self)
     }
 
-    /// Ends the exploration: there is nothing to keep.
+    /// Ends the exploration, after which nothing is kept.
     func close() {
         CrashHandler.shared.remove(self)
         file?.remove()
@@ -102,13 +102,13 @@ import Musl
 
     /// Notes which thread runs the steps.
     ///
-    /// Atomic: a thread whose step was taken for blocked may wake beside the next one.
+    /// Atomic: a thread whose step counted as blocked may wake beside the next one.
     func setThread(_ thread: ThreadIdentity) {
         let place = unsafe memory.advanced(by: Self.thread).assumingMemoryBound(to: Atomic<UInt>.self)
         unsafe place.pointee.store(thread.number, ordering: .relaxed)
     }
 
-    /// Notes with which settings schedules run from now on.
+    /// Notes the settings with which schedules run from now on.
     func set(_ settings: Settings) {
         let command = hasCommand ? settings.variables : ""
         let origin = " of the exploration at \(place).\nTo see it again, in a \(ScheduleFailure.build):\n"
@@ -167,7 +167,7 @@ extension BlackBox {
     static func untoldText(_ memory: UnsafeMutableRawPointer) -> String? {
         guard unsafe memory.load(fromByteOffset: told, as: Int32.self) == 0 else { return nil }
         guard unsafe bytes(of: Part.number.rawValue, in: memory).length > 0 else { return nil }
-        // Without the head, which speaks of the present process.
+        // Without the head, which is about the present process.
         let parts = (1..<7).map { place in
             let bytes = unsafe bytes(at: place, in: memory)
             return unsafe String(
@@ -176,7 +176,7 @@ extension BlackBox {
         return "\nInterleavings: an earlier run ended inside schedule " + parts.joined()
     }
 
-    /// Where the text at a place stands: the choices come a second time before the command, if there is one.
+    /// The range of a part of the text; the choices come a second time before the command, if there is one.
     private static func bytes(at place: Int, in memory: UnsafeMutableRawPointer) -> (start: Int, length: Int) {
         guard place > 4 else { return unsafe bytes(of: place, in: memory) }
         let command = unsafe bytes(of: 5, in: memory)
@@ -185,7 +185,7 @@ extension BlackBox {
 
     private static func bytes(of part: Int, in memory: UnsafeMutableRawPointer) -> (start: Int, length: Int) {
         let length = unsafe Int(memory.load(fromByteOffset: lengths + 4 * part, as: Int32.self))
-        // As in `Part.range`, which a handler does not ask: a file may hold anything.
+        // As in `Part.range`, which a handler can't call; a file may contain anything.
         let (start, end) =
             switch part {
             case 0: (64, 256)

@@ -10,7 +10,7 @@ import Musl
 
 /// A black box's file, in a folder of the user's in the temporary directory.
 ///
-/// The process holds a lock on it as long as it lives, so that a later process can tell a box that was left from one in use.
+/// The process holds a lock on it as long as it lives, so that a later process can distinguish a leftover from a box in use.
 @safe final class BlackBoxFile: @unchecked Sendable {
     /// Mapped until the file is freed; written by the box only.
     let memory: UnsafeMutableRawPointer
@@ -34,7 +34,7 @@ import Musl
     private init?(path: String, flags: Int32, size: Int) {
         let descriptor = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return nil }
-        // Those who only read share it, or each would take the file that another looks into for one in use.
+        // Readers share the lock, so that none takes a file that another reads for one in use.
         let isNew = flags & O_CREAT != 0
         guard flock(descriptor, isNew ? LOCK_EX : LOCK_SH | LOCK_NB) == 0, Self.fill(descriptor, size, isNew: isNew),
             let memory = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
@@ -56,7 +56,8 @@ import Musl
     @discardableResult
     func remove() -> Bool { unsafe unlink(path) == 0 }
 
-    /// Gives a new file its size by writing it, since a full disk would end the process at a store; checks that of an old one.
+    /// Writes a new file to its full size, since a full disk would end the process at a later store; checks the size of an old
+    /// one.
     private static func fill(_ descriptor: Int32, _ size: Int, isNew: Bool) -> Bool {
         guard isNew else { return lseek(descriptor, 0, SEEK_END) == off_t(size) }
         let zeros = [UInt8](repeating: 0, count: size)
@@ -75,7 +76,7 @@ import Musl
 
     /// Takes the texts that earlier processes left, and removes their files.
     ///
-    /// - Parameter place: The place of the exploration, of which the texts must tell.
+    /// - Parameter place: The place of the exploration whose texts are wanted.
     static func takeLeft(by place: String) -> [String] {
         guard let folder else { return [] }
         return names(in: folder).compactMap { name in

@@ -10,16 +10,16 @@ import Musl
 
 /// Writes the running schedules to standard error when the process crashes.
 ///
-/// The handler is installed while explorations run, and hands each signal on to the one that was there before, such as Swift's
-/// own that prints a backtrace. It only reads memory and calls `write`.
+/// The handler is installed while explorations run, and passes each signal on to the previous handler, such as Swift's
+/// own, which prints a backtrace. It only reads memory and calls `write`.
 final class CrashHandler: Sendable {
     static let shared = CrashHandler()
 
-    /// What the handler reads: plain memory that is never freed, since a handler can take no lock.
+    /// The handler's data: plain memory that is never freed, since a handler can't take a lock.
     @safe private struct Table: @unchecked Sendable {
         /// The memories of the boxes in use.
         let boxes = UnsafeMutablePointer<UnsafeMutableRawPointer?>.allocate(capacity: Self.size)
-        /// The actions that were there before, by signal.
+        /// The previous actions, by signal.
         let actions = UnsafeMutablePointer<sigaction>.allocate(capacity: 64)
 
         static let size = 64
@@ -56,7 +56,7 @@ final class CrashHandler: Sendable {
     }
 
     private static func install() {
-        // Once to nowhere, so that nothing is made in the handler for the first time.
+        // Once to nowhere, so that the handler doesn't initialize anything at a crash.
         tell(to: -1, marks: false)
         for signal in signals {
             var action = sigaction()
@@ -66,7 +66,7 @@ final class CrashHandler: Sendable {
         }
     }
 
-    /// Restores the actions, but not where another handler has been put over ours: that one may call ours.
+    /// Restores the actions, unless another handler has been installed over ours, which may call ours.
     private static func uninstall() {
         for signal in signals {
             var present = sigaction()
@@ -75,7 +75,7 @@ final class CrashHandler: Sendable {
         }
     }
 
-    /// Writes the schedule that the crashing thread runs; if it runs none, all that run.
+    /// Writes the schedule of the crashing thread, or all running ones if it runs none.
     private static func tell(to descriptor: Int32, marks: Bool) {
         let thread = ThreadIdentity.current.number
         var found = false

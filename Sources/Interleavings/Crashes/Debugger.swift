@@ -15,7 +15,7 @@ enum Debugger {
     }
 
     #if canImport(Darwin)
-    /// Whether there is one: the system's answer about this process.
+    /// Whether there is one, as the system reports for this process.
     static var isAttached: Bool {
         var info = kinfo_proc()
         var size = MemoryLayout<kinfo_proc>.stride
@@ -24,7 +24,7 @@ enum Debugger {
         return result == 0 && info.kp_proc.p_flag & P_TRACED != 0
     }
     #else
-    /// Whether there is one: the kernel tells the number of its process.
+    /// Whether there is one: the kernel reports the number of its process.
     static var isAttached: Bool {
         let file = unsafe open("/proc/self/status", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return false }
@@ -35,7 +35,7 @@ enum Debugger {
     }
     #endif
 
-    /// Whether a process's status, as Linux tells it, has a tracer.
+    /// Whether a process's status, in Linux's format, has a tracer.
     static func isTraced(_ status: String) -> Bool {
         let line = status.split(separator: "\n").first { $0.hasPrefix("TracerPid:") }
         return line?.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) } ?? 0 != 0

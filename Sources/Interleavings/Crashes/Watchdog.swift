@@ -3,16 +3,16 @@ import TokenServiceConcurrency
 
 /// Ends an exploration whose step does not end.
 ///
-/// A step on the exploration's own thread can't be stopped. So the exploration is given up: its caller gets a failure with the
+/// A step on the exploration's own thread can't be stopped. So the exploration is abandoned: its caller gets a failure with the
 /// schedule, and the thread stays behind.
 final class Watchdog: Sendable {
-    /// The execution that runs, and which schedule it is.
+    /// The current execution, and the number of its schedule.
     struct Moment: Sendable {
         let engine: Engine
         let describe: @Sendable (any Error) -> ScheduleFailure
     }
 
-    /// What was seen last.
+    /// The last observation.
     private struct Sight: Equatable {
         var engine: ObjectIdentifier?
         var steps = 0
@@ -22,9 +22,9 @@ final class Watchdog: Sendable {
     private let moment = Lock<Moment?>(nil)
     private let sight = Lock(Sight())
     private let seconds: Double
-    /// How often it looks within the time that a step may take.
+    /// The number of checks within the time that a step may take.
     ///
-    /// It counts looks, not seconds: while a debugger holds the process, there are none.
+    /// It counts checks, not seconds: while a debugger has stopped the process, there are none.
     private static let looks = 20
 
     /// Controlled threads notice a late step by themselves; twice as late, something is wrong with the exploration's own thread.
@@ -36,7 +36,7 @@ final class Watchdog: Sendable {
 
     /// Watches an execution; `nil`: none, while the exploration does something else.
     ///
-    /// - Returns: What it watched before.
+    /// - Returns: The execution that it watched before.
     func watch(_ new: Moment?) -> Moment? {
         moment.withLock { moment in
             defer { moment = new }

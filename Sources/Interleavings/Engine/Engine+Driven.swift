@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 extension Engine {
-    /// The doors that are open during a step, and the time that they show.
+    /// The doors that are open during a step, and the time shown through them.
     struct StepDoors: Sendable {
         let session: (any DoorSession)?
         let now: Duration
@@ -20,7 +20,7 @@ extension Engine {
 
     var doors: StepDoors { state.withLock { $0.doors() } }
 
-    /// The doors for work that comes when the execution is over.
+    /// The doors for work that arrives after the execution.
     func doors(of session: (any DoorSession)?) -> StepDoors {
         StepDoors(session: session, now: state.withLock { $0.now })
     }
@@ -39,15 +39,16 @@ extension Engine: DrivenEngine {
         enqueue(Job(job, on: executor), lane: lane, in: session)
     }
 
-    /// At the end, tasks that sleep on and on are left asleep after so many sleeps together: they can't be cancelled, since a
-    /// loop that ignores it would never suspend again.
+    /// After this many sleeps in total, tasks that keep sleeping at the end are left asleep.
+    ///
+    /// They can't be cancelled: a loop that ignores cancellation would never suspend again.
     private static let sleepsAtEnd = 100
 
     package func sleep(_ job: consuming ExecutorJob, for duration: Duration) {
         wait(for: duration, Suspension(sleep: Job(sleep: job)), sleeper: Job.currentTask)
     }
 
-    /// - Returns: The timer's number; `nil`: there is none any more.
+    /// - Returns: The timer's number; `nil`: the timer is gone.
     @discardableResult
     func wait(for duration: Duration, _ suspension: Suspension, sleeper: UInt32 = 0) -> Int? {
         let now = state.withLock { state -> Duration? in
@@ -68,7 +69,7 @@ extension Engine: DrivenEngine {
         }
     }
 
-    /// Names the function that leaves the simulation, for the report, if the execution makes one.
+    /// Names the function that leaves the simulation, if the execution makes a report.
     var callSite: (@Sendable () -> String?)? {
         guard records, let session = state.withLock({ $0.escape == nil ? $0.session : nil }) else { return nil }
         return session.callSite()
@@ -78,7 +79,7 @@ extension Engine: DrivenEngine {
 extension Engine.State {
     mutating func doors() -> Engine.StepDoors { Engine.StepDoors(session: session, now: now) }
 
-    /// Ends the sleep of a task that goes on before its time, since it was cancelled: time must not move to its deadline.
+    /// Ends the sleep of a task that was cancelled and continues early: time must not move to its deadline.
     mutating func endSleep(of sleeper: UInt32) {
         guard sleeper != 0, let index = timers.firstIndex(where: { $0.sleeper == sleeper }) else { return }
         resumptions.append(.waited(timers.remove(at: index).suspension, .cancelled))

@@ -1,19 +1,19 @@
 import TokenServiceConcurrency
 
 extension Engine {
-    /// What the loop does next.
+    /// The loop's next action.
     enum Next {
         case run(Entry)
-        /// Tasks that slept or waited go on.
+        /// Resume tasks that slept or waited.
         case resume([Resumption])
-        /// Nothing runs until a thread comes back whose step sleeps.
+        /// Wait until a thread whose step sleeps comes back.
         case awaitSleeper
-        /// A debugger is to stop the process, with this text; then the loop goes on.
+        /// Let a debugger stop the process, with this text; then the loop continues.
         case breakpoint(String)
         case stop
     }
 
-    /// Runs until all spawned tasks have ended, something failed, or nothing is left to run.
+    /// Runs until all spawned tasks have ended, something has failed, or nothing is left to run.
     func run() {
         var finished: Turn?
         while true {
@@ -43,7 +43,7 @@ extension Engine {
     }
 
     private func resume(_ resumption: Resumption) {
-        // What it makes runnable belongs to its process.
+        // Jobs that the resumption enqueues belong to its process.
         if let process = resumption.process { state.withLock { $0.process = process } }
         defer { if resumption.process != nil { state.withLock { $0.process = nil } } }
         switch resumption {
@@ -62,13 +62,13 @@ extension Engine {
 }
 
 extension Engine.State {
-    /// Picks the next step; the chooser is asked only where there is more than one candidate.
+    /// Picks the next step; uses the chooser only if there is more than one candidate.
     mutating func next(time: TimeModel, stepLimit: Int) -> Engine.Next {
         (isInStep, process) = (false, nil)
         guard failure == nil, escape == nil, unfinished > 0, steps < stepLimit || !hasReached(stepLimit) else { return .stop }
         guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         let offer = findCandidates(time: time, stepLimit: stepLimit)
-        // Nothing can run, or only time.
+        // Nothing can run, or only time can move.
         let isIdle = candidates.allSatisfy { $0 == Self.timeIndex }
         if isIdle, !sleepers.isEmpty { return .awaitSleeper }
         if isIdle { doubtWaitingTasks() }
@@ -83,7 +83,7 @@ extension Engine.State {
         return .run(take(pick))
     }
 
-    /// Asks the chooser; at the step limit, a schedule that passes over a task again and again becomes fair.
+    /// Uses the chooser; at the step limit, a schedule that keeps passing over a task becomes fair.
     private mutating func pick(_ offer: Offer, stepLimit: Int) -> Int {
         guard steps < stepLimit else {
             omissions.insert(.starvation)

@@ -9,10 +9,10 @@ extension Engine {
         return thread == home || threads.map { $0.isRunning(on: thread) } ?? false
     }
 
-    /// Where work comes from.
+    /// The origin of work.
     enum Origin: Sendable {
         case home
-        /// A controlled thread that slept, while others went on.
+        /// A controlled thread that slept while others continued.
         case sleeper
         case outside
     }
@@ -22,9 +22,9 @@ extension Engine {
         return threads != nil && ControlledThread.current?.isLate == true ? .sleeper : .home
     }
 
-    /// Reports an escape if a thread outside calls the simulation; after the execution such calls are in order.
+    /// Reports an escape if an outside thread calls the simulation; after the execution such calls are allowed.
     ///
-    /// - Parameter call: What it calls, for the report.
+    /// - Parameter call: The called function, for the report.
     func expectHome(_ call: StaticString) {
         guard !isAtHome else { return }
         let caller = Caller.current
@@ -36,11 +36,11 @@ extension Engine {
         if isNoted { outside.signal() }
     }
 
-    /// Waits in real time for work or a call from outside, to tell an escape from what looks like a failure.
+    /// Waits in real time for work or a call from outside, to distinguish an escape from a failure.
     ///
     /// Waits as long as an outside task takes to sleep five times: half a second, longer on a loaded machine.
     func isReachedFromOutside() -> Bool {
-        // Not a step that does not end.
+        // This wait isn't a step that fails to end.
         let moment = watchdog?.watch(nil)
         defer { _ = watchdog?.watch(moment) }
         let patience = DispatchSemaphore(value: 0)
@@ -60,32 +60,32 @@ extension Engine {
 }
 
 extension Engine.State {
-    /// Notes the first escape, and which tasks have not ended at that moment.
+    /// Notes the first escape, and the tasks that have not ended at that moment.
     mutating func noteEscape(_ detail: String, in callSite: (@Sendable () -> String?)? = nil) {
         if escape == nil { escape = (detail, waiting, callSite) }
     }
 
-    /// Doubts the unfinished tasks that wait for something the engine does not know: it is about to say that nothing can run.
+    /// Doubts the unfinished tasks that wait for something unknown to the engine, which is about to report that nothing can run.
     ///
-    /// If something outside is to wake one of them, that is not so: the tasks that go on now, and time, are too early.
+    /// If something outside will wake one of them, the report is wrong: tasks that continue now, and time, do so too early.
     mutating func doubtWaitingTasks() {
         let knows = timers.count + idleWaiters.count <= 64
         for index in spawned.indices where !spawned[index].hasEnded && !spawned[index].isDoubted {
-            // It waits to be thawed.
+            // It waits for its process to be thawed.
             if isFrozen(spawned[index].process) { continue }
             let task = spawned[index].identity
-            // Among very many waits none is looked for: a doubt costs time only where an execution fails.
+            // Not searched among very many waits: a doubt costs time only if an execution fails.
             let waits = timers.contains { $0.suspension.task == task } || idleWaiters.contains { $0.suspension.task == task }
             spawned[index].isDoubted = !(knows && waits)
         }
     }
 
-    /// The unfinished tasks of which it is unknown who will wake them, though the engine said that nothing could run.
+    /// The unfinished tasks whose waker is unknown, although the engine reported that nothing could run.
     var doubted: [String] {
         unfinished > 0 ? spawned.filter { $0.isDoubted && !$0.hasEnded }.map(\.name) : []
     }
 
-    /// Whether the execution's failure may be due to something outside, so that it pays to wait for that.
+    /// Whether the execution's failure may have an outside cause, so that waiting for it is useful.
     var mayHaveEscaped: Bool {
         guard escape == nil, unfinished > 0 else { return false }
         // A thread that blocks does so without help.
@@ -104,7 +104,7 @@ struct TaskIdentity: Sendable, Equatable {
     }
 }
 
-/// The code outside that calls a simulation, as a report names it.
+/// The outside caller of a simulation, as a report names it.
 private enum Caller {
     static var current: String {
         guard TaskIdentity.current != nil else { return "a DispatchQueue's block or a thread" }

@@ -5,7 +5,7 @@ extension Engine {
     struct Process: Sendable {
         enum Condition: Sendable {
             case running
-            /// None of its work is picked, until it is thawed.
+            /// None of its work is picked until it is thawed.
             case frozen
             /// Frozen for good; nothing waits for its tasks.
             case killed
@@ -27,14 +27,14 @@ extension Engine {
     func addProcess(_ name: String) -> Int {
         expectHome("simulation.process")
         return state.withLock { state in
-            // Work that comes later runs in no process.
+            // Work that arrives later runs in no process.
             guard state.phase != .over else { return 0 }
             state.processes.append(Process(name: name))
             return state.processes.count - 1
         }
     }
 
-    /// Takes effect with the next step: one of the process's own that calls this runs to its end, or to its next stop.
+    /// Takes effect with the next step: if the process's own step calls this, that step runs to its end or next stop.
     func set(_ condition: Process.Condition, of process: Int) {
         expectHome("a simulated process")
         ControlledThread.current?.pause()
@@ -67,7 +67,7 @@ extension Engine.State {
         }
     }
 
-    /// Makes due what would have been, had the process not been frozen: time has passed for it too.
+    /// Makes work due whose time came while the process was frozen.
     private mutating func thaw(_ process: Int) {
         thawedAt = steps
         let due = timers.filter { $0.suspension.process == process && $0.deadline <= now }
@@ -75,7 +75,7 @@ extension Engine.State {
         resumptions += due.map { .waited($0.suspension, .due) }
     }
 
-    /// Nothing waits any more for a spawned task.
+    /// Stops waiting for a spawned task.
     mutating func forget(_ number: Int) {
         guard !spawned[number].hasEnded else { return }
         spawned[number].hasEnded = true

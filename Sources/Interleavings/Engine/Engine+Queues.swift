@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// The queues of code that knows nothing of the explorer.
+/// The queues of code that isn't written for the explorer.
 extension Engine {
     package func addQueue(named name: String, isConcurrent: Bool, target: Int?) -> Int {
         addQueue(name, isConcurrent ? .barriers : .fifo, target: target)
@@ -22,7 +22,7 @@ extension Engine {
             if !state.withLock({ $0.phase == .over || $0.isFree(turn) }) { note("waits for \(name(of: lane))") }
             thread.pause(for: .turn(turn))
         }
-        // No other step comes in between. At the end it may be the turn of another thread still.
+        // No other step comes in between. At the end it may still be another thread's turn.
         let isFree = state.withLock { state in
             guard state.phase != .over, state.isFree(turn) else { return state.phase == .over }
             state.begin(turn)

@@ -40,7 +40,7 @@ extension Engine {
         }
     }
 
-    /// - Parameter error: What the task threw.
+    /// - Parameter error: The task's error.
     func end(spawned number: Int, throwing error: (any Error)? = nil) {
         let isCancellation = error is CancellationError && Task.isCancelled
         state.withLock { state in
@@ -53,13 +53,13 @@ extension Engine {
         }
     }
 
-    /// Notes that something asks for a spawned task's result, be it before its end or later, or needs no reader for its error.
+    /// Notes that something reads a spawned task's result, before or after its end, or that its error needs no reader.
     func read(spawned number: Int) {
         expectHome("a spawned task's result")
         state.withLock { state in
             guard state.phase != .over else { return }
             state.spawned[number].isRead = true
-            // Not freed here: the task has it too.
+            // Not freed here, since the task has it as well.
             state.spawned[number].unreadError = nil
         }
     }
@@ -67,23 +67,23 @@ extension Engine {
     /// Fails an execution in which everything ended, if a task threw an error that nothing read.
     func expectErrorsRead() {
         guard let task = state.withLock({ $0.taskWithUnreadError }), let error = task.unreadError else { return }
-        // Its own cancellation needs no reader, so this one came from elsewhere.
+        // The task's own cancellation needs no reader, so this one has another cause.
         let code: ExplorationProblem.Code = error is CancellationError ? .uncausedCancellation : .unreadError
         // Outside the lock: a description is foreign code.
         let problem = ExplorationProblem(code, tasks: [task.name], detail: "\(error)", place: task.place)
         state.withLock { $0.failure = problem }
     }
 
-    /// Notes whether the scenario requires something of tasks that have not begun.
+    /// Notes whether the scenario requires something before its tasks have begun.
     func noteRequirement() {
         state.withLock { state in
             if state.spawned.count > 1, state.haste == .possible { state.haste = .required }
         }
     }
 
-    /// Does a spawned task's work.
+    /// Performs a spawned task's work.
     func work<Value: Sendable>(_ name: String, _ body: @Sendable () async throws -> Value) async throws -> Value {
-        // Not bound in every run: that would keep another kilobyte for each task that never ends.
+        // Not bound in every run, since that would keep another kilobyte for each task that never ends.
         guard records else { return try await body() }
         return try await Simulation.$taskName.withValue(name) { try await recording(name, body) }
     }
@@ -120,7 +120,7 @@ extension Engine {
         records ? state.withLock { $0.author(spawned) } : nil
     }
 
-    /// Makes a text without switching: texts exist only in recorded runs, where a further step would change the schedule.
+    /// Makes a text without switching: texts exist only in recorded runs, where an extra step would change the schedule.
     private func quietly(_ text: () -> String) -> String {
         ControlledThread.current?.quietly(text) ?? text()
     }

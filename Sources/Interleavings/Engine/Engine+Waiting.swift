@@ -101,7 +101,7 @@ extension Engine.State {
         return due.map { .waited($0.suspension, .due) }
     }
 
-    /// Takes a task that waited until nothing else can run, which is now; among several the chooser picks.
+    /// Takes a task that waited until nothing else can run; among several the chooser picks one.
     mutating func takeIdleWaiter() -> Engine.Resumption? {
         let running = idleWaiters.indices.filter { !isFrozen(idleWaiters[$0].suspension.process) }
         var waiting = running.filter { !idleWaiters[$0].waitsForTimers }
@@ -111,7 +111,7 @@ extension Engine.State {
         return .waited(idleWaiters.remove(at: waiting[pick]).suspension, .due)
     }
 
-    /// Asks the chooser for a number, if there is a choice.
+    /// Gets a number from the chooser, if there is a choice.
     mutating func value(below count: Int) -> Int {
         guard count > 1 else { return 0 }
         let pick = chooser.value(below: count)
@@ -139,11 +139,11 @@ extension Engine.State {
 /// A suspended task that waits for the engine.
 ///
 /// Safe because it ends exactly once: only the code that takes it out of the state ends it. A checked continuation costs an
-/// allocation, and complains where an explored program loses one of its own.
+/// allocation, and reports a leak if an explored program loses one of its own.
 @safe struct Suspension: Sendable {
     /// Why the wait ends.
     enum Ending: Sendable {
-        /// What the task waited for has happened.
+        /// The event that the task waited for has happened.
         case due
         /// The execution or the task is over.
         case cancelled

@@ -1,6 +1,7 @@
 /// Finds the work that may be picked.
 ///
-/// Functions that run for each step are `mutating` even if they change nothing: else a debug build copies the whole state for the call.
+/// Functions that run for each step are `mutating` even if they change nothing: else a debug build copies the whole state for the
+/// call.
 extension Engine.State {
     /// Stands for time among the candidates' tasks.
     static let timeTask = -1
@@ -9,12 +10,12 @@ extension Engine.State {
 
     /// How often a candidate may be passed over before it goes first; a random walk practically never reaches the limit.
     ///
-    /// Below a small step limit, so that a schedule is fair before it is taken for endless.
+    /// Smaller with a small step limit, so that a schedule is fair before it counts as endless.
     private static func patience(among count: Int, stepLimit: Int) -> Int { min(100 + 10 * count, stepLimit / 4) }
 
-    /// What is special about the candidates.
+    /// Properties of the candidates.
     struct Offer: Sendable {
-        /// The candidate whose task ran last, so that any other preempts it; `nil`: that task can't go on.
+        /// The candidate whose task ran last, so that any other preempts it; `nil`: that task can't continue.
         var current: Int?
         /// Whether candidate 0 goes first because it was passed over too often: others may be yielding until it runs.
         var isOverdue = false
@@ -64,7 +65,7 @@ extension Engine.State {
     private mutating func isCandidate(_ index: Int) -> Bool {
         if let process = ready[index].process, isFrozen(process) { return false }
         guard case .thread = ready[index].work else { return !isBehindEqual(ready[index]) && isNext(ready[index]) }
-        // A thread that stopped on the way still has its turn. At the end all may pass.
+        // A thread that stopped inside a step still has its turn. At the end all may pass.
         switch ready[index].wait {
         case nil: return true
         case .gate(let gate): return phase != .running || gate.isOpen

@@ -1,6 +1,6 @@
 /// Stopping a replay before a step, to show the state there.
 extension Engine.State {
-    /// Ends the execution with a picture of its state; where a debugger is attached, breaks into that, once.
+    /// Ends the execution with a picture of its state; if a debugger is attached, breaks into it once instead.
     mutating func stopHere() -> Engine.Next {
         stop = nil
         let problem = standstill
@@ -17,7 +17,7 @@ extension Engine.State {
         return replay.choices
     }
 
-    /// The task that runs next, and for what the others wait, and since which step.
+    /// The next task, and for each other one what it waits for, and since which step.
     private var standstill: ExplorationProblem {
         let next: Int = if case .replay(let replay) = chooser { replay.upcoming(among: candidates.count) } else { 0 }
         let index = candidates[next]
@@ -36,12 +36,12 @@ extension Engine.State {
         return "    '\(state.name)' \(state.state)\(since)\(state.function.map { ", in \($0)" } ?? "")"
     }
 
-    /// The function in which a task goes on; `nil`: it is unknown.
+    /// The function in which a task continues; `nil`: unknown.
     private func function(of job: Job?) -> String? {
         job?.task.flatMap { task in session?.whereabouts(of: task) }
     }
 
-    /// Tasks and queues with work that is ready, or that stopped on its way.
+    /// Tasks and queues with work that is ready, or that stopped inside a step.
     private func working(next: Int) -> [TaskState] {
         ready.indices.map { index in
             let entry = ready[index]
@@ -58,7 +58,7 @@ extension Engine.State {
         return entry.wait.map { "waits for \(name(of: $0))" } ?? "waits for its turn\(place)"
     }
 
-    /// Tasks that sleep, settle, or wait for something that the engine doesn't know.
+    /// Tasks that sleep, settle, or wait for something unknown to the engine.
     private func waiting(besides names: Set<String>) -> [TaskState] {
         let sleeping = timers.map { timer in
             (name(of: timer.suspension, timer.sleeper), "sleeps until \(timer.deadline)", function(of: timer.suspension.job))

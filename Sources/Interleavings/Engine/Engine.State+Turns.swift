@@ -1,7 +1,6 @@
 /// Which tasks may run at the same time.
 extension Engine.State {
-    /// Whether it is an entry's time: nothing runs that excludes it, and nothing is before it in the order of its queue and of the
-    /// queues in which that runs its work.
+    /// Whether an entry may run now: nothing runs that excludes it, and nothing precedes it in its queue or in the target queues.
     mutating func isNext(_ entry: Engine.Entry) -> Bool {
         let turn = entry.awaitedTurn
         guard lanes[turn.lane].order != .concurrent else { return true }
@@ -108,7 +107,8 @@ extension Engine.State {
 
     /// Gives a queue the last place in its target if a thread waits in it next, or was in it.
     ///
-    /// Dispatch hands such a thread on from queue to queue, and brings the queues back behind what came to their targets meanwhile.
+    /// Dispatch passes such a thread from queue to queue, and puts the queues back behind work that came to their targets
+    /// meanwhile.
     private mutating func handOn(_ lane: Int, byThread: Bool) {
         guard let next = nextWaiting(in: lane) else { return }
         if !byThread { guard case .thread = next.work else { return } }
@@ -116,7 +116,7 @@ extension Engine.State {
         lanes[lane].place = arrivals
     }
 
-    /// The work that is first in a queue, or in the queue that is first there.
+    /// The first work in a queue, or in the queue that is first there.
     private func nextWaiting(in lane: Int) -> Engine.Entry? {
         let waiting = ready.lazy.compactMap { entry in place(of: entry, in: lane).map { (entry, $0) } }
         guard let first = waiting.min(by: { $0.1 < $1.1 })?.0 else { return nil }

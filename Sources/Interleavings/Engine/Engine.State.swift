@@ -1,12 +1,12 @@
 import Dispatch
 
 extension Engine {
-    /// Where a piece of work belongs: the pool, an actor or a queue.
+    /// The place of a piece of work: the pool, an actor or a queue.
     struct Lane: Sendable {
         enum Order: Sendable {
             /// Any number at once, in any order.
             case concurrent
-            /// One at a time, in any order: an actor, whose queue knows priorities. What one step sends keeps its order among equals.
+            /// One at a time, in any order: an actor, whose queue has priorities. Jobs of one step keep their order among equals.
             case serial
             /// One at a time, in order of arrival: a queue.
             case fifo
@@ -16,16 +16,16 @@ extension Engine {
 
         let name: String
         let order: Order
-        /// The lane in which its work runs too: that of a target queue.
+        /// The target queue's lane, in which its work runs as well; `nil`: it has none.
         var target: Int?
-        /// Whether all its work has one place in the target queue, and which that is.
+        /// Whether all its work has one place in the target queue, and which one.
         var hasOnePlace = false
         var place = 0
-        /// The task of a queue that is like one task; `nil`: each piece of work is a task of its own.
+        /// The task of a queue that acts like one task; `nil`: each piece of work is a task of its own.
         var task: Int?
-        /// Whether work runs that allows none beside it.
+        /// Whether work runs that excludes any other.
         var isBusy = false
-        /// How much work runs that allows other work beside it, where that is counted.
+        /// The number of running pieces of work that allow others, if counted.
         var shares = 0
         /// The search in which work of this lane was last found, and that in which a barrier was.
         var foundAt = -1
@@ -50,7 +50,7 @@ extension Engine {
         let task: Int
         /// The step in which it arrived.
         let since: Int
-        /// What a stopped thread waits for; `nil`: it can go on at any time.
+        /// The condition that a stopped thread waits for; `nil`: it can continue at any time.
         var wait: Wait?
         /// The priority of a job that a step has sent to an actor; `nil`: something else.
         var priority: UInt8?
@@ -61,10 +61,10 @@ extension Engine {
 
         /// Where it runs next.
         var lane: Int { claim?.lane ?? turn.lane }
-        /// The turn for which a stopped thread waits, beside that which it has.
+        /// The turn that a stopped thread waits for, in addition to the one that it has.
         var claim: Turn? { if case .turn(let turn) = wait { turn } else { nil } }
         var awaitedTurn: Turn { claim ?? turn }
-        /// Whether it waits for a turn, rather than goes on in one.
+        /// Whether it waits for a turn, rather than continuing in one.
         var isWaiting: Bool { if case .thread = work { claim != nil } else { true } }
 
         func isBarrier(in lane: Int) -> Bool { self.lane == lane && awaitedTurn.isBarrier }
@@ -77,7 +77,7 @@ extension Engine {
         var isBarrier = false
     }
 
-    /// What a stopped thread waits for.
+    /// The condition that a stopped thread waits for.
     enum Wait: Sendable {
         case gate(any Gate)
         /// A turn in a queue, on the thread's own stack.
@@ -95,24 +95,24 @@ extension Engine {
         var identity: TaskIdentity?
         /// Whether it has ended, or was killed.
         var hasEnded = false
-        /// Whether the engine said that nothing could run while this task waited for something unknown.
+        /// Whether the engine reported that nothing could run while this task waited for something unknown.
         var isDoubted = false
         var cancel: (@Sendable () -> Void)?
         /// Whether something asked for its result.
         var isRead = false
-        /// What it threw, unless that was read or says only that it was cancelled.
+        /// The error that it threw, unless it was read or is only its own cancellation.
         var unreadError: (any Error)?
     }
 
-    /// How far an execution has come.
+    /// The phases of an execution.
     enum Phase: Sendable {
         case running
-        /// The outcome is known; the remaining tasks are only brought to their ends.
+        /// The outcome is known; the remaining tasks are only run to their ends.
         case windingDown
         case over
     }
 
-    /// How the scenario stands to the tasks that it spawned.
+    /// Whether the scenario has waited for the tasks that it spawned.
     enum Haste: Sendable {
         /// None has begun, and nothing was required after their spawning.
         case possible
@@ -163,7 +163,7 @@ extension Engine {
         /// The simulated processes, and the tasks that belong to one.
         var processes: [Process] = []
         var taskProcesses: [Int: Int] = [:]
-        /// The process of what runs; `nil`: none.
+        /// The process of the current step; `nil`: none.
         var process: Int?
         /// The last step in which a process was thawed.
         var thawedAt = 0

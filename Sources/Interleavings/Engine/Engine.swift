@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 /// One execution: a pool of runnable work and one loop that picks what runs next.
 ///
 /// Only picked work runs: on the engine's home thread, or on its controlled threads, one at a time. Work that any other
-/// thread enqueues has escaped: a task awaited something that the engine does not drive.
+/// thread enqueues has escaped: a task awaited something outside the engine.
 final class Engine: Sendable {
     let state: Lock<State>
     let time: TimeModel
@@ -15,7 +15,7 @@ final class Engine: Sendable {
     let threads: ControlledThreads?
     /// Whether threads stop at interleaving points, and not only where they wait.
     let stopsAtPoints: Bool
-    /// Keeps the choices where they survive a crash.
+    /// Keeps the choices so that they survive a crash.
     let blackBox: BlackBox?
     let watchdog: Watchdog?
     /// Signalled when work or a call arrives from outside.
@@ -36,7 +36,7 @@ final class Engine: Sendable {
         stopsAtPoints = settings.granularity == .accesses
     }
 
-    /// What the executions of an exploration share.
+    /// The common settings of an exploration's executions.
     struct Surroundings: Sendable {
         var threads: ControlledThreads?
         var blackBox: BlackBox?
@@ -62,7 +62,7 @@ final class Engine: Sendable {
     func addQueue(_ name: String, _ order: Lane.Order, target: Int? = nil) -> Int {
         state.withLock { state in
             let task = order == .fifo ? state.newTask(named: name) : nil
-            // The main queue is the main actor's, which no queue of its own has.
+            // The main queue belongs to the main actor, unlike any queue that code creates.
             let hasOnePlace =
                 order == .fifo && target.map { state.lanes[$0].task != nil || state.lanes[$0].order != .fifo } ?? false
             if target != nil { state.hasTargets = true }
@@ -73,7 +73,8 @@ final class Engine: Sendable {
 
     /// Takes a job of a task or an actor.
     func enqueue(_ job: Job, lane pool: Int, in session: (any DoorSession)? = nil) {
-        // A task that comes back to an actor inside one of the runtime's own functions queues there: that is the actor's turn, too.
+        // A task that comes back to an actor inside one of the runtime's own functions queues there: that is the actor's turn,
+        // too.
         let actor = job.drainedActor.flatMap { (session ?? self.session)?.knownLane(of: $0) }
         let origin = origin
         // A task that hops to an actor is not the current task when the actor's job arrives, and runs first in that job.
@@ -159,7 +160,7 @@ extension Engine {
         doors.away { lateQueue.async { doors.step { self.run(work) } } }
     }
 
-    /// Ends a wait later, not at once: a loop that sleeps must suspend, or it would never let go of its thread.
+    /// Ends a wait later, not at once: a loop that sleeps must suspend, or it would never release its thread.
     func endLate(_ suspension: Suspension) {
         lateQueue?.async { suspension.end(.cancelled) }
     }

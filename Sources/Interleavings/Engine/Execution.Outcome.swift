@@ -7,9 +7,9 @@ extension Execution {
         let fingerprint: Fingerprint
         let trace: Trace
         let chooser: Chooser
-        /// What kinds of order it could not have.
+        /// The kinds of order that it could not have.
         let omissions: Omissions
-        /// The unfinished tasks of which it is unknown what they waited for.
+        /// The unfinished tasks that waited for something unknown.
         let doubted: [String]
         /// Whether the scenario ended before its tasks began, though it required something of them.
         let endsHastily: Bool
@@ -34,13 +34,13 @@ extension Execution {
         /// Whether something outside the explorer took part.
         var hasEscaped: Bool { (error as? ExplorationProblem)?.code == .escape }
 
-        /// Whether the same choices can be run again: not after an escape, with a blocked thread, or if it was stopped.
+        /// Whether the same choices can be run again: not after an escape, a blocked thread or a stop.
         var isRepeatable: Bool {
             let code = (error as? ExplorationProblem)?.code
             return code != .escape && code != .blockedThread && code != .stopped && !hasLeftThreads
         }
 
-        /// Two failures of one kind count as the same: the kind of problem and its place, but no values of a message.
+        /// The kind of failure: the kind of problem and its place, without values of a message.
         ///
         /// `nil`: the execution passed.
         var failureKind: String? { error.map(ScheduleFailure.kind) }
@@ -69,7 +69,7 @@ extension Engine.State {
     }
 
     fileprivate func error(stepLimit: Int) -> (any Error)? {
-        // Even where a failure came first: what comes from outside may have been what the failing task should have waited for.
+        // Checked even if a failure came first, because the failing task may have missed a wait for the outside event.
         if let escape {
             let function = escape.callSite?().map { ", in \($0)" } ?? ""
             return ExplorationProblem(.escape, tasks: escape.tasks, detail: escape.detail + function, remedy: session?.remedy)
@@ -79,7 +79,7 @@ extension Engine.State {
         guard !hasReached(stepLimit) else {
             return ExplorationProblem(.livelock, tasks: recorder?.trace.recentTasks ?? [], detail: "\(steps)")
         }
-        // It was shut when nothing could run.
+        // The gate was shut when nothing could run.
         let stopped = ready.filter { !isFrozen($0.process) }
         if let entry = stopped.first(where: { if case .gate(let gate) = $0.wait { gate.isOpen } else { false } }) {
             let detail = "a thread that the explorer does not drive ended a wait of '\(name(of: entry.task))'"

@@ -43,7 +43,7 @@ struct Execution: Sendable {
         return outcome
     }
 
-    /// Ends what the scenario left behind: cancels its tasks, wakes sleepers, and runs what can run.
+    /// Ends all that the scenario left behind: cancels its tasks, wakes sleepers, and runs all runnable work.
     ///
     /// - Returns: Whether there are controlled threads that don't end.
     private func end() -> Bool {
@@ -63,7 +63,7 @@ struct Execution: Sendable {
     }
 }
 
-/// A hash of what ran at each step and what was chosen, to tell two executions apart.
+/// A hash of the steps and choices, to distinguish executions.
 struct Fingerprint: Sendable, Equatable {
     private var hash: UInt64 = 0xcbf2_9ce4_8422_2325
 

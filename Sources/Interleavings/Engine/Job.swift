@@ -5,7 +5,7 @@
     @safe private enum Place {
         case task(UnownedTaskExecutor)
         case actor(UnownedSerialExecutor, pool: PoolReference?)
-        /// On no executor of its own, where the runtime's jobs belong that end a sleep.
+        /// On no particular executor, as for the runtime's jobs that end a sleep.
         case anywhere
     }
 
@@ -17,8 +17,9 @@
         unsafe place = .task(executor.asUnownedTaskExecutor())
     }
 
-    /// - Parameter pool: What the job's task prefers. When a task hops, the runtime compares that with where it runs. Without it, a
-    ///   call that stays on the actor, such as `withTaskCancellationHandler`, would queue again, and others would come between.
+    /// - Parameter pool: The executor that the job's task prefers, which the runtime compares with the current one at a hop.
+    ///   Without it, a call that stays on the actor, such as `withTaskCancellationHandler`, would queue again, and others would
+    ///   come between.
     init(_ job: consuming ExecutorJob, on executor: some SerialExecutor, pool: PoolReference?) {
         self.job = UnownedJob(job)
         unsafe place = .actor(executor.asUnownedSerialExecutor(), pool: pool)
@@ -43,8 +44,8 @@
 
     /// The default actor whose queue the job drains, if it was made for that alone; `nil`: it drains none.
     ///
-    /// Such a job keeps the actor, which it has behind what every job has. Where a runtime changes that, the check of the doors fails. Source:
-    /// swift/stdlib/public/Concurrency/Actor.cpp, `class ProcessOutOfLineJob`.
+    /// Such a job keeps the actor, which it has behind what every job has. Where a runtime changes that, the check of the doors
+    /// fails. Source: swift/stdlib/public/Concurrency/Actor.cpp, `class ProcessOutOfLineJob`.
     var drainedActor: AnyObject? {
         guard kind == 193 else { return nil }
         let address = unsafe unsafeBitCast(job, to: UnsafeRawPointer.self)
@@ -59,8 +60,9 @@
     /// Reads one of the two words after a job's header and the scheduler's own: its flags, of which the last byte is the
     /// kind, and its number.
     ///
-    /// The number is public only as text, the kind not at all. Safe because the job is alive and larger than that. The
-    /// layout is part of the runtime's stable ABI, and a test checks it. Source: swift/include/swift/ABI/Task.h, `class Job`, and MetadataValues.h, `enum class JobKind`.
+    /// The number is public only as text, the kind not at all. Safe because the job is alive and larger than that. The layout is
+    /// part of the runtime's stable ABI, and a test checks it. Source: swift/include/swift/ABI/Task.h, `class Job`, and
+    /// MetadataValues.h, `enum class JobKind`.
     private func word(_ index: Int) -> UInt32 {
         let address = unsafe unsafeBitCast(job, to: UnsafeRawPointer.self)
         let offset = unsafe 4 * MemoryLayout<UnsafeRawPointer>.size + index * MemoryLayout<UInt32>.size

@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// Makes the decisions of one execution.
 ///
-/// Candidate 0 is the task that ran last, if it can go on; else the oldest.
+/// Candidate 0 is the task that ran last, if it can continue, or else the oldest one.
 enum Chooser: Sendable {
     case random(SplitMix64)
     case priorities(Priorities)
@@ -14,7 +14,7 @@ enum Chooser: Sendable {
 
     /// - Parameters:
     ///   - tasks: The candidates' tasks, two at least.
-    ///   - offer: What is special about them. A walk picks an overdue one; a search does not have to.
+    ///   - offer: Their properties. A walk picks an overdue one; a search does not have to.
     mutating func choose(among tasks: [Int], _ offer: Engine.State.Offer) -> Int {
         change {
             offer.isOverdue ? 0 : $0.below(tasks.count)
@@ -42,7 +42,7 @@ enum Chooser: Sendable {
         }
     }
 
-    /// Moves what it has out and back, so that it isn't copied.
+    /// Moves the value out and back, so that it isn't copied.
     private mutating func change(
         random: (inout SplitMix64) -> Int, priorities: (inout Priorities) -> Int, search: (inout DepthFirst) -> Int,
         replay: (inout Replay) -> Int
@@ -91,7 +91,7 @@ struct Replay: Sendable {
         self.stop = stop
     }
 
-    /// What the next choice will be.
+    /// The next choice.
     func upcoming(among count: Int) -> Int {
         count > 1 && next < choices.count && choices[next] < count ? choices[next] : 0
     }

@@ -2,7 +2,7 @@ public import TokenServiceConcurrency
 
 /// Which orders an exploration tried: all, all within its bounds, or not all, and why.
 ///
-/// An order is one of the steps at the exploration's granularity, of the work that the explorer drives. What lies outside is
+/// An order is one of the steps at the exploration's granularity, of the work that the explorer drives. Other work is
 /// listed in <doc:WhatAPassProves>.
 public struct Coverage: Sendable, Hashable, Described {
     /// A limit that was set for the exploration and that cut off orders; later versions may add some.
@@ -16,7 +16,7 @@ public struct Coverage: Sendable, Hashable, Described {
         /// Under ``TimeModel/whenIdle``: a timer was pending while work could run, and did not fire before the work.
         package static let timeWhenIdle = Bound(description: "the time model whenIdle")
 
-        /// What is bounded.
+        /// The bound's description.
         package let description: String
     }
 
@@ -28,13 +28,13 @@ public struct Coverage: Sendable, Hashable, Described {
         package static let scheduleLimit = Gap(description: "the limit of schedules was reached")
         /// A default actor ran: calls that queue for one run in one step, in the order of their arrival.
         ///
-        /// In a program that links `InterleavingsEverything` it only appears where a function of the standard library comes back to
-        /// an actor by itself, such as `next()` of a task group.
+        /// In a program that links `InterleavingsEverything` it only appears where a function of the standard library comes back
+        /// to an actor by itself, such as `next()` of a task group.
         package static let defaultActor = Gap(
             description: "calls that queue for a default actor run in one step, in the order of their arrival: link"
                 + " InterleavingsEverything, or give the actor an executor from simulation.actorExecutor")
-        /// Calls that came back to a default actor inside one of the runtime's functions, such as `withTaskCancellationHandler` or a
-        /// group's end, were not steps of their own.
+        /// Calls that came back to a default actor inside one of the runtime's functions, such as `withTaskCancellationHandler`
+        /// or a group's end, were not steps of their own.
         package static let returns = Gap(
             description:
                 "calls that came back to a default actor at the end of a group or a handler ran in one step, in the order"
@@ -53,7 +53,7 @@ public struct Coverage: Sendable, Hashable, Described {
         /// A failed schedule left the explorer's control and can't be repeated.
         package static let escape = Gap(description: "a schedule escaped: see its failure")
 
-        /// What is missing, and what to do.
+        /// The missing orders, and how to include them.
         package let description: String
     }
 
@@ -95,7 +95,7 @@ public struct Coverage: Sendable, Hashable, Described {
 struct Omissions: OptionSet {
     let rawValue: Int
 
-    /// A timer was pending while other work could run, and time does not move then.
+    /// A timer was pending while other work could run, when time doesn't move.
     static let earlyTimer = Omissions(rawValue: 1)
     /// A default actor's queue was drained, and its calls were not steps of their own.
     static let queuedCalls = Omissions(rawValue: 2)

@@ -1,6 +1,6 @@
 /// Every schedule in turn, depth first, with a bound on the preemptions or delays in each.
 ///
-/// A preemption is a switch away from a task that could have gone on. Most bugs need no more than two, and bounding them
+/// A preemption is a switch away from a task that could have continued. Most bugs need no more than two, and bounding them
 /// makes the number of schedules a polynomial of their length, where tasks seldom suspend. Source: Musuvathi, Qadeer,
 /// "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007.
 ///
@@ -24,7 +24,7 @@ struct DepthFirst: Sendable {
         return (preemptions ?? []) + (delays ?? [])
     }
 
-    /// In what the same choices led to something else than before, so that the search cannot go on; `nil`: they didn't.
+    /// The difference after equal choices, because of which the search can't continue; `nil`: none.
     var divergence: String? {
         let isShort = next < path.count
         return difference

@@ -22,7 +22,7 @@ struct DistinctCount: Sendable {
     /// Adds an execution's choices: those of one scenario and one model of time are equal only if their executions are.
     mutating func insert(_ choices: [Int], time: TimeModel = .whenIdle) {
         added += 1
-        // Far from any choice, so that no schedule of one model is taken for one of the other.
+        // Far from any choice, so that schedules of the two models are never equal.
         var digest: UInt64 = time == .whenIdle ? 0 : 0x9e37_79b9_7f4a_7c15
         for choice in choices {
             var mixer = SplitMix64(seed: digest ^ UInt64(truncatingIfNeeded: choice))

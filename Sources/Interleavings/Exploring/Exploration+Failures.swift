@@ -1,10 +1,10 @@
 /// Checking an outcome: counting it, running it again, and reporting a failure.
 extension Exploration {
-    /// - Parameter shrinks: Whether a failure is to be shown by the shortest schedule, rather than by this one.
+    /// - Parameter shrinks: Whether to report the failure with the shortest schedule, rather than with this one.
     mutating func note(_ outcome: Execution.Outcome, shrinks: Bool = true) throws {
         try Task.checkCancellation()
         summary.schedules += 1
-        // Without a timer that waits while work can run, both models are one.
+        // If no timer waits while work can run, both models are the same.
         distinct.insert(outcome.choices, time: outcome.omissions.contains(.earlyTimer) ? .whenIdle : .anytime)
         summary.distinctSchedules = distinct.value
         summary.steps += outcome.steps
@@ -43,11 +43,11 @@ extension Exploration {
 
     /// Runs a failing schedule for its trace.
     ///
-    /// An escape seldom comes twice in the same way: if it comes no more, its report has no picture, rather than that of a
+    /// An escape seldom happens twice in the same way: if it doesn't recur, its report has no picture, rather than that of a
     /// failure which it may have led to.
     private mutating func record(_ choices: [Int], of outcome: Execution.Outcome) -> Execution.Outcome {
         for _ in 0..<(outcome.hasEscaped ? 10 : 1) {
-            // A schedule that was made by shrinking has not yet waited for what is outside.
+            // A shrunk schedule has not waited for outside events yet.
             let recorded = execute(.replay(Replay(choices: choices)), records: true, isReported: choices != outcome.choices)
             if recorded.hasEscaped || !outcome.hasEscaped { return recorded }
         }
@@ -58,7 +58,7 @@ extension Exploration {
     private mutating func nondeterminism(after outcome: Execution.Outcome) -> ExplorationProblem? {
         let again = execute(.replay(Replay(choices: outcome.choices)))
         guard again.fingerprint != outcome.fingerprint || again.failureKind != outcome.failureKind else { return nil }
-        // An escape is nondeterminism too, and explains more.
+        // An escape is nondeterminism as well, and the better explanation.
         if again.hasEscaped { return again.error as? ExplorationProblem }
         let detail = outcome.difference(from: again) ?? "a schedule ran differently the second time"
         return difference(after: outcome, detail + ", but all later runs were alike: probably only the first run differs")
@@ -66,7 +66,7 @@ extension Exploration {
 
     /// Runs the same choices until two executions differ, and describes where.
     ///
-    /// - Parameter detail: What is known of a difference that doesn't come again.
+    /// - Parameter detail: The known part of a difference that doesn't recur.
     mutating func difference(after outcome: Execution.Outcome, _ detail: String) -> ExplorationProblem {
         let first = execute(.replay(Replay(choices: outcome.choices)), records: true)
         var (detail, omissions) = (detail, outcome.omissions)

@@ -1,16 +1,16 @@
 import TokenServiceConcurrency
 
-/// What is known of the passing schedule that differs from a failing one in the fewest choices.
+/// The result of the search for the passing schedule that differs from a failing one in the fewest choices.
 enum NearestPass: Sendable {
-    /// None was looked for: no page shows it, or the failing schedule can't be repeated.
+    /// It was not searched for: no page shows it, or the failing schedule can't be repeated.
     case unsought
-    /// It, and what ran when.
+    /// The schedule and its trace.
     case found(Schedule, Trace)
     /// None of those tried passed.
     case none(tried: Int)
 }
 
-/// Looking for what a failing schedule is compared with.
+/// The search for schedules to compare a failing one with.
 extension Exploration {
     private struct Change {
         let place: Int
@@ -24,14 +24,14 @@ extension Exploration {
 
     /// Compares a failing schedule with others that pass.
     ///
-    /// - Returns: The first that passes, of all with one choice changed, then of all with two; and what happens in the failing one,
-    ///   but not in that and in few others.
+    /// - Returns: The first that passes, of all with one choice changed, then of all with two; and what happens in the failing
+    ///   one, but not in that and in few others.
     mutating func comparison(of failing: Execution.Outcome) -> (nearest: NearestPass, crossing: Crossing?) {
         guard failing.isRepeatable else { return (.unsought, nil) }
-        // Not for a program of operations that is only tried.
+        // Not for a candidate of a program's shrinking.
         var suspects = CrossingSuspects(failing.trace, waitsForOutside ? settings.doors : nil)
         guard settings.seeksNearestPass || !suspects.isEmpty else { return (.unsought, nil) }
-        // Whether another schedule that fails has escaped doesn't matter.
+        // An escape of another failing schedule doesn't matter.
         let (time, didWait) = (settings.time, hasWaited)
         hasWaited = true
         defer {
@@ -42,7 +42,7 @@ extension Exploration {
         guard !suspects.isEmpty else { return (nearest, nil) }
         addPasses(unlike: failing, to: &suspects)
         if case .found = nearest { return (nearest, suspects.worst) }
-        // Where all sleep at the same time, only the other model of time may have a schedule that passes.
+        // If all tasks sleep at the same time, only the other model of time may have a passing schedule.
         use(time == .anytime ? .whenIdle : .anytime)
         let again = execute(.replay(Replay(choices: failing.choices)), records: true)
         _ = nearestPass(to: again, &suspects, most: Self.alike)
@@ -50,7 +50,7 @@ extension Exploration {
         return (nearest, suspects.worst)
     }
 
-    /// Looks for the first schedule that passes, and goes on for a while if there are suspects.
+    /// Searches for the first passing schedule, and continues for a while if there are suspects.
     private mutating func nearestPass(
         to start: Execution.Outcome, _ suspects: inout CrossingSuspects, most: Int = mostExecutions
     ) -> NearestPass {
@@ -71,13 +71,13 @@ extension Exploration {
             steps += outcome.steps
             guard outcome.error == nil else { continue }
             suspects.add(pass: outcome.trace)
-            // The choices that the execution made: after a change, fewer candidates may be left.
+            // The execution's own choices: after a change, fewer candidates may be left.
             nearest = nearest ?? .found(Schedule(choices: outcome.choices), outcome.trace)
         }
         return nearest ?? .none(tried: tried)
     }
 
-    /// Runs tasks by random priorities: a task rather ends before another one begins.
+    /// Runs tasks by random priorities, with which a task tends to end before another one begins.
     private mutating func addPasses(unlike failing: Execution.Outcome, to suspects: inout CrossingSuspects) {
         var seeds = SplitMix64(seed: 1)
         for number in 0..<Self.unlike where failing.steps * number < Self.mostSteps {

@@ -2,9 +2,9 @@
 struct Shrunk: Sendable {
     /// Whether a schedule with fewer switches could fail in the same way; a switch is a choice other than the first.
     enum Minimality: Sendable, Equatable {
-        /// All schedules with fewer switches ran, and none failed so.
+        /// All schedules with fewer switches ran, and none failed in that way.
         case proven(tried: Int)
-        /// All with at most so many switches ran, and none failed so.
+        /// All with at most this many switches ran, and none failed in that way.
         case upTo(_ switches: Int, tried: Int)
         /// Even the usual order was not tried.
         case unknown
@@ -13,7 +13,7 @@ struct Shrunk: Sendable {
     let choices: [Int]
     let minimality: Minimality
 
-    /// Returns the error; of a deadlock that other schedules don't have, one that doesn't suspect anything outside.
+    /// Returns the error; for a deadlock that other schedules don't have, one that doesn't suspect an outside cause.
     func clarified(_ error: any Error) -> any Error {
         guard let problem = error as? ExplorationProblem, problem.code == .deadlock, problem.detail.isEmpty else { return error }
         switch minimality {
@@ -40,7 +40,7 @@ extension Exploration {
         let best = shorten(Schedule(choices: outcome.choices).choices, kind: kind)
         var budget = Budget(executions: 2_000)
         var tried = 0
-        // The schedules with this many switches, each of which begins those with one more. Their number grows with each
+        // The schedules with this many switches, the prefixes of those with one more. Their number grows with each
         // switch by a factor of their length.
         var level: [[Int]] = [[]]
         for switches in 0..<Self.switches(best) {
@@ -64,7 +64,8 @@ extension Exploration {
         return Shrunk(choices: best, minimality: .proven(tried: tried))
     }
 
-    /// Adds the schedules with one switch more, later than all others; of more than can be tried, one too many.
+    /// Adds the schedules with one switch more, placed after all others; if there are too many, stops at one more than can be
+    /// tried.
     private static func add(to next: inout [[Int]], _ choices: [Int], _ counts: [Int], most: Int) {
         for place in choices.count..<max(counts.count, choices.count) {
             for pick in 1..<max(counts[place], 1) where next.count <= most {
@@ -89,7 +90,7 @@ extension Exploration {
                 let shrunk = execute(.replay(Replay(choices: candidate)))
                 budget.executions -= 1
                 budget.steps -= shrunk.steps
-                // The choices that the execution made.
+                // The execution's own choices.
                 let choices = Schedule(choices: shrunk.choices).choices
                 guard shrunk.failureKind == kind, Self.cost(choices) < Self.cost(best) else { continue }
                 best = choices
@@ -120,7 +121,7 @@ extension Exploration {
         return result.map { Schedule(choices: $0).choices }
     }
 
-    /// Fewer switches come before fewer choices.
+    /// The cost of a schedule: fewer switches matter more than fewer choices.
     private static func cost(_ choices: [Int]) -> (switches: Int, count: Int, sum: Int) {
         (switches(choices), choices.count, choices.reduce(0, +))
     }

@@ -8,15 +8,15 @@ struct Exploration: Sendable {
     let countsFailures: Bool
     let scenario: Scenario
     private var surroundings: Engine.Surroundings
-    /// The schedule that runs, or is run again.
+    /// The current schedule, running for the first time or again.
     private(set) var present = (number: 0, strategy: "", seed: UInt64?.none)
     var summary: ExplorationSummary
     var distinct = DistinctCount()
     /// How many schedules will run, if known.
     private(set) var planned: Int?
-    /// Whether an execution waited in vain for a resumption from outside; later ones then do not wait.
+    /// Whether an execution waited in vain for a resumption from outside; if so, later ones don't wait.
     var hasWaited = false
-    /// Whether executions wait for that at all.
+    /// Whether executions wait for outside events at all.
     let waitsForOutside = Overrides.current.waitsForOutside
 
     typealias Scenario = @Sendable (Simulation) async throws -> Void
@@ -96,17 +96,17 @@ struct Exploration: Sendable {
         }
     }
 
-    /// Runs random schedules: the seed and a schedule's number determine it, whatever the strategy.
+    /// Runs random schedules, each determined by the seed and its number alone.
     ///
-    /// - Parameter source: Gives each schedule its chooser and its model of time, which a caller that asked for one overrides. It gets
-    ///   the most decisions that an earlier execution made.
+    /// - Parameter source: Gives each schedule its chooser and its model of time, which a caller that asked for one overrides. It
+    ///   gets the most decisions that an earlier execution made.
     private mutating func sample(
         _ schedules: Int, _ seed: UInt64, _ name: String,
         _ source: (_ number: Int, _ random: SplitMix64, _ length: Int) -> (Chooser, TimeModel)
     ) throws {
         planned = schedules
         summary.coverage.gaps.append(.sample)
-        // Hashed twice: neighbouring seeds and neighbouring numbers have nothing in common.
+        // Hashed twice, so that neighbouring seeds and neighbouring numbers have nothing in common.
         var hash = SplitMix64(seed: seed)
         var seeds = SplitMix64(seed: hash.next())
         var length = 1
@@ -136,7 +136,7 @@ struct Exploration: Sendable {
             begin("exhaustive", seed: nil)
             let outcome = execute(.depthFirst(search))
             try note(outcome)
-            // Each differs from all before it.
+            // Each differs from all earlier ones.
             summary.distinctSchedules = summary.schedules
             guard case .depthFirst(let after) = outcome.chooser else { break }
             if let divergence = after.divergence, outcome.isRepeatable {

@@ -18,7 +18,7 @@ final class ExplorationLimiter: Sendable {
     /// A place for one exploration, or all of them.
     private struct Claim {
         let places: Int
-        /// Whether it is all places, for an exploration that begins: none begins while another such one waits in real time.
+        /// Whether it takes all places for an exploration that begins: none begins while another such one waits in real time.
         let beginsAlone: Bool
         let proceed: @Sendable () -> Void
     }
@@ -29,7 +29,7 @@ final class ExplorationLimiter: Sendable {
         var oneIsAlone = false
         var waiting: [Claim] = []
 
-        /// Takes the places for those whose turn it is.
+        /// Takes the places for the claims whose turn it is.
         mutating func takeNext() -> [Claim] {
             var next: [Claim] = []
             while let index = waiting.firstIndex(where: { !($0.beginsAlone && oneIsAlone) }), waiting[index].places <= free {
@@ -42,7 +42,7 @@ final class ExplorationLimiter: Sendable {
         }
     }
 
-    /// What an exploration holds while it runs.
+    /// The places that an exploration holds while it runs.
     private struct Holding {
         let limiter: ExplorationLimiter
         let places: Int
@@ -66,7 +66,7 @@ final class ExplorationLimiter: Sendable {
         let places = alone ? limit : 1
         await withCheckedContinuation { continuation in
             let claim = Claim(places: places, beginsAlone: alone) { continuation.resume() }
-            // Those that run alone stay in the order of their arrival.
+            // Explorations that run alone keep the order of their arrival.
             enter(claim) { alone && !$0.beginsAlone }
         }
         defer { leave(places, endsAlone: alone) }
@@ -76,7 +76,7 @@ final class ExplorationLimiter: Sendable {
     /// The places that the current task has.
     @TaskLocal private static var current: Holding?
 
-    /// Waits in real time for something that costs no processor, and lets other explorations run meanwhile.
+    /// Waits in real time for something that needs no processor, and lets other explorations run meanwhile.
     static func waiting<Result>(_ wait: () -> Result) -> Result {
         guard let holding = current else { return wait() }
         holding.limiter.leave(holding.places)
@@ -84,7 +84,7 @@ final class ExplorationLimiter: Sendable {
         return wait()
     }
 
-    /// Blocks the exploration's own thread, ahead of those that have not begun.
+    /// Blocks the exploration's own thread, ahead of explorations that have not begun.
     private func enterAgain(_ places: Int) {
         let isNext = DispatchSemaphore(value: 0)
         enter(Claim(places: places, beginsAlone: false) { isNext.signal() }) { _ in true }

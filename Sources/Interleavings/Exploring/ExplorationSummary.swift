@@ -1,6 +1,6 @@
 public import TokenServiceConcurrency
 
-/// What an exploration did.
+/// The results of an exploration.
 public struct ExplorationSummary: Sendable, Described {
     /// How many schedules ran, without those for checking and shrinking.
     public internal(set) var schedules = 0
@@ -20,7 +20,7 @@ public struct ExplorationSummary: Sendable, Described {
     public internal(set) var coverage: Coverage
     /// The models of time under which schedules ran.
     package internal(set) var timeModels: Set<TimeModel> = []
-    /// What kinds of order the executions left out.
+    /// The kinds of order that the executions left out.
     var omissions: Omissions = []
     /// In how many schedules the scenario ended before its tasks began, though it required something of them.
     var hastySchedules = 0

@@ -3,22 +3,22 @@ import TokenServiceConcurrency
 
 /// Runs a scenario under one schedule after another, and throws the first failure with its schedule and its diagram.
 ///
-/// A schedule fails if the scenario throws, if a ``Simulation/require(_:_:fileID:line:)`` fails anywhere, if a spawned task throws an
-/// error that nothing reads, never gets to its end (a deadlock) or runs endlessly (a livelock), or if the code awaits what the
-/// explorer does not drive (an escape).
-/// The first and the failing schedule run twice: the same choices must lead to the same execution. A failure's schedule is
-/// shrunk, unless it cannot be repeated.
+/// A schedule fails if the scenario throws, if a ``Simulation/require(_:_:fileID:line:)`` fails anywhere, if a spawned task
+/// throws an error that nothing reads, never gets to its end (a deadlock) or runs endlessly (a livelock), or if the code awaits
+/// what the explorer does not drive (an escape). The first and the failing schedule run twice: the same choices must lead to the
+/// same execution. A failure's schedule is shrunk, unless it cannot be repeated.
 ///
 /// Each exploration has a thread of its own, so that explorations do not disturb each other. As many run at once as there are
-/// processors, but one that drives everything runs alone; the others wait for their turn. A sampled schedule is fair: a task that was passed over some hundred times is
-/// picked, so that waiting by yielding is not a livelock. An exhaustive exploration passes over a task up to the step limit, and
-/// a schedule that got there may take as many steps again to end fairly; the summary's coverage then says so.
+/// processors, but one that drives everything runs alone; the others wait for their turn. A sampled schedule is fair: a task that
+/// was passed over some hundred times is picked, so that waiting by yielding is not a livelock. An exhaustive exploration passes
+/// over a task up to the step limit, and a schedule that got there may take as many steps again to end fairly; the summary's
+/// coverage then says so.
 ///
 /// If the process ends inside a schedule, the schedule is not lost: a crash writes it to standard error, and after a kill or an
 /// `exit` the next run of the same exploration does. A step that takes longer than 20 seconds of real time fails its schedule.
 ///
-/// The explorer cannot see work that the execution never awaits. A `Task.detached {}` without the simulation's executor runs
-/// beside it, and what it changes shows at best as nondeterminism. A task that ends before it is awaited does not count as
+/// The explorer doesn't notice work that the execution never awaits. A `Task.detached {}` without the simulation's executor runs
+/// beside it, and its effects show as nondeterminism at best. A task that ends before it is awaited does not count as
 /// an escape.
 ///
 /// - Parameters:
@@ -26,15 +26,16 @@ import TokenServiceConcurrency
 ///   - time: When the simulation's clock moves; `nil`: ``Strategy/mixed(schedules:seed:)`` tries both models in turn, other
 ///     strategies ``TimeModel/whenIdle``.
 ///   - granularity: Where tasks may be switched: between jobs, or also inside synchronous code.
-///   - driving: What the exploration drives: what prefers the simulation's executor, or all code.
+///   - driving: Which code to drive: that which prefers the simulation's executor, or all.
 ///   - stepLimit: How many steps one execution may have.
-///   - countsFailures: Whether to go on after a failure and return their number, instead of throwing the first. What
-///     cannot be counted is thrown: nondeterminism, and a failure that leaves a thread behind.
+///   - countsFailures: Whether to continue after a failure and return the number of failures, instead of throwing the first.
+///     Nondeterminism, and a failure that leaves a thread behind, are thrown in any case.
 ///   - scenario: What to run. It creates everything it needs, and differs between runs only in the order of events.
 ///   - fileID: The file of the call, which a report after a crash names.
 ///   - line: The line of the call.
-/// - Returns: What was done.
-/// - Throws: A ``ScheduleFailure``, an ``ExplorationProblem`` if no schedule would run or the scenario starts nothing, or `CancellationError` if the calling task is cancelled.
+/// - Returns: The summary of the exploration.
+/// - Throws: A ``ScheduleFailure``, an ``ExplorationProblem`` if no schedule would run or the scenario starts nothing, or
+///   `CancellationError` if the calling task is cancelled.
 @discardableResult
 public func explore(
     _ strategy: Strategy = .mixed(),
@@ -69,7 +70,7 @@ private func begin(
     _ strategy: Strategy, _ settings: Settings, _ time: TimeModel?, countsFailures: Bool, at place: String,
     _ scenario: @escaping Exploration.Scenario
 ) async throws -> ExplorationSummary {
-    // Not on the pool, either: behind a thousand tests it would hold its place while it waits for its turn there.
+    // Not on the pool either: behind a thousand tests it would wait for its turn there while it holds its place.
     try await withTaskExecutorPreference(ExplorationThread()) {
         try await ExplorationLimiter.shared.run(alone: settings.driving.isEverything) {
             for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
@@ -83,7 +84,7 @@ private func begin(
                 settings: settings, time: overrides.time ?? time, countsFailures: countsFailures, blackBox: blackBox,
                 watchdog: watchdog, scenario: scenario)
             let strategy = overrides.applied(to: strategy)
-            // On a thread of its own: on the pool it would starve escaped work, and so hide it.
+            // On a thread of its own: on the pool it would starve escaped work, and so hide the escape.
             return try await watchdog.run(on: ExplorationThread()) {
                 var exploration = exploration
                 exploration.settings.doors = try exploration.settings.driving.checkedDoors()
@@ -113,10 +114,11 @@ public enum TimeModel: Sendable, Hashable {
 
 /// Where an exploration may switch from one task to another.
 public enum Granularity: Sendable, Hashable {
-    /// Between jobs: where a task suspends, hops to another actor or ends, and between a queue's blocks. Where the queues of Dispatch
-    /// are driven, also where a thread may have to wait: at `sync`, and at `wait` of a group, a semaphore or a work item.
+    /// Between jobs: where a task suspends, hops to another actor or ends, and between a queue's blocks. Where the queues of
+    /// Dispatch are driven, also where a thread may have to wait: at `sync`, and at `wait` of a group, a semaphore or a work
+    /// item.
     ///
-    /// The fastest. What one job does between two suspensions is one piece: two locks that it takes, or a lock and then a
+    /// The fastest. The code between two suspensions of a job is one piece: two locks that it takes, or a lock and then a
     /// queue or a stream, are never separated.
     case jobs
     /// Also inside synchronous code: at each ``interleavingPoint(_:)``, at each access to an ``Interleaved`` variable, before

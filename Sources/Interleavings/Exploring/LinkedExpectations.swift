@@ -1,4 +1,4 @@
-/// A testing library's expectations, in programs that link the module that knows them.
+/// A testing library's expectations, in programs that link the module for that library.
 package protocol LinkedExpectations: SendableMetatype {
     /// Runs a body, in which an expectation that a scenario finds false fails its schedule instead of the test.
     static func failSchedules(_ body: @escaping @Sendable () async throws -> Void) async throws
@@ -8,7 +8,7 @@ package protocol LinkedExpectations: SendableMetatype {
 enum Expectations {
     /// Those of this program; `nil`: it doesn't link `InterleavingsTesting`.
     ///
-    /// The runtime is asked for their type by its mangled name, as for `Driving.linked`.
+    /// The runtime looks their type up by its mangled name, as for `Driving.linked`.
     private static let linked = _typeByName("20InterleavingsTesting16TestExpectationsV") as? any LinkedExpectations.Type
 
     /// Runs a body, in which an expectation that a scenario finds false fails its schedule, if the program can do that.

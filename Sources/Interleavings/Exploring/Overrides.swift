@@ -14,19 +14,19 @@ package struct Overrides: Sendable {
     package var program: Program?
     /// When the clock moves.
     package var time: TimeModel?
-    /// Which of the test's explorations that one is for, from 1; the others run as in their code.
+    /// The number, from 1, of the test's exploration that the replay is for; the others run as in their code.
     package var replayed = 1
     /// The explorations of the present test; `nil`: they aren't counted, and all replay.
     package var explorations: ExplorationCount?
-    /// Which of the test's explorations the present one is a part of; `nil`: it is one itself.
+    /// The number of the test's exploration that the current one is part of; `nil`: it is one itself.
     var number: Int?
     /// The command that runs the present test again, for the report of a crash; `nil`: it isn't known.
     package var command: String?
     /// Whether each failure is compared with a schedule that passes, for its ``FailurePage``.
     package var seeksNearestPass = false
-    /// Whether an execution in which nothing can run waits in real time for something outside.
+    /// Whether an execution in which nothing can run waits in real time for an outside event.
     var waitsForOutside = true
-    /// Whether ``Driving/preferred`` leaves the doors shut that this program links, as if it had none.
+    /// Whether ``Driving/preferred`` leaves this program's doors shut, as if it had none.
     package var isUnaided = false
 
     /// The current task's overrides.
@@ -39,14 +39,14 @@ package struct Overrides: Sendable {
         self.replay = replay
     }
 
-    /// Explores in the preferred mode as a program does that has no doors.
+    /// Explores in the preferred mode like a program without doors.
     package static func unaided<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         var overrides = current
         overrides.isUnaided = true
         return try await $current.withValue(overrides) { try await body() }
     }
 
-    /// Returns what overrides the exploration that begins, and which of its test's it is.
+    /// Returns the overrides of the exploration that begins, and its number in the test.
     func beginExploration() -> (overrides: Overrides, number: Int) {
         if let number { return (self, number) }
         guard let explorations else { return (self, 1) }

@@ -30,7 +30,7 @@ public struct Strategy: Sendable, Hashable {
     /// - Parameters:
     ///   - schedules: How many executions.
     ///   - depth: How many ordering constraints a bug may need to be found with a guaranteed probability; 2 or 3 for most.
-    ///   - seed: Where the random numbers begin; each seed explores on its own, neighbouring ones too.
+    ///   - seed: The seed of the random numbers; neighbouring seeds explore independently.
     ///
     /// Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
     public static func pct(schedules: Int = 1_000, depth: Int = 3, seed: UInt64 = 1) -> Strategy {
@@ -43,7 +43,7 @@ public struct Strategy: Sendable, Hashable {
     /// give such a scenario a small `stepLimit`.
     ///
     /// - Parameters:
-    ///   - preemptions: How often a schedule may switch away from a task that could have gone on; `nil`: without bound.
+    ///   - preemptions: How often a schedule may switch away from a task that could have continued; `nil`: without bound.
     ///   - delays: How many candidates a schedule may pass over; `nil`: without bound. This also bounds code that suspends
     ///     at each step, such as calls of actors.
     ///   - limit: The most schedules to run; if there are more, the coverage says so.
@@ -51,7 +51,7 @@ public struct Strategy: Sendable, Hashable {
         Strategy(kind: .exhaustive(preemptions: preemptions.map { max($0, 0) }, delays: delays.map { max($0, 0) }, limit: limit))
     }
 
-    /// Where its random numbers begin; `nil`: it has none.
+    /// The seed of its random numbers; `nil`: it has none.
     var seed: UInt64? {
         switch kind {
         case .mixed(_, let seed), .random(_, let seed), .pct(_, _, let seed): seed
@@ -73,7 +73,7 @@ public struct Strategy: Sendable, Hashable {
     /// - Parameters:
     ///   - schedule: The choices to make.
     ///   - step: The step before which the replay stops, numbered as in the report's diagram; `nil`: it runs to the end. Where a
-    ///     debugger is attached, it stops the process there, and the replay then goes on. Elsewhere the schedule fails there, and
+    ///     debugger is attached, it stops the process there, and the replay then continues. Elsewhere the schedule fails there, and
     ///     the report says which task runs next, and what the others wait for.
     public static func replay(_ schedule: Schedule, stoppingAt step: Int? = nil) -> Strategy {
         Strategy(kind: .replay(schedule, stop: step))

@@ -47,7 +47,7 @@ struct CallLog: Sendable {
         return log
     }
 
-    /// Looks for an order of the calls that the successors allow: the states that a call may lead to from a state.
+    /// Searches for an order of the calls that the successors allow: the states that a call may lead to from a state.
     @usableFromInline
     func search(
         stepLimit: Int, _ successors: (_ call: Int, _ state: Int, _ result: inout [Int]) -> Void

@@ -1,6 +1,6 @@
 /// The text that shows why a history has no order.
 struct CounterexampleReport<Specification: SequentialSpecification> {
-    /// How many operations of the order, and how many that can't come next, the report shows: what fits a terminal.
+    /// How many operations of the order, and how many that can't come next, the report shows, so that it fits a terminal.
     private static var shown: Int { 12 }
 
     private let numbered: NumberedStates<Specification>
@@ -84,7 +84,7 @@ struct CounterexampleReport<Specification: SequentialSpecification> {
         return reasons
     }
 
-    /// Says where the report ends, if the history is longer.
+    /// A note on where the report ends, if the history is longer.
     private var end: String {
         guard isCut, let last = calls.indices.filter({ calls[$0].hasReturned }).max(by: { calls[$0].end < calls[$1].end })
         else { return "" }

@@ -2,7 +2,7 @@ public import TokenServiceConcurrency
 
 /// Checking a history.
 extension History {
-    /// Looks for an order of the operations in which every answer is right.
+    /// Searches for an order of the operations in which every answer is right.
     @inlinable
     package func check(stepLimit: Int = 1_000_000) -> LinearizabilityVerdict {
         let (operations, outcomes, log) = snapshot()
@@ -18,11 +18,11 @@ extension History {
     /// Call it when the recorded work has ended; a call that is still open may have taken effect or not. The same history
     /// always gets the same verdict and the same report.
     ///
-    /// The problem is NP-complete, but the number of calls that are open at once decides: a thousand operations of four callers
-    /// take a few steps each. More expensive are objects that remember an order which no answer has shown yet, such as a
+    /// The problem is NP-complete, but the cost depends on the number of calls open at once: a thousand operations of four
+    /// callers take a few steps each. More expensive are objects that remember an order which no answer has shown yet, such as a
     /// queue that grows while its callers overlap, and calls that never return.
     ///
-    /// - Parameter stepLimit: How often the search may ask the specification. A million steps take less than a second in
+    /// - Parameter stepLimit: How often the search may call the specification. A million steps take less than a second in
     ///   release, ten in debug; a passing history of six callers and thirty operations needs a few hundred.
     /// - Throws: ``NotLinearizable`` with the picture of the history, or another error at the limit.
     @inlinable
@@ -72,13 +72,13 @@ package enum LinearizabilityVerdict: Sendable {
     case linearizable
     /// There is no such order; the value shows why.
     case notLinearizable(NotLinearizable)
-    /// The search reached the step limit before it could tell.
+    /// The search reached the step limit first.
     case undecided(any Error)
 }
 
 /// A history that has no order: an object that serves one caller after another could not have given these answers.
 public struct NotLinearizable: Error, Described {
-    // Written on demand: a program that looks for the shortest of many failing histories reads one report.
+    // Written on demand: a program that searches for the shortest of many failing histories reads one report.
     private let report: @Sendable () -> String
 
     init(report: @escaping @Sendable () -> String) {

@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// A record of concurrent calls and their results, in the order in which they happened.
 ///
-/// Record every call, then ask whether the answers make sense. They do if each operation can have taken effect at one
+/// Record every call, then check the answers. They are right if each operation can have taken effect at one
 /// moment between its call and its return, so that in the order of these moments every answer is the one that the
 /// ``SequentialSpecification`` gives. Such a history is called *linearizable*: its callers can't tell the object from one
 /// that serves them one after another.
@@ -23,7 +23,7 @@ public final class History<Specification: SequentialSpecification>: Sendable {
     struct Recording: Sendable {
         var log = CallLog()
         var operations: [Specification.Operation] = []
-        /// What the calls returned; `nil`: not known.
+        /// The calls' results; `nil`: unknown.
         var outcomes: [Specification.Outcome?] = []
         /// The first second answer to a call.
         var surplus: (call: Int, outcome: Specification.Outcome)?
@@ -66,7 +66,7 @@ public final class History<Specification: SequentialSpecification>: Sendable {
         ///
         /// A call returns once: a history with a second answer has no order, whatever the answers are.
         ///
-        /// - Parameter outcome: What the caller got.
+        /// - Parameter outcome: The caller's result.
         public func end(returning outcome: Specification.Outcome) {
             history.recording.withLock { recording in
                 if recording.log.end(index) {

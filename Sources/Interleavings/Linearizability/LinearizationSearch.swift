@@ -1,4 +1,4 @@
-/// Looks for an order in which the operations can have taken effect, each between its call and its return.
+/// Searches for an order in which the operations can have taken effect, each between its call and its return.
 ///
 /// A depth-first search with backtracking. It remembers the situations that led nowhere, and does not try another order of
 /// the same operations that ends in the same state.
@@ -65,7 +65,7 @@ struct LinearizationSearch<Slots: SlotSet> {
         return .deadEnd(furthest)
     }
 
-    /// Asks the specification where the next candidate leads.
+    /// Gets the next candidate's states from the specification.
     private mutating func tryNext(from top: Int, _ successors: Successors) {
         let situation = path[top].situation
         let call = overlaps.candidate(path[top].next, at: situation.position)

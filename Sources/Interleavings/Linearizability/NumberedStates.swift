@@ -6,7 +6,7 @@
 struct NumberedStates<Specification: SequentialSpecification>: Sendable {
     @usableFromInline let specification: Specification
     @usableFromInline let operations: [Specification.Operation]
-    /// What the calls returned; `nil`: not known.
+    /// The calls' results; `nil`: unknown.
     @usableFromInline let outcomes: [Specification.Outcome?]
     /// All states met; the initial one is number 0.
     @usableFromInline var states: [Specification.State]

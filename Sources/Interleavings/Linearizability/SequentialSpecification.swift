@@ -6,9 +6,9 @@
 ///
 /// A specification is pure: the same arguments give the same result, on any thread. It is called often, outside any lock.
 public protocol SequentialSpecification: Sendable {
-    /// All that later answers depend on.
+    /// The part of the object on which later answers depend.
     associatedtype State: Hashable & Sendable
-    /// What callers ask for, with its arguments.
+    /// A caller's request, with its arguments.
     associatedtype Operation: Sendable
     /// The result of a call: its value, its error, or that it is done.
     associatedtype Outcome: Sendable
@@ -20,22 +20,22 @@ public protocol SequentialSpecification: Sendable {
     ///
     /// - Parameters:
     ///   - operation: The operation that takes effect now, alone.
-    ///   - outcome: What it returned; `nil` if that is not known: then it may lead to any state that some answer leads to.
+    ///   - outcome: Its result; `nil` if unknown: then it may lead to any state that some answer leads to.
     ///   - state: The state in which it takes effect.
     /// - Returns: The possible states afterwards; none if this operation can't return this outcome in this state.
     func states(after operation: Operation, returning outcome: Outcome?, in state: State) -> [State]
 
-    /// Says what an operation would have returned in a state, for the report.
+    /// Returns the right answer of an operation in a state, for the report.
     ///
     /// - Parameters:
     ///   - operation: An operation that can't take effect in the state, given what it returned.
     ///   - state: The state.
-    /// - Returns: The right answer or answers, in words; `nil`, the default, says nothing.
+    /// - Returns: The right answer or answers, in words; `nil`, the default, for no such text.
     func expectation(of operation: Operation, in state: State) -> String?
 }
 
 extension SequentialSpecification {
-    /// Says nothing.
+    /// Returns `nil`: the report then has no such text.
     public func expectation(of operation: Operation, in state: State) -> String? { nil }
 }
 
@@ -58,7 +58,7 @@ extension SequentialSpecification {
 public protocol SequentialModel: SequentialSpecification, Hashable where State == Self, Outcome: Equatable {
     /// The model itself.
     associatedtype State = Self
-    /// What callers ask for, with its arguments.
+    /// A caller's request, with its arguments.
     associatedtype Operation
     /// The result of a call; the checker compares it with the model's.
     associatedtype Outcome

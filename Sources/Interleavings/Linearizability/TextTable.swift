@@ -37,7 +37,7 @@ struct IntervalChart {
         end = moments.count * step
     }
 
-    /// Returns the line of one call; without an end it goes on beyond all others.
+    /// Returns the line of one call; without an end it extends beyond all others.
     func line(from beginning: Int, to last: Int) -> String {
         let start = columns[beginning] ?? 0
         let space = String(repeating: " ", count: start)

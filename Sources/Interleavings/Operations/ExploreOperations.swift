@@ -1,7 +1,7 @@
 /// Draws programs of operations, runs each under many schedules, and throws the first whose results no sequential order explains.
 ///
-/// The test says which operations there are, and what they return if they run one after another. Which tasks perform which
-/// operations, and in which order, is tried. A failing program is shrunk: tasks and operations are left out while some schedule
+/// The test defines the operations, and what they return if they run one after another. Which tasks perform which
+/// operations in which order is explored. A failing program is shrunk: tasks and operations are left out while some schedule
 /// still fails in the same way. Then its schedule is shrunk. The report shows the program, its results, and a line that replays
 /// both.
 ///
@@ -16,24 +16,25 @@
 /// }
 /// ```
 ///
-/// Each program is explored as by ``explore(_:time:granularity:driving:stepLimit:countsFailures:_:fileID:line:)``, with all that it
-/// checks: a program fails, too, if an operation throws an error or never returns. Turn errors that are right into outcomes. If a
+/// Each program is explored as by ``explore(_:time:granularity:driving:stepLimit:countsFailures:_:fileID:line:)``, with all that
+/// it checks: a program fails, too, if an operation throws an error or never returns. Turn expected errors into outcomes. If a
 /// test run sets the number of schedules, as many programs are drawn as make that number together.
 ///
 /// - Parameters:
-///   - operations: The operations that programs are made of, with their arguments. One that stands there twice is drawn twice as often.
+///   - operations: The operations that programs are made of, with their arguments. One that is listed twice is drawn twice as
+///     often.
 ///   - specification: The right answers, and the state of a new object.
 ///   - programs: Which programs.
 ///   - schedules: The schedules of each program.
 ///   - time: When the simulation's clock moves; `nil`: as the strategy has it.
 ///   - granularity: Where tasks may be switched.
-///   - driving: What the exploration drives.
+///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
 ///   - subject: Makes the object, a new one for each execution.
 ///   - perform: Performs an operation, and returns its outcome. Several tasks call it at the same time.
 ///   - fileID: The file of the call, which a report after a crash names.
 ///   - line: The line of the call.
-/// - Returns: Which programs ran, and what was done with each.
+/// - Returns: The programs that ran, with a summary of each.
 /// - Throws: A ``ScheduleFailure`` with the failing program, an ``ExplorationProblem`` if there is no program to
 ///   run, or `CancellationError` if the calling task is cancelled.
 @discardableResult
@@ -67,22 +68,22 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
 /// Draws programs of operations, runs each under many schedules, and throws the first that fails a check of your own.
 ///
 /// For objects whose promise isn't a sequential specification, and for operations whose arguments depend on what happened before.
-/// All else is as in the function that compares with a specification.
+/// Otherwise like the function that compares with a specification.
 ///
 /// - Parameters:
-///   - operations: The operations that programs are made of. One that stands there twice is drawn twice as often.
+///   - operations: The operations that programs are made of. One that is listed twice is drawn twice as often.
 ///   - programs: Which programs.
 ///   - schedules: The schedules of each program.
 ///   - time: When the simulation's clock moves; `nil`: as the strategy has it.
 ///   - granularity: Where tasks may be switched.
-///   - driving: What the exploration drives.
+///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
 ///   - subject: Makes the object, a new one for each execution.
 ///   - perform: Performs an operation as a task, whose name it gets. Several tasks call it at the same time.
 ///   - check: Throws if the object broke a promise; called when all tasks have ended.
 ///   - fileID: The file of the call, which a report after a crash names.
 ///   - line: The line of the call.
-/// - Returns: Which programs ran, and what was done with each.
+/// - Returns: The programs that ran, with a summary of each.
 /// - Throws: A ``ScheduleFailure`` with the failing program, an ``ExplorationProblem`` if there is no program to
 ///   run, or `CancellationError` if the calling task is cancelled.
 @discardableResult

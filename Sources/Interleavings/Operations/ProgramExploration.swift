@@ -53,7 +53,7 @@ struct ProgramExploration {
             guard let again, again.kind == failure.kind else { continue }
             (best, smallest, candidates) = (again, candidate, candidate.smaller[...])
         }
-        // Once more, with the wait in real time that shrinking left out for each program.
+        // Once more, with the wait in real time that shrinking skipped for each program.
         if smallest != program { best = try await self.failure(of: smallest, &ignored) ?? best }
         let seed = programs.seed.map { " (seed \($0))" } ?? ""
         let change = smallest == program ? "" : ", shrunk from \(program.count) operations to \(smallest.count)"
@@ -81,13 +81,13 @@ struct ProgramInWords: Sendable {
     var lines: [String] { tasks.map { "\($0.name): \($0.operations.joined(separator: ", "))" } }
 }
 
-/// What an exploration of operations did.
+/// The results of an exploration of operations.
 public struct OperationsSummary: Sendable, Described {
     /// The programs that ran, in words: each task's operations in their order.
     package internal(set) var programs: [String] = []
-    /// What was done with each program.
+    /// The summary of each program's exploration.
     package internal(set) var explorations: [ExplorationSummary] = []
-    /// With which seed the programs were drawn; `nil`: one was replayed.
+    /// The seed with which the programs were drawn; `nil`: one was replayed.
     package let seed: UInt64?
 
     init(seed: UInt64?) {

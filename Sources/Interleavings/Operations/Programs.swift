@@ -17,7 +17,7 @@ public struct Programs: Sendable, Hashable {
     ///   - count: How many programs.
     ///   - tasks: How many tasks a program has, 1 at least.
     ///   - operationsPerTask: How many operations each task performs one after another, 1 at least.
-    ///   - seed: Where the random numbers begin; the same seed draws the same programs.
+    ///   - seed: The seed of the random numbers; the same seed draws the same programs.
     public static func random(
         _ count: Int = 50, tasks: ClosedRange<Int> = 2...3, operationsPerTask: ClosedRange<Int> = 1...3, seed: UInt64 = 1
     ) -> Programs {
@@ -45,7 +45,7 @@ public struct Programs: Sendable, Hashable {
                 throw Self.nothing("a task may have \(length.lowerBound) operations; 1 is the least")
             }
             var (random, programs, seen) = (SplitMix64(seed: seed), [Program](), Set<Program>())
-            // After so many that were there before, probably all are.
+            // After so many repetitions, probably all programs have been drawn.
             var repeats = 0
             while programs.count < count, repeats < 1_000 {
                 let program = Program.random(operations, tasks, length, &random)
@@ -118,7 +118,7 @@ public struct Program: Sendable, Hashable, Described, ExpressibleByStringLiteral
         return Program(tasks: drawn)
     }
 
-    /// Why it can't be run with so many operations; `nil`: it can.
+    /// Why it can't be run with this many operations; `nil`: it can.
     func problem(with operations: Int) -> String? {
         if tasks.isEmpty { return "the program has no tasks; a report prints one such as \"0.1|0\"" }
         guard let wrong = tasks.joined().first(where: { !(0..<operations).contains($0) }) else { return nil }

@@ -1,17 +1,17 @@
 /// A suspension that another task crossed: while a function was suspended at an `await`, another one ran on the same actor.
 struct Crossing: Sendable {
-    /// The parts that two executions can have in common.
+    /// The part of a crossing that two executions can have in common.
     struct Kind: Hashable, Sendable {
-        /// The suspended task, and where its function goes on.
+        /// The suspended task, and the address where its function continues.
         let suspended: String
         let address: UInt
         /// The other task and its function.
         let task: String
         let function: String
-        /// Where that went on; `nil`: it began.
+        /// The address where the other function continued; `nil`: it began.
         let from: UInt?
 
-        /// The same for whichever tasks.
+        /// The same for any tasks.
         var ofAny: Kind { Kind(suspended: "", address: address, task: "", function: function, from: from) }
     }
 
@@ -19,16 +19,16 @@ struct Crossing: Sendable {
     /// The suspended function, and the steps in which it ran before and after.
     let function: String
     let steps: (before: Int, after: Int)
-    /// The actor on which both ran; `nil`: both are functions of a type that is none.
+    /// The actor on which both ran; `nil`: both are functions of a type that isn't an actor.
     let actor: String?
     /// Whether both are functions of one type.
     let isOneType: Bool
     /// Whether the suspended function is the scenario's own, rather than one of the code under test.
     let isScenario: Bool
-    /// Whether the other one is: it called something that didn't suspend.
+    /// Whether the other function is the scenario's own: it called something that didn't suspend.
     let isCall: Bool
 
-    /// Whether it is the same task that another one crossed in the same way, be it in another function.
+    /// Whether another task crossed the same task in the same way, even if in another function.
     func isAlso(_ other: Crossing) -> Bool {
         (kind.suspended, kind.task, kind.function, kind.from)
             == (other.kind.suspended, other.kind.task, other.kind.function, other.kind.from)
@@ -45,7 +45,7 @@ struct Crossing: Sendable {
     }
 }
 
-/// The crossings of a failing execution, and how many of those that pass have them, too.
+/// The crossings of a failing execution, with the number of passing executions that have each of them.
 struct CrossingSuspects {
     private let names: Names
     private let crossings: [Crossing]
@@ -60,7 +60,7 @@ struct CrossingSuspects {
 
     var isEmpty: Bool { crossings.isEmpty }
 
-    /// Takes down an execution that passes; the first is the nearest.
+    /// Records a passing execution; the first is the nearest.
     mutating func add(pass trace: Trace) {
         guard !isEmpty else { return }
         let kinds = trace.crossings(names.name).map(\.kind)
@@ -80,7 +80,8 @@ struct CrossingSuspects {
         }
         let suspects = crossings.filter { !nearest.contains($0.kind) }.sorted { rank($0) < rank($1) }
         guard passes > 0, let worst = suspects.first(where: { count($0) <= passes / 4 }) else { return nil }
-        // If that is the scenario's, what it had called may only be less rare because tasks cross it in either order.
+        // If that function is the scenario's, the function that it had called may only be less rare because tasks cross it in
+        // either order.
         return suspects.first { $0.isAlso(worst) }
     }
 

@@ -1,5 +1,5 @@
 extension Diagram {
-    /// Up to so many columns fit a terminal; if there are more, children that say nothing share one.
+    /// The most columns that fit a terminal; if there are more, children that logged nothing share one.
     private static let mostColumns = 8
     static let others = "others"
 

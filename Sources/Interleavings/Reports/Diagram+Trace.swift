@@ -55,7 +55,7 @@ extension Diagram {
         var name: String?
         let time: Duration
         var mark = Mark.usual
-        /// What the task logged.
+        /// The task's logged texts.
         var texts: [String] = []
         var passedOver: String?
         /// Whether the task ended.

@@ -73,7 +73,7 @@ struct Diagram: Sendable, Equatable {
         shorten()
     }
 
-    /// How many rows are kept at the beginning and at the end, which tell more than those between.
+    /// How many rows are kept at the beginning and at the end, which are more informative than those between.
     private static let (head, tail) = (60, 140)
 
     private mutating func shorten() {

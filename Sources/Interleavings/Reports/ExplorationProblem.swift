@@ -14,7 +14,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
         case deadlock
         /// The step limit was reached.
         case livelock
-        /// A task awaited or began something that the explorer does not drive.
+        /// A task awaited or began something that the explorer doesn't drive.
         case escape
         /// A step blocked its thread.
         case blockedThread = "blocked thread"
@@ -40,7 +40,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
     /// for other problems.
     package let place: String
 
-    /// What to do about it where everything is driven; `nil`: use the simulation's own means.
+    /// The advice if everything is driven; `nil`: the advice to use the simulation's own means.
     private var remedy: String?
 
     package init(_ code: Code, tasks: [String] = [], detail: String = "", place: String = "", remedy: String? = nil) {
@@ -51,7 +51,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
         self.place = place
     }
 
-    /// The same problem, with the advice for code that is driven whole; other code gets the seams named.
+    /// The same problem with advice: for code driven without seams, or else about the seams to use.
     func advising(on driving: Driving) -> ExplorationProblem {
         guard driving.isEverything, remedy == nil else { return self }
         var problem = self
@@ -73,7 +73,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
         return problem
     }
 
-    /// What happened, and what to do.
+    /// What happened and what to do about it.
     package var text: String {
         let names = tasks.map { "'\($0)'" }.joined(separator: ", ")
         return switch code {
@@ -82,8 +82,8 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
             "Unread error: \(names) threw \"\(detail)\", and nothing read it. Read its 'value' or 'result', catch the error in"
                 + " the task, or allow it with spawn(…).allowingError()."
         case .uncausedCancellation:
-            "Uncaused cancellation: \(names) threw a CancellationError, but nothing had cancelled it. Its caller would take that for a"
-                + " cancellation of its own. Look for what throws the error by itself, or passes on the cancellation of another task."
+            "Uncaused cancellation: \(names) threw a CancellationError, but nothing had cancelled it. Its caller would treat that as"
+                + " its own cancellation. Find the code that throws the error itself or passes on another task's cancellation."
         case .deadlock:
             "Deadlock: nothing can run and no timer is pending, but these have not ended: \(names)."
                 + (detail.isEmpty
@@ -104,8 +104,9 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
             "The same choices led to another execution: \(detail). Something in the scenario differs from run to run."
                 + (remedy ?? Self.differenceRemedy)
         case .shutDoor:
-            "A runtime hook is missing: \(detail). So this program can't be fully controlled. Use 'driving: .preferred', and give the code under test"
-                + " the simulation's executor and clock. If the same error comes then, don't link InterleavingsEverything."
+            "A runtime hook is missing: \(detail). So this program can't be fully controlled. Use 'driving: .preferred', and"
+                + " give the code under test the simulation's executor and clock. If the error remains, don't link"
+                + " InterleavingsEverything."
         case .divergence:
             "The schedule does not fit: \(detail). Replay it with the scenario, the granularity, the time model and the"
                 + " build configuration (debug or release) that it was found with; if the code has changed since, explore again."

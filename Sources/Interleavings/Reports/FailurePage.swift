@@ -18,7 +18,7 @@ package struct FailurePage: Sendable {
             report: failure.text)
     }
 
-    /// What the page shows.
+    /// The page's data.
     var data: JSON {
         let shell = command.map { "\(failure.settings.assignments)\(failure.schedule)' \($0)" }
         let replays = [failure.replayLine, shell].compactMap(\.self)
@@ -60,7 +60,7 @@ package struct FailurePage: Sendable {
         return zip(steps, trace.steps).first { $0 != $1 }?.0.number ?? min(steps.count, trace.steps.count) + 1
     }
 
-    /// What is known of a passing schedule, in words.
+    /// The result of the search for a passing schedule, in words.
     private var verdict: String {
         switch failure.nearestPass {
         case .found(let schedule, _):
@@ -71,7 +71,7 @@ package struct FailurePage: Sendable {
         }
     }
 
-    /// What is known of the functions of the steps, in words.
+    /// A note on the functions of the steps, in words.
     private var functions: String {
         guard let doors = failure.settings.doors else {
             return "Functions are named on Linux, in programs that link InterleavingsEverything."
@@ -81,7 +81,7 @@ package struct FailurePage: Sendable {
             : "A step's function is the one in which its task goes on; a task's first step and a queue's block have none."
     }
 
-    /// The innermost function of the program in which a step's task goes on; `nil`: it is unknown.
+    /// The innermost function of the program in which a step's task continues; `nil`: unknown.
     private func function(of step: Trace.Step, in trace: Trace) -> String? {
         guard let doors = failure.settings.doors, doors.namesFunctions, trace.functions.indices.contains(step.number - 1) else {
             return nil
@@ -92,7 +92,7 @@ package struct FailurePage: Sendable {
     /// How many of a long execution's steps are shown: the first ones, the last ones, and those before and after the parting.
     private static let (first, last, near) = (200, 100, 20)
 
-    /// The steps that tell most; a livelock has thousands more.
+    /// The most informative steps; a livelock has thousands more.
     private func shown(of steps: [Trace.Step]) -> [Trace.Step] {
         let parting = parting ?? 0
         return steps.filter { step in

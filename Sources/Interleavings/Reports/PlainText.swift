@@ -1,6 +1,6 @@
 /// Cleans, measures and wraps texts from the code under test, which may have any length and any characters.
 enum PlainText {
-    /// Returns a text that is safe in a terminal and valid in XML, and keeps its letters in order.
+    /// Returns a text that is safe in a terminal and valid in XML, with its letters in order.
     ///
     /// Control characters become their pictures, as ␛ for an escape. A line break becomes a space, or stays.
     static func clean(_ text: String, keepsLines: Bool = false) -> String {
@@ -16,7 +16,7 @@ enum PlainText {
         return cleaned
     }
 
-    /// Returns an error's description up to its first blank line: enough for a diagram, beside which the whole stands.
+    /// Returns an error's description up to its first blank line: enough for a diagram, since the report has the whole text.
     static func beginning(of error: any Error) -> String {
         let lines = "\(error)".split(separator: "\n", omittingEmptySubsequences: false)
         return lines.prefix { !$0.isEmpty }.joined(separator: "\n")

@@ -14,7 +14,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
     package let strategy: String
     /// The exploration's seed, with which the strategy runs the same schedules; `nil` if it does not use one.
     package let seed: UInt64?
-    /// What ran when, under the shrunk schedule.
+    /// The steps of the execution under the shrunk schedule.
     package let trace: Trace
     /// The generated program that failed, shrunk; `nil`: the scenario is the test's own.
     package internal(set) var program: Program?
@@ -25,7 +25,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
     var nearestPass = NearestPass.unsought
     /// The suspension that another task crossed, if one is to blame.
     var crossing: Crossing?
-    /// The tasks that had not ended though nothing could run, and of which the explorer doesn't know what they waited for.
+    /// The tasks that had not ended although nothing could run, and that waited for something unknown to the explorer.
     var doubted: [String] = []
 
     /// Whether no schedule with fewer switches fails in the same way: all were run.
@@ -53,12 +53,12 @@ public struct ScheduleFailure: Error, Sendable, Described {
             """
     }
 
-    /// What another task did at an `await`, as a sentence; `nil`: nothing is to blame as far as is known.
+    /// The sentence about a task that ran at another one's `await`; `nil`: no task is known to be to blame.
     var blame: String? {
         crossing.flatMap { crossing in settings.doors.map { PlainText.clean(crossing.sentence($0.line)) } }
     }
 
-    /// The purpose of the replay line: an escape may not come again, and a stopped replay can go on.
+    /// The purpose of the replay line: an escape may not recur, and a stopped replay can continue.
     private var again: String {
         switch (underlying as? ExplorationProblem)?.code {
         case .escape: "To try the same schedule"
@@ -67,14 +67,14 @@ public struct ScheduleFailure: Error, Sendable, Described {
         }
     }
 
-    /// Advice for an error that says nothing by itself; `nil` if it says enough.
+    /// Advice for an error without information of its own; `nil` if it needs none.
     private var hint: String? {
         guard String(reflecting: type(of: underlying)) == "Testing.ExpectationFailedError" else { return nil }
         return "A #require failed. Add the product InterleavingsTesting to the test target: the report then says which, and an"
             + " #expect that fails in a scenario is a failing schedule too."
     }
 
-    /// Another possible cause: an escape that took too long to be seen; `nil` if that is ruled out.
+    /// Another possible cause: an escape that was too slow to be noticed; `nil` if that is ruled out.
     private var doubt: String? {
         let code = (underlying as? ExplorationProblem)?.code
         let names = doubted.filter { $0 != Diagram.scenario }.map { "'\($0)'" }.joined(separator: ", ")
@@ -86,7 +86,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
             + " simulation, such as \(example), that may be the cause: \(remedy)."
     }
 
-    /// What is known of schedules with fewer switches; `nil`: nothing, or the schedule has none.
+    /// The result of trying schedules with fewer switches; `nil`: none were tried, or the schedule has none.
     private var proof: String? {
         let switches = schedule.choices.count { $0 > 0 }
         return switch minimality {
@@ -160,7 +160,7 @@ extension Settings {
     /// The line that replays a schedule, after the choices.
     var replayTail: String { "\")\(replayArguments)) \(program == nil ? "{ simulation in …" : "…")" }
 
-    /// The arguments of a replay that differ from the usual ones.
+    /// The arguments of a replay that differ from the defaults.
     private var replayArguments: String {
         var arguments = ""
         if time != .whenIdle { arguments += ", time: .\(time)" }

@@ -19,10 +19,10 @@ private struct Call {
         if let step { runs.append(Run(step: step, address: address)) }
     }
 
-    /// The function itself, or the one in which a closure stands.
+    /// The function itself, or the one that contains a closure.
     var base: Substring { name.ranges(of: " in ").last.map { name[$0.upperBound...] } ?? name[...] }
 
-    /// The type of which that is a member; empty: it is of none.
+    /// The type of which it is a member; empty: it is not a member.
     var type: Substring {
         var member = base.prefix { $0 != "(" }
         if member.hasPrefix("static ") { member.removeFirst("static ".count) }
@@ -34,8 +34,8 @@ private struct Call {
 extension Trace {
     /// Returns the suspensions that another task crossed.
     ///
-    /// A task's functions at two of its steps show which ran in the first: those that were called, that returned or that are
-    /// suspended at another place since.
+    /// A task's functions at two of its steps show which ran in the first: those that were called, have returned, or are
+    /// suspended at another place since then.
     ///
     /// - Parameter name: Names a function of the program by its address; `nil`: it isn't the program's.
     func crossings(_ name: (UInt) -> String?) -> [Crossing] {
@@ -92,7 +92,7 @@ extension Trace {
         var tasks: [String: (step: Int?, calls: [Call])] = [:]
         for (index, step) in steps.enumerated() where !functions[index].isEmpty {
             let frames = functions[index].reversed().compactMap { address in name(address).map { (address, $0) } }
-            // What ran before a task's first step that shows functions, on an executor of the program's own, is unknown.
+            // On an executor of the program's own, the functions before a task's first step that shows them are unknown.
             var task = tasks[step.task] ?? (step: nil, calls: [])
             ended += Self.take(&task.calls, from: task.step, to: frames, in: step.task)
             tasks[step.task] = (index, task.calls)
@@ -101,7 +101,7 @@ extension Trace {
         return ended
     }
 
-    /// Takes a task's calls from one of its steps to the next, where it goes on in the given functions, the outermost first.
+    /// Updates a task's calls from one of its steps to the next, where it continues in the given functions, the outermost first.
     ///
     /// - Returns: The calls that returned in the step.
     private static func take(

@@ -29,7 +29,8 @@ package struct Trace: Sendable, Equatable {
     package struct Step: Sendable, Equatable {
         /// The step's number, from 1.
         package let number: Int
-        /// The task that ran: the name of a spawned task, of its child, of a queue or a thread, or `task N`; empty if time moved on.
+        /// The task that ran: the name of a spawned task, of its child, of a queue or a thread, or `task N`; empty if time moved
+        /// on.
         package let task: String
         /// Where it ran: the name of an actor's executor or of a queue, or `pool`; empty if time moved on.
         package let place: String
@@ -52,13 +53,13 @@ package struct Trace: Sendable, Equatable {
     ///
     /// A task that another one created without a name has the creator's with a number: `Anna.1` is Anna's first child.
     package internal(set) var names: [String] = []
-    /// Those that the explorer gave.
+    /// The names that the explorer gave.
     var children: Set<String> = []
     /// The steps, in order.
     package internal(set) var steps: [Step] = []
-    /// For each step the functions in which its task went on, as addresses, the innermost first; empty: none is known.
+    /// For each step the functions in which its task continued, as addresses, the innermost first; empty: unknown.
     var functions: [[UInt]] = []
-    /// For each step the number of the lane in which it ran: it tells actors of one type apart.
+    /// For each step the number of its lane, which distinguishes actors of one type.
     var lanes: [Int] = []
 }
 
@@ -92,7 +93,7 @@ struct Recorder: Sendable {
         trace.functions.append([])
     }
 
-    /// Takes down where the task goes on that runs in the last step.
+    /// Records where the task of the last step continues.
     mutating func note(functions: [UInt]) {
         trace.functions[trace.functions.count - 1] = functions
     }

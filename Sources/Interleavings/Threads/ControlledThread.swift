@@ -3,12 +3,12 @@ import TokenServiceConcurrency
 
 /// A thread that runs one step at a time.
 ///
-/// It runs while it has the baton: the engine hands it over for a step, and the thread hands it back when it stops or ends.
+/// It runs while it has the baton: the engine passes it over for a step, and the thread returns it when it stops or ends.
 final class ControlledThread: Sendable {
     enum StepResult {
         case ended
         case stopped
-        /// It waits in the kernel, probably for what a thread holds that stopped on its way.
+        /// It waits in the kernel, probably for something that a stopped thread holds.
         case asleep
     }
 
@@ -18,15 +18,15 @@ final class ControlledThread: Sendable {
         var hasBaton = false
         /// The thread of the work, once that has begun.
         var identity: ThreadIdentity?
-        /// The engine lets others go on, because its step sleeps.
+        /// Whether the engine lets others continue, because its step sleeps.
         var isLate = false
-        /// The last sleep for which it did.
+        /// The last sleep during which others continued.
         var sleep: Int?
-        /// The step took too long: the engine no longer waits for it, and if it goes on, it does not stop again.
+        /// Whether the step took too long: the engine no longer waits for it, and it doesn't stop again.
         var isAbandoned = false
-        /// Its step is an exploration of its own, which waits for threads all the time.
+        /// Whether its step is an exploration of its own, which constantly waits for threads.
         var isExploring = false
-        /// It makes a text for the report, and does not stop meanwhile.
+        /// Whether it makes a text for the report, and doesn't stop meanwhile.
         var isQuiet = false
         /// The doors of its steps; `nil`: they have none.
         var session: (any DoorSession)?
@@ -50,7 +50,7 @@ final class ControlledThread: Sendable {
     /// The execution for which it works; `nil`: none.
     var engine: Engine? { state.withLock { $0.assignment?.engine } }
 
-    /// Whether the execution's outcome is known, so that the thread need not wait any more.
+    /// Whether the execution's outcome is known, so that the thread need not wait any longer.
     var isEnding: Bool {
         engine?.state.withLock { $0.phase != .running } ?? true
     }
@@ -66,8 +66,7 @@ final class ControlledThread: Sendable {
 
     /// Waits until the step ends, or sleeps in the kernel.
     ///
-    /// - Parameters:
-    ///   - seconds: How long it must have lasted before it is looked at.
+    /// - Parameter seconds: How long it must have lasted before it is checked.
     func wait(_ seconds: Double) -> StepResult {
         var seconds = seconds, seen = 0
         while returned.wait(timeout: .now() + seconds) == .timedOut {
@@ -78,10 +77,10 @@ final class ControlledThread: Sendable {
                 continue
             }
             seen += 1
-            // Not woken since others went on, it still waits. Else it may wait for a moment only, as any step.
+            // If not woken since others continued, it still waits. Otherwise it may wait only for a moment, like any step.
             let isSure = sleep == known || seen >= Self.enoughSightings
             guard isSure || threads.haveStopped(oneOf: thread.possibleHolders) else { continue }
-            // A thread that was woken could run at once: if it sleeps and has not come back, it still waits.
+            // A woken thread could run at once: if it sleeps and has not come back, it still waits.
             guard returned.wait(timeout: .now()) == .timedOut else { break }
             state.withLock { ($0.isLate, $0.sleep) = (true, sleep) }
             return .asleep
@@ -92,15 +91,15 @@ final class ControlledThread: Sendable {
         }
     }
 
-    /// How often a step must be seen asleep in a row before others go on, unless it waits for a lock that a stopped thread holds; and how
-    /// long to wait in between.
+    /// How often in a row a step must be seen asleep before others continue, unless it waits for a lock that a stopped thread
+    /// holds; and how long to wait in between.
     ///
-    /// For a moment it may wait for a thread outside, which on a loaded machine runs as seldom as the one that looks: for a lock of
+    /// It may wait briefly for an outside thread, which on a loaded machine runs as seldom as the checking one: for a lock of
     /// the runtime or of a sanitizer, for the first use of a global.
     private static let enoughSightings = 40
     private static let lookSeconds = 0.0025
 
-    /// Waits no longer for the step, unless it ends just now.
+    /// Stops waiting for the step, unless it ends at that moment.
     func abandon(after seconds: Double) -> StepResult? {
         let isLate = returned.wait(timeout: .now() + seconds) == .timedOut
         return state.withLock { state in
@@ -118,7 +117,7 @@ final class ControlledThread: Sendable {
         return try session.away(body)
     }
 
-    /// Whether others go on while its step lasts, so that what it enqueues must not come among what they enqueue.
+    /// Whether others continue during its step, so that its jobs must not mix with theirs.
     var isLate: Bool { state.withLock { $0.isLate } }
 
     private func start(_ work: Engine.Work, of engine: Engine) {
@@ -140,7 +139,7 @@ final class ControlledThread: Sendable {
         handBack(ended: true)
     }
 
-    /// Stops until it is picked again: between two accesses, or until it needn't wait any more.
+    /// Stops until it is picked again: between two accesses, or until its wait is over.
     func pause(for wait: Engine.Wait? = nil) {
         let (assignment, session) = state.withLock { state in
             (state.isAbandoned || state.isQuiet ? nil : state.assignment, state.session)
@@ -158,7 +157,7 @@ final class ControlledThread: Sendable {
         assignment.engine.blackBox?.setThread(.current)
     }
 
-    /// Notes for the report what the step does.
+    /// Notes an action of the step for the report.
     func note(_ text: @autoclosure () -> String) {
         let assignment = state.withLock { $0.isAbandoned || $0.isQuiet ? nil : $0.assignment }
         assignment?.engine.log(text(), by: assignment?.engine.author(Simulation.taskName))
@@ -166,7 +165,7 @@ final class ControlledThread: Sendable {
 
     var isQuiet: Bool { state.withLock { $0.isQuiet } }
 
-    /// Makes a text without stopping on the way.
+    /// Makes a text without stopping.
     func quietly(_ text: () -> String) -> String {
         let wasQuiet = state.withLock { state in
             defer { state.isQuiet = true }

@@ -12,9 +12,9 @@ import Musl
 final class ControlledThreads: Sendable {
     private struct State {
         var idle: [ControlledThread] = []
-        /// Those that run a step: one, and those whose step sleeps.
+        /// The threads that run a step: one, and those whose step sleeps.
         var running: [ThreadIdentity] = []
-        /// The system's numbers of those that have stopped or ended.
+        /// The system's numbers of the threads that have stopped or ended.
         var stopped: Set<Int32> = []
     }
 
@@ -57,7 +57,7 @@ final class ControlledThreads: Sendable {
         state.withLock { $0.idle.append(thread) }
     }
 
-    /// A step takes microseconds; one that takes longer is looked at.
+    /// A step takes microseconds; one that takes longer is checked.
     private static let usualSeconds = 0.001
 
     /// Notes whether a thread runs a step; if not, it may run other code.
@@ -70,7 +70,7 @@ final class ControlledThreads: Sendable {
         }
     }
 
-    /// Whether one of the threads, by their system numbers, has stopped on its way, so that it keeps what it holds.
+    /// Whether one of the threads, by their system numbers, has stopped inside a step and keeps what it holds.
     func haveStopped(oneOf numbers: [Int32]) -> Bool {
         state.withLock { state in numbers.contains { $0 != 0 && state.stopped.contains($0) } }
     }
@@ -81,7 +81,7 @@ final class ControlledThreads: Sendable {
 }
 
 extension Engine {
-    /// Makes a thread runnable again that stopped on its way.
+    /// Makes a thread that stopped inside a step runnable again.
     func pause(_ thread: ControlledThread, _ entry: Entry, _ wait: Wait?) {
         let isLate = thread.isLate
         state.withLock { state in

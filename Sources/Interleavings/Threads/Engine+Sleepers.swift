@@ -1,11 +1,11 @@
 import TokenServiceConcurrency
 
-/// Threads whose step sleeps in the kernel, while others go on.
+/// Threads whose step sleeps in the kernel, while others continue.
 ///
-/// A thread may stop at a point while it holds a lock that the explorer does not know: the runtime's own, under which cancellation
-/// handlers run, or a plain mutex. Another thread that needs the lock sleeps until the first one goes on. So a sleeping thread is
-/// not runnable, and the others are. When it wakes, it runs beside the step that woke it, up to its next point or its end; the
-/// engine waits for both, and takes what it enqueued after what the other one did, so that the same choices lead to the same
+/// A thread may stop at a point while it holds a lock that the explorer does not know: the runtime's own, under which
+/// cancellation handlers run, or a plain mutex. Another thread that needs the lock sleeps until the first one continues. So a
+/// sleeping thread is not runnable, and the others are. When it wakes, it runs beside the step that woke it, up to its next point
+/// or its end; the engine waits for both, and adds its jobs after the other one's, so that the same choices lead to the same
 /// execution.
 extension Engine {
     struct Sleeper: Sendable {
@@ -13,7 +13,7 @@ extension Engine {
         let entry: Entry
     }
 
-    /// Takes back the threads that have come to a point or to their end.
+    /// Takes back the threads that have reached a point or their end.
     func takeBackSleepers() {
         for sleeper in state.withLock({ $0.sleepers }) {
             let result = sleeper.thread.wait(0)
@@ -55,7 +55,7 @@ extension Engine.State {
 }
 
 extension Engine {
-    /// Cancels what is left at the end; if a handler stopped at a point, only another thread may wait for it.
+    /// Cancels the remaining tasks at the end; if a handler stopped at a point, only another thread may wait for it.
     func cancel(_ cancellations: [@Sendable () -> Void]) {
         guard threads != nil else {
             for cancel in cancellations { cancel() }
@@ -69,6 +69,6 @@ extension Engine {
         }
     }
 
-    /// The first lane that a simulation makes.
+    /// The pool's lane, the first that a simulation creates.
     private static let pool = 0
 }

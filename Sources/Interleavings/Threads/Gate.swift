@@ -4,6 +4,6 @@ package protocol Gate: AnyObject, Sendable {
     var title: String { get }
     /// Whether one thread may pass.
     ///
-    /// The engine asks before each step, under its lock; the answer changes only by what steps do.
+    /// Read before each step, under the engine's lock; only steps change it.
     var isOpen: Bool { get }
 }

@@ -34,7 +34,7 @@ public final class InterleavedLock: Sendable {
             state.withLock { $0.isTaken = false }
         }
 
-        /// Reports an escape if a thread outside uses what an execution uses: the two would not wait for each other.
+        /// Reports an escape if an outside thread uses the same lock as an execution: the two would not wait for each other.
         func expectHome(_ call: StaticString) {
             let own = ControlledThread.current?.engine ?? Simulation.current?.engine
             let engine = state.withLock { state in

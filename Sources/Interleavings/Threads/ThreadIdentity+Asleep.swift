@@ -6,7 +6,7 @@ import Musl
 
 extension ThreadIdentity {
     #if os(Linux)
-    /// Which sleep in the kernel the thread is in, which must exist: it waits for a lock, a semaphore, input or time; `nil`: it runs.
+    /// The number of the kernel sleep that the thread is in: it waits for a lock, a semaphore, input or time; `nil`: it runs.
     ///
     /// Counted from the thread's start, so that the same number is the same sleep. Source: proc_pid_status(5).
     var sleep: Int? {
@@ -16,16 +16,16 @@ extension ThreadIdentity {
         return value("voluntary_ctxt_switches:").flatMap { Int($0) }
     }
 
-    /// The numbers of which one is that of the lock's holder, if the thread sleeps because it waits for a lock.
+    /// Numbers one of which is the lock holder's, if the thread sleeps because it waits for a lock.
     ///
-    /// The kernel knows a lock as a word in memory. In it, or two words after it, is the holder's number. Sources:
+    /// To the kernel a lock is a word in memory. That word, or the second one after it, has the holder's number. Sources:
     /// linux/include/uapi/linux/futex.h, `FUTEX_TID_MASK`; glibc/sysdeps/nptl/bits/struct_mutex.h, `__owner`.
     var possibleHolders: [Int32] {
         // "number of the system call, its arguments, …", of which the first is the word's address.
         let call = String(decoding: read("syscall"), as: UTF8.self).split(separator: " ")
         guard call.count > 1, Self.futexCalls.contains(call[0]) else { return [] }
         guard let address = Int(call[1].dropFirst(2), radix: 16) else { return [] }
-        // Read through the file, since the memory at the address may be gone.
+        // Read through the file, because the memory at the address may be unmapped by now.
         let words = Self.read("/proc/self/mem", from: address, count: 12)
         guard words.count == 12 else { return [] }
         return [0, 8].map { start in
@@ -34,7 +34,7 @@ extension ThreadIdentity {
         }
     }
 
-    /// The numbers of `futex` on x86_64 and arm64; each is that of a call without a lock on the other.
+    /// The numbers of `futex` on x86_64 and arm64; on the other platform, each is the number of a call without a lock.
     private static let futexCalls: Set<Substring> = ["202", "98"]
 
     private func read(_ name: String, count: Int = 256) -> ArraySlice<UInt8> {
@@ -50,7 +50,7 @@ extension ThreadIdentity {
         return bytes.prefix(max(read, 0))
     }
 
-    /// The system's number for the thread, which stands in the number of the thread's clock.
+    /// The system's number of the thread, which is part of the number of the thread's clock.
     ///
     /// Source: linux/include/linux/posix-timers.h, `MAKE_THREAD_CPUCLOCK`.
     var systemNumber: Int32? {
@@ -59,7 +59,7 @@ extension ThreadIdentity {
         return ~(clock >> 3)
     }
     #else
-    /// Unknown here: a step that takes long counts as asleep.
+    /// Unknown on this platform: a step that takes long counts as asleep.
     var sleep: Int? { 0 }
     var possibleHolders: [Int32] { [] }
     var systemNumber: Int32? { nil }

@@ -8,7 +8,7 @@ import Musl
 
 /// A value of the current thread, whatever queue or task it works for.
 ///
-/// Safe because the value is set only while `with` runs, which keeps it.
+/// Safe because the value is set only while `with` runs, which retains it.
 @safe struct ThreadValue<Value: AnyObject>: Sendable {
     private let key: pthread_key_t
 

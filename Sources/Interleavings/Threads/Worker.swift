@@ -9,11 +9,11 @@ import Glibc
 import Musl
 #endif
 
-/// A thread of its own that runs one body after another, until the worker is let go.
+/// A thread of its own that runs one body after another, until the worker is released.
 ///
 /// Not one of Dispatch's: that has a limited number, and all may be stopped at once.
 final class Worker: Sendable {
-    /// What the thread keeps.
+    /// The state that the thread retains.
     fileprivate final class Line: Sendable {
         let isDue = DispatchSemaphore(value: 0)
         let body = Lock<(@Sendable () -> Void)?>(nil)
@@ -73,7 +73,7 @@ final class Worker: Sendable {
     }
 }
 
-/// What a worker's thread does.
+/// The main function of a worker's thread.
 ///
 /// Safe because `start` has retained the line for this.
 private func live(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {

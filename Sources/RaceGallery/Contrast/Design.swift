@@ -2,23 +2,23 @@ import AccessTokens
 import AccessTokensDispatch
 package import Interleavings
 
-/// One way to write a token service; the sources are those that run for real, what surrounds them is simulated.
+/// One way to write a token service: its real sources in simulated surroundings.
 package struct Design: Sendable {
     /// A service made for one run, which lives as long as this value.
     struct Service: Sendable {
-        /// Calls it, and comes back when the call does: for a handler that may be long before its answer.
+        /// Calls the service, and returns when the call does, which may be long before the handler is called.
         let ask: @Sendable (_ handler: @escaping Handler) async -> Void
         let signOut: @Sendable () async -> Void
     }
 
-    /// What a call ends with.
+    /// Called with the result of a call.
     typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
     /// Its name, in any table.
     package let name: String
-    /// Whether callers may use it from several threads; what the others do there is undefined.
+    /// Whether callers may use it from several threads; the behavior of the others there is undefined.
     package let isThreadSafe: Bool
-    /// Why its numbers are what they are; tests compare the sentence with the numbers.
+    /// The reason for its numbers; tests compare the sentence with the numbers.
     package let reason: String
     let make: @Sendable (_ surroundings: any Surroundings, _ network: Network) -> Service
 

@@ -2,9 +2,9 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 
-/// The way to the server: a load is decided as it begins, its answer takes as long as the surroundings say.
+/// The connection to the server: a load is decided as it begins, and the surroundings determine how long its answer takes.
 final class Network: AccessTokenLoader {
-    /// What is wrong with it.
+    /// The network's fault.
     enum Trouble: Sendable {
         case none
         /// The first answer takes an hour, much longer than any limit.
@@ -24,7 +24,7 @@ final class Network: AccessTokenLoader {
             clock: surroundings.clock, tokenLifetime: tokenLifetime, executor: surroundings.executor)
     }
 
-    /// Client credentials may be asked for again.
+    /// Client credentials may be requested again.
     var isRepeatable: Bool { true }
 
     func load(then handler: @escaping Handler) {

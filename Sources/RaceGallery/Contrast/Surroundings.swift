@@ -11,10 +11,10 @@ protocol Surroundings: Sendable {
     var clock: any Clock<Duration> { get }
     /// Where tasks run; `nil`: on the default pool.
     var executor: (any TaskExecutor)? { get }
-    /// What a `TokenService` takes.
+    /// The environment of a `TokenService`.
     var environment: TokenService.Environment { get }
 
-    /// Makes a serial queue, and returns what enqueues a block there.
+    /// Makes a serial queue, and returns a closure that enqueues a block there.
     func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void
     /// Starts a task.
     func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void)
@@ -28,13 +28,13 @@ protocol Surroundings: Sendable {
 
     /// Waits until nothing is left to do.
     func settle() async throws
-    /// Waits until every answer is there that takes no longer than usual.
+    /// Waits for all answers that take no longer than usual.
     func settleForNow() async throws
     /// Lets time pass.
     func pass(_ duration: Duration) async throws
 }
 
-/// The surroundings of one execution under the explorer: the schedule says when an answer comes and who goes on.
+/// The surroundings of one execution under the explorer: the schedule decides when an answer comes and which task continues.
 ///
 /// Where the simulation drives everything, a design takes nothing from it.
 struct EveryOrder: Surroundings {
@@ -64,9 +64,9 @@ struct EveryOrder: Surroundings {
     func pass(_ duration: Duration) async throws { try await simulation.clock.sleep(for: duration) }
 }
 
-/// Surroundings in which all that can run does so in the order in which it became runnable, the same in every run.
+/// Surroundings in which all tasks run in the order in which they became runnable, the same in every run.
 ///
-/// Time moves only when nothing can go on. So all callers ask before the first answer is there: the worst order for a design
+/// Time moves only when nothing can run. So all callers ask before the first answer is there: the worst order for a design
 /// that loads for each caller. Stages 1 and 2 could not run otherwise: what they do on several threads is undefined.
 struct UsualOrder: Surroundings {
     private let manualClock = ManualClock()
@@ -95,7 +95,7 @@ struct UsualOrder: Surroundings {
     func settle() { pass(Self.slowest) }
     func settleForNow() { pass(Self.slowest) }
 
-    /// Lets everything come to its end that is still under way.
+    /// Completes everything that is still under way.
     func end() {
         manualClock.advance(by: .seconds(24 * 3600))
         stage.run()

@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 
 extension Trial {
-    /// What is wrong with a run, and where that is required: the explorer shrinks a failure to another of the same place.
+    /// A violated requirement and its place: the explorer shrinks a failure to another one of the same place.
     struct Violation: Sendable {
         let text: String
         let line: Int
@@ -14,7 +14,7 @@ extension Trial {
     }
 }
 
-/// What a trial may require of a run; `nil`: the run is as it should be.
+/// The requirements of trials; `nil`: the run meets the requirement.
 extension Trial.Run {
     /// More than one load.
     var secondLoad: Trial.Violation? {
@@ -56,7 +56,7 @@ extension Trial.Run {
     }
 }
 
-/// What the lab counts of a run.
+/// The lab's counts of a run.
 extension Trial.Run {
     /// How many loads there were.
     package var loads: Int { network.server.loadsStarted }

@@ -42,7 +42,7 @@ extension Trial {
             state = Lock(State(service: design.make(surroundings, network)))
         }
 
-        /// What has happened until now.
+        /// The record of the run so far.
         var record: State { state.withLock { $0 } }
 
         /// All callers ask, each on a task of its own.
@@ -84,10 +84,10 @@ extension Trial {
             }
         }
 
-        /// The owner lets go of the service; a caller that is calling it has it a little longer.
+        /// The owner releases the service; a caller in the middle of a call has it a little longer.
         func release() {
             surroundings.spawn("owner") { [self] in
-                // Let go of outside the lock: the service's end is foreign code.
+                // Released outside the lock: the service's deinit is foreign code.
                 let service = state.withLock { state in
                     defer { state.service = nil }
                     return state.service

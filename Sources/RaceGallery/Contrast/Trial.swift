@@ -21,10 +21,11 @@ package struct Trial: Sendable {
     /// Runs it with a design under one schedule after the other.
     ///
     /// - Parameters:
-    ///   - design: The design that it happens to.
+    ///   - design: The design to try.
     ///   - callers: How many callers ask.
     ///   - strategy: Which schedules.
-    ///   - driving: With everything driven the design takes nothing from the simulation, and has no point inside synchronous code.
+    ///   - driving: With everything driven the design takes nothing from the simulation, and has no point inside synchronous
+    ///     code.
     /// - Returns: How many schedules there were, how many failed, and the first failure.
     package func explore(
         _ design: Design, callers: Int, _ strategy: Strategy = .exhaustive(), driving: Driving = .preferred
@@ -43,7 +44,7 @@ package struct Trial: Sendable {
     /// Runs it with a design once, in the usual order, and counts.
     ///
     /// - Parameters:
-    ///   - design: The design that it happens to.
+    ///   - design: The design to try.
     ///   - callers: How many callers ask.
     ///   - latecomers: How many callers ask at the end, where the trial has such callers.
     ///   - count: What to count of the run.

@@ -5,7 +5,7 @@ package import Interleavings
 ///
 /// Each has a file of its own, with the broken service and the scenario.
 package struct Exhibit: Sendable, CustomStringConvertible {
-    /// What is run under each schedule.
+    /// The code that is run under each schedule.
     package typealias Scenario = @Sendable (_ simulation: Simulation) async throws -> Void
 
     /// How a caller gets a token from the service that a scenario is about.
@@ -13,7 +13,7 @@ package struct Exhibit: Sendable, CustomStringConvertible {
 
     /// Its number in the museum, from 1.
     package let number: Int
-    /// What it teaches, as a sentence without its full stop.
+    /// Its lesson, as a sentence without its full stop.
     package let lesson: String
     /// Where it shipped.
     package let source: String

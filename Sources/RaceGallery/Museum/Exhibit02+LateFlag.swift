@@ -1,7 +1,7 @@
 import AccessTokens
 import Interleavings
 
-/// Refreshes ahead of expiry, in the background, and tells by a flag that a refresh runs.
+/// Refreshes ahead of expiry, in the background, and marks a running refresh with a flag.
 ///
 /// Caller 1 finds the flag down and starts a refresh. Before that task has had its first turn, caller 2 finds the flag
 /// down as well. The flag goes up inside the spawned work, a moment too late, and so twice: two refreshes.

@@ -1,7 +1,7 @@
 import AccessTokens
 import Interleavings
 
-/// The first caller loads, in its own task; the others wait for what it brings.
+/// The first caller loads, in its own task; the others wait for the result.
 ///
 /// Caller 1 loads, caller 2 waits for it. Meanwhile the user leaves caller 1's screen, and its task is cancelled: the load,
 /// which runs in that task, ends with `CancellationError`. Caller 2, which was not cancelled, gets it too.

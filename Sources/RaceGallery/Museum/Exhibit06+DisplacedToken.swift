@@ -7,7 +7,7 @@ import Interleavings
 /// The token is good for another ten minutes when caller 1 starts its refresh. The server is down, the refresh fails, and
 /// its failure is published in place of the token. Caller 2 gets an error although there was a valid token.
 ///
-/// The bug sits where `outcome` is set without a look at what it displaces.
+/// The bug sits where `outcome` is set without checking what it displaces.
 actor DisplacingRefreshService {
     private let loader: any TokenLoader
     private let elapsed: @Sendable () -> Duration

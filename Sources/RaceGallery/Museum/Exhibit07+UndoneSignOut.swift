@@ -6,9 +6,9 @@ import TokenServiceConcurrency
 /// Shares one load among its callers, and forgets or replaces the token when a user signs out or in.
 ///
 /// A load for Anna is under way. Meanwhile she signs out, and the service forgets its token, which it did not have yet.
-/// Then the load ends, and what it brings is kept: Anna is signed in again.
+/// Then the load ends, and its token is kept: Anna is signed in again.
 ///
-/// The bug sits in `load()`, which does not ask, after its `await`, whose session it is.
+/// The bug sits in `load()`, which doesn't check after its `await` whose session it is.
 actor UnfencedSessionService: LoadSharing {
     var shared: SharedLoad
 

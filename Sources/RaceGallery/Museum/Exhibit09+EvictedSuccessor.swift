@@ -4,7 +4,7 @@ import Interleavings
 /// Shares one load among its callers, cancels it when the user signs out, and clears `flight` when the load ends.
 ///
 /// A load is under way. The user signs out: the load is cancelled, `flight` is free, and caller 2 starts a load of the new
-/// session. Meanwhile the cancelled one ends and cleans up, and what it clears is its successor. Caller 3 finds no load
+/// session. Meanwhile the cancelled one ends and cleans up, and clears its successor. Caller 3 finds no load
 /// and starts one beside caller 2's.
 ///
 /// The bug sits in the `defer`: compare before clearing.

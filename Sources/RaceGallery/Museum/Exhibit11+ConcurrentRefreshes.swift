@@ -5,10 +5,10 @@ import Interleavings
 /// Refreshes the token for each request that reports a 401, with the refresh token that came with it.
 ///
 /// Three requests are refused at once, and each asks for a refresh. The first one uses the refresh token, and the server
-/// puts a new one in its place. Meanwhile the second presents the used one; the server takes that for theft and ends the
+/// puts a new one in its place. Meanwhile the second presents the used one; the server treats that as theft and ends the
 /// session. One expired token has signed the user out.
 ///
-/// The bug sits in `refresh()`, which suspends without a trace that it runs.
+/// The bug sits in `refresh()`, which suspends without recording that it runs.
 actor UncoalescedRefreshService {
     private let loader: any TokenLoader
     private var token: AccessToken

@@ -5,8 +5,8 @@ import TokenServiceConcurrency
 /// Shares one load among its callers, and has a way to force one though the cached token is valid.
 ///
 /// A load is under way, decided by what the user had consented to. Meanwhile the user consents to more, and the app forces
-/// a refresh to get a token that says so. There is a load to join: the forced refresh ends with the older load's token,
-/// which knows nothing of the consent, and that one is cached.
+/// a refresh to get a token with the new scope. There is a load to join: the forced refresh ends with the older load's token,
+/// which lacks the new scope, and that one is cached.
 ///
 /// The bug sits where a forced call joins the load.
 actor JoiningForcedRefreshService: LoadSharing {
@@ -41,7 +41,7 @@ extension Exhibit {
             }
         })
 
-    /// What the user has consented to, which decides what a load's token is good for.
+    /// The user's consent, which determines the scope of a load's token.
     private final class Consent: Sendable {
         private let scope = Lock("mail")
 

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 /// Caller 1 starts a load that the server never answers, on a connection that stays open. Every later caller finds a load
 /// under way and waits for it, for as long.
 ///
-/// The bug sits in what is not here: a limit for the load of ``LoadSharing``.
+/// The bug is a missing time limit for the load of ``LoadSharing``.
 actor UnlimitedLoadService: LoadSharing {
     var shared: SharedLoad
 

@@ -6,10 +6,10 @@ import TokenServiceConcurrency
 /// Gives each caller a load and a time limit of its own; the first to end answers the caller and cancels the other.
 ///
 /// But cancelling is a request. The limit has passed, its task has woken and not yet run. The load's answer comes, cancels
-/// it and answers the caller. The limit's task goes on where it was, and answers again. Swift's own continuation ends the
+/// it and answers the caller. The limit's task continues, and answers again. Swift's own continuation ends the
 /// process then; the one of this exhibit counts.
 ///
-/// The bug sits in the two lines that cancel, neither of which asks whether it was in time.
+/// The bug sits in the two lines that cancel, neither of which checks whether it was in time.
 struct DoublyAnsweringService: Sendable {
     let loader: any TokenLoader
     let clock: any Clock<Duration>

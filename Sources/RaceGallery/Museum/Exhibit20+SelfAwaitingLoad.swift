@@ -9,7 +9,7 @@ import TokenServiceConcurrency
 /// learn where the token endpoint is, it asks for the server's metadata through that client, which asks the service, which
 /// joins the running load: this one. The load waits for itself, and every caller waits for the load.
 ///
-/// The bug sits in joining the load without asking whose task asks. It hides as long as the metadata is cached.
+/// The bug sits in joining the load without checking which task asks. It hides as long as the metadata is cached.
 actor SelfAwaitingService: LoadSharing {
     var shared: SharedLoad
 

@@ -2,13 +2,13 @@ import AccessTokens
 import AccessTokensTesting
 import Interleavings
 
-/// Takes a token for good until a minute before its end.
+/// Considers a token valid until a minute before its end.
 ///
 /// One day a server gives tokens that live for half a minute. Each is past its leeway when it arrives, and every caller
 /// loads another. So did gcloud-rust#6678. In gotrue-swift PR#55 the leeway's sign was inverted instead, and tokens were used
 /// for a minute beyond their end.
 ///
-/// The bug sits in `isGood`, in a constant that knows nothing of the token.
+/// The bug sits in `isGood`, in a constant that is independent of the token.
 actor OversizedLeewayService: LoadSharing {
     private static let leeway = Duration.seconds(60)
 

@@ -9,7 +9,7 @@ import Interleavings
 /// puts the refused token back, good for another hour. So did caffeine#193; caffeine#1970 is the opposite mistake, a
 /// completed refresh that is discarded.
 ///
-/// The bug sits in the refresh's last line, which does not ask what was refused meanwhile.
+/// The bug sits in the refresh's last line, which doesn't check what was refused meanwhile.
 actor StaleRefreshService: LoadSharing {
     var shared: SharedLoad
 

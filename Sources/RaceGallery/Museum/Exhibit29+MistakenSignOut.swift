@@ -7,7 +7,7 @@ import Interleavings
 /// A refresh fails, so the session seems to be over, and the user has to sign in again. But the train was in a tunnel: the
 /// server never heard of the request, and the refresh token was good for months.
 ///
-/// The bug sits in a `catch` that does not ask what was thrown.
+/// The bug sits in a `catch` that doesn't look at the error.
 actor SigningOutService {
     struct SignedOut: Error, CustomStringConvertible {
         let description = "the user is signed out"

@@ -5,10 +5,10 @@ import Interleavings
 
 /// Has a token for each audience, one load at a time for each of them, and one refresh token for all.
 ///
-/// Two screens need tokens of two audiences. Each finds no load of its own audience, and begins one. Both present the same refresh
-/// token, which is good for one use: the server takes the second for a theft, and ends the session.
+/// Two screens need tokens of two audiences. Each finds no load of its own audience, and begins one. Both present the same
+/// refresh token, which is good for one use: the server treats the second as theft, and ends the session.
 ///
-/// The bug sits in `loads`: they are kept by audience, where what they spend is the account's.
+/// The bug sits in `loads`: they are kept by audience, but the refresh token that they spend belongs to the account.
 actor AudienceKeyedService {
     private let loader: any TokenLoader
     private let executor: (any TaskExecutor)?

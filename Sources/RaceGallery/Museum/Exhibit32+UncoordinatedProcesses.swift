@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Interleavings
 
-/// What an app and its extension both can read and write.
+/// Storage that an app and its extension can both read and write.
 actor SharedKeychain {
     private(set) var grant: AccessToken?
     private var token: KeptToken
@@ -24,9 +24,10 @@ actor SharedKeychain {
 /// Reads the token from a keychain that processes share, refreshes it, and writes the new one back.
 ///
 /// The app and its extension find the same expired token, and present the same refresh token, which is good for one use: the
-/// server takes the second for a theft, and ends the session.
+/// server treats the second as theft, and ends the session.
 ///
-/// The bug sits between reading and writing: the other process does the same meanwhile. A lock around the write alone doesn't help.
+/// The bug sits between reading and writing: the other process does the same meanwhile. A lock around the write alone doesn't
+/// help.
 actor ProcessBlindService {
     private let loader: any TokenLoader
     private let keychain: SharedKeychain

@@ -4,7 +4,7 @@ import Interleavings
 /// Shares one load among its callers. When it ends, each of them makes room for the next load.
 ///
 /// Two callers wait for a load that fails. Caller 1 wakes, sets `flight` to `nil` and asks again, which starts load 2. Only
-/// then caller 2 wakes. It sets `flight` to `nil` as well, but what it forgets is load 2. It asks again and starts load 3
+/// then caller 2 wakes. It sets `flight` to `nil` as well, but that forgets load 2. It asks again and starts load 3
 /// beside it. A load that succeeds hides the mistake: the callers that come next have a token.
 ///
 /// The bug sits after the `await`, where each caller clears what only the first one should: compare before clearing.

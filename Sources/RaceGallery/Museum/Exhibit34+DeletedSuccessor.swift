@@ -3,10 +3,10 @@ import AccessTokensTesting
 import Interleavings
 import TokenServiceConcurrency
 
-/// Shares its stored grant with another process, and deletes what is stored when the server refuses its refresh token.
+/// Shares its stored grant with another process, and deletes the stored grant when the server refuses its refresh token.
 ///
 /// Two processes find the token expired, and present the same refresh token. The server takes it once. When the loser is
-/// refused, the winner has saved the new grant. That is what the loser deletes: the user must sign in again, although the
+/// refused, the winner has saved the new grant. The loser deletes that grant: the user must sign in again, although the
 /// session goes on.
 ///
 /// The bug sits in the `catch`: the server refused the grant that was presented, not the one that is stored by then.

@@ -24,10 +24,10 @@ actor StaleableLock {
 
 /// Takes a lock among processes around reading the grant, refreshing it and saving it.
 ///
-/// The server needs twenty seconds for an answer. After ten the other process takes the lock for one that was left behind, reads
-/// the grant that is still stored, and presents the refresh token that the server is busy with: the session ends.
+/// The server needs twenty seconds for an answer. After ten the other process treats the lock as left behind, reads
+/// the grant that is still stored, and presents the refresh token that is still in use: the session ends.
 ///
-/// The bug sits in the lock's age. It must be longer than any request can take, which takes a limit for the request, too.
+/// The bug sits in the lock's age. It must be longer than any request can take, which requires a limit for the request, too.
 actor LockingService {
     private let loader: any TokenLoader
     private let keychain: SharedKeychain

@@ -3,7 +3,7 @@ import AccessTokensTesting
 import Interleavings
 import TokenServiceConcurrency
 
-/// A server that wants its current nonce in each proof, and takes each refresh token once.
+/// A server that requires its current nonce in each proof, and accepts each refresh token once.
 private final class NonceWantingServer: Sendable {
     struct Demand: Error { let nonce: Int }
 
@@ -23,7 +23,7 @@ private final class NonceWantingServer: Sendable {
 
     func changeNonce() { state.withLock { $0.nonce += 1 } }
 
-    /// Looks at the proof, and only then at the refresh token; the answer takes a second, and may be lost.
+    /// Checks the proof, and only then the refresh token; the answer takes a second, and may be lost.
     func renew(_ token: AccessToken?, nonce: Int) async throws -> AccessToken {
         let demand = state.withLock { state -> Demand? in
             guard nonce == state.nonce else { return Demand(nonce: state.nonce) }
@@ -44,9 +44,9 @@ private final class NonceWantingServer: Sendable {
     }
 }
 
-/// Sends a refresh once more when it fails, since that is what a server does that wants another nonce.
+/// Sends a refresh once more when it fails, because a server may have required another nonce.
 ///
-/// It doesn't look at why it failed. When an answer is lost, the server has spent the refresh token, takes the second request for a
+/// It doesn't check why it failed. When an answer is lost, the server has spent the refresh token, treats the second request as
 /// theft, and ends the session. The bug sits in the `catch`.
 private actor RefreshRepeatingService {
     private let server: NonceWantingServer
@@ -87,7 +87,7 @@ extension Exhibit {
                     do {
                         return try await server.renew(previous, nonce: 1)
                     } catch let demand as NonceWantingServer.Demand {
-                        // Nothing was spent. After any other error nobody knows.
+                        // Nothing was spent. After any other error that is unknown.
                         return try await server.renew(previous, nonce: demand.nonce)
                     }
                 })

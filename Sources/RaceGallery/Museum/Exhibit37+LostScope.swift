@@ -1,12 +1,13 @@
 import AccessTokens
 import Interleavings
 
-/// Asks for a token with the scopes that it has and the one that a resource wants, and puts it in the place of the other.
+/// Requests a token with its current scopes and the one that a resource wants, and replaces the current token with it.
 ///
 /// Two requests need a scope each. Both read the token's scopes, and both wait for theirs. The one that comes last overwrites the
 /// other, with the scopes that the token had before: the first request steps up again, and takes the second one's scope away.
 ///
-/// The bug sits between reading the scopes and writing the token. What comes back must be compared with the token that is there by then.
+/// The bug sits between reading the scopes and writing the token. The new token must be compared with the one that is current by
+/// then.
 private actor ScopeLosingService {
     private(set) var token: AccessToken
     private let widen: @Sendable (_ scope: String) async throws -> AccessToken

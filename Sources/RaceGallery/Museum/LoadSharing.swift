@@ -1,9 +1,9 @@
 import AccessTokens
 import Interleavings
 
-/// A service that keeps a token, and shares one load among its callers: what many of the museum's services do right.
+/// A service that keeps a token and shares one load among its callers: the part that many of the museum's services get right.
 ///
-/// An exhibit writes the functions in which its bug sits. These run in place of those that it doesn't write.
+/// An exhibit implements the functions that contain its bug. These are the defaults for the others.
 protocol LoadSharing: Actor {
     var shared: SharedLoad { get set }
 
@@ -18,7 +18,7 @@ struct SharedLoad {
     /// The load that callers wait for; `nil`: there is none.
     var flight: Task<AccessToken, any Error>?
 
-    /// - Parameter token: What is kept from the beginning.
+    /// - Parameter token: The token that is kept from the beginning.
     init(_ simulation: Simulation, token first: AccessToken? = nil, loader: some TokenLoader) {
         self.loader = loader
         executor = simulation.seams.executor

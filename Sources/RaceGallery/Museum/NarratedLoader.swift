@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 ///
 /// A load that was cancelled before does not begin: as with `URLSession`, the server hears nothing of it.
 final class NarratedLoader: TokenLoader {
-    /// What a load gets from the server, and how long that takes.
+    /// A load's exchange with the server, and how long it takes.
     typealias Exchange = @Sendable (_ number: Int, _ previous: AccessToken?) async throws -> AccessToken
 
     let isRepeatable: Bool

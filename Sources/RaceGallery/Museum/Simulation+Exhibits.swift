@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What the museum's scenarios have in common: a server, a service and callers that live in the simulation altogether.
+/// Common parts of the museum's scenarios: a server, a service and callers that run entirely in the simulation.
 extension Simulation {
     /// A server whose answers take a second.
     func server(

@@ -13,7 +13,7 @@ import Interleavings
 /// - a cached token is handed over on the caller's own stack;
 /// - and all that is wrong with ``ThreadSafeTokenService``, which only adds the queue.
 package final class EnqueueingTokenService {
-    /// What a call ends with.
+    /// Called with the result of a call.
     package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
     private let loader: any AccessTokenLoader
@@ -30,7 +30,7 @@ package final class EnqueueingTokenService {
         _token = Interleaved(wrappedValue: KeptToken(clock: clock), "token")
     }
 
-    /// Hands over the cached token at once, or that of the load which all callers share.
+    /// Passes the cached token at once, or that of the load that all callers share.
     package func retrieveToken(then handler: @escaping Handler) {
         if let token = token.valid { return handler(.success(token)) }
         pendingHandlers.append(handler)

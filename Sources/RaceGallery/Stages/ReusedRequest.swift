@@ -12,7 +12,7 @@ import TokenServiceConcurrency
 /// The state has a lock, so that the trap is a race of events and not of memory. What is right: a request that is a value,
 /// and a state that each performance makes of it (`Request` and `StatefulRequest` in `DataLoading`).
 package final class ReusedRequest: Sendable {
-    /// How far the performance is; it does not say which one.
+    /// The progress of a performance; it doesn't say of which one.
     package enum State: Sendable, Equatable {
         /// It has not been performed.
         case pending
@@ -22,7 +22,7 @@ package final class ReusedRequest: Sendable {
         case completed(String?)
     }
 
-    /// What is asked for.
+    /// The requested path.
     package let path: String
     private let shared = Lock(State.pending)
 
@@ -35,9 +35,9 @@ package final class ReusedRequest: Sendable {
     /// Ends the performance, also another owner's: its answer will not count.
     package func cancel() { shared.withLock { $0 = .completed(nil) } }
 
-    /// Performs the request and returns what its state then says.
+    /// Performs the request and returns the result in its state.
     ///
-    /// - Parameter fetch: What asks the server.
+    /// - Parameter fetch: Sends the request to the server.
     package func perform(
         with fetch: @Sendable @concurrent (_ path: String) async throws -> String
     ) async throws -> String? {

@@ -22,7 +22,7 @@ package final class SharedMovieLoader: Sendable {
 
     /// Creates the loader that all screens are to use.
     ///
-    /// - Parameter fetch: What asks the server.
+    /// - Parameter fetch: Sends the request to the server.
     package init(fetch: @escaping @Sendable @concurrent (_ genre: String) async throws -> String) {
         self.fetch = fetch
     }
@@ -43,6 +43,6 @@ package final class SharedMovieLoader: Sendable {
         }
     }
 
-    /// Cancels all requests: what a screen's `deinit` does, which knows of no other screen.
+    /// Cancels all requests, as a screen's `deinit` does without knowing of other screens.
     package func cancelAll() { state.withLock { $0.cancellations += 1 } }
 }

@@ -11,16 +11,16 @@ package import Dispatch
 /// 1. Released during a load, it calls no handler, ever.
 /// 2. A loader that never answers blocks every later caller.
 /// 3. A loader that answers twice overwrites the token with its second answer.
-/// 4. There is no giving up on a call, no time limit, no way to say that the server refused the token; sign-out was added
-///    for the gallery.
+/// 4. A call can't be cancelled; there is no time limit, and no way to report that the server refused the token; sign-out
+///    was added for the gallery.
 /// 5. A sign-out during a load is undone by the load's result.
-/// 6. A token is valid at the moment of the call; of the moment of its use that says nothing.
+/// 6. A token is valid at the moment of the call, but perhaps not when it is used.
 /// 7. Every hit pays a queue hop, and every caller waits at expiry although the token was good a moment before.
 ///
 /// `@unchecked Sendable`: `token` and `pendingHandlers` are touched on the queue only, which must be serial; the language
 /// knows no isolation by a `DispatchQueue`.
 package final class ThreadSafeTokenService: @unchecked Sendable {
-    /// What a call ends with.
+    /// Called with the result of a call.
     package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
     typealias Enqueue = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 
@@ -49,7 +49,7 @@ package final class ThreadSafeTokenService: @unchecked Sendable {
         token = KeptToken(clock: clock)
     }
 
-    /// Hands over the cached token, or that of the load which all callers share, on the queue.
+    /// Passes the cached token, or that of the load that all callers share, on the queue.
     package func retrieveToken(then handler: @escaping Handler) {
         // 1: weakly, here and below. 7: also for a token that is there.
         enqueue { [weak self] in self?.retrieve(handler) }
@@ -57,7 +57,7 @@ package final class ThreadSafeTokenService: @unchecked Sendable {
 
     /// Forgets the token: the sign-out that a reader of the articles would write; they have none.
     package func signOut() {
-        // 5: a load that is under way is not told.
+        // 5: a load that is under way isn't notified.
         enqueue { [weak self] in self?.token.keep(nil) }
     }
 

@@ -1,6 +1,6 @@
 /// A weak reference to an object that lives on one thread, for the handler of a loader that answers on that same thread.
 ///
-/// The first two stages have no protection at all, and show what follows. They are classes without `Sendable`, so the
+/// The first two stages have no protection at all, and show the consequences. They are classes without `Sendable`, so the
 /// compiler keeps their users on one thread or one queue. It cannot follow a loader's handler: a loader may call from any
 /// thread, so its handler must be `Sendable`.
 ///

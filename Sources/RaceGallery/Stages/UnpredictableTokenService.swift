@@ -15,7 +15,7 @@ import Interleavings
 /// - a sign-out during a load is undone by the load's result;
 /// - two threads at once: undefined. For one thread only, its loader's answers included.
 package final class UnpredictableTokenService {
-    /// What a call ends with.
+    /// Called with the result of a call.
     package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
     private let loader: any AccessTokenLoader
@@ -31,7 +31,7 @@ package final class UnpredictableTokenService {
         _token = Interleaved(wrappedValue: KeptToken(clock: clock), "token")
     }
 
-    /// Hands over the cached token at once, or loads one for this caller alone.
+    /// Passes the cached token at once, or loads one for this caller alone.
     package func retrieveToken(then handler: @escaping Handler) {
         if let token = token.valid { return handler(.success(token)) }
         // The race: until this load ends, nothing tells the next caller that it has begun.

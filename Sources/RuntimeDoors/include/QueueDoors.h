@@ -3,7 +3,7 @@
 #include "RuntimeDoors.h"
 
 // Functions of Dispatch, replaced as those in `RuntimeDoors.h` are: libswiftDispatch and Foundation call them by name, and so
-// come here. Each is open on a thread that runs a step of a simulation that drives queues. While a door asks the simulation, all
+// come here. Each is open on a thread that runs a step of a simulation that drives queues. While a door calls the simulation, all
 // doors are shut on that thread, so that the simulation's own use of Dispatch stays real.
 //
 // 8. Blocks: `dispatch_async`, `dispatch_after`, `dispatch_apply`, with the barriers' and the `_f` forms
@@ -14,7 +14,7 @@
 //    The thread stops until it is its turn in the queue. If a call came by another way, it would not wait for blocks that are
 //    before it, and the check would fail.
 // 10. Groups: `dispatch_group_create`, `_async`, `_enter`, `_leave`, `_notify`, `_wait`
-//    The group counts as ever, and is asked whether it is empty; who waits is the simulation's. It counts along, to notice when
+//    The group counts as usual, and tells whether it is empty; the simulation handles the waiting. It counts along, to notice when
 //    another thread leaves. If a call came by another way, a wait would block its thread, and the check would fail.
 // 11. Semaphores: `dispatch_semaphore_create`, `_wait`, `_signal`
 //    The same: the semaphore counts, the simulation lets threads wait and counts along.
@@ -46,7 +46,7 @@ typedef void (*doors_function)(void *_Nullable context);
 /// A block or a function that waits to run once.
 typedef struct doors_work doors_work;
 
-/// What a thread may wait for.
+/// The kinds of objects that a thread may wait for.
 typedef enum { doors_wait_semaphore, doors_wait_group, doors_wait_item } doors_wait;
 
 /// The kinds of queues.
@@ -54,7 +54,7 @@ typedef enum {
     doors_queue_unknown, doors_queue_main, doors_queue_global, doors_queue_serial, doors_queue_concurrent
 } doors_queue;
 
-/// What the doors ask of a simulation; times are in nanoseconds, -1: without end.
+/// The callbacks of the doors to a simulation; times are in nanoseconds, -1: without end.
 typedef struct {
     void (*_Nonnull enqueue)(void *_Nonnull owner, doors_object queue, bool is_barrier, int64_t delay, doors_work *_Nonnull);
     void (*_Nonnull sync)(void *_Nonnull owner, doors_object queue, bool is_barrier, doors_function _Nonnull, void *_Nullable context);
@@ -63,7 +63,7 @@ typedef struct {
     bool (*_Nonnull wait)(void *_Nonnull owner, doors_wait, doors_object, int64_t duration);
     /// Whether this thread can stop.
     bool (*_Nonnull can_wait)(void *_Nonnull owner);
-    /// A call comes that other steps may see.
+    /// A call begins whose effect other steps may see.
     void (*_Nonnull stop)(void *_Nonnull owner);
     /// A signal, a leave or an item's end came.
     void (*_Nonnull change)(void *_Nonnull owner, doors_wait, doors_object);

@@ -56,11 +56,11 @@ typedef struct {
     doors_executor pool;
     /// The executor of the main actor.
     doors_executor main;
-    /// What the callbacks get.
+    /// The argument of the callbacks.
     void *_Nullable owner;
 } doors_session;
 
-/// What the doors ask of a simulation.
+/// The callbacks of the doors to a simulation.
 typedef struct {
     /// The witness table of the executors that stand for default actors.
     uintptr_t actors;
@@ -93,10 +93,10 @@ int doors_calls(uintptr_t *_Nonnull calls, int most);
 /// Returns the program's function that made a call, as the linker names it; NULL: unknown.
 const char *_Nullable doors_caller_name(uintptr_t call);
 
-/// Reads the functions in which a suspended task goes on, the innermost first, and returns their number.
+/// Reads the functions in which a suspended task continues, the innermost first, and returns their number.
 ///
 /// A task has the function at the word `function`, and its context at the word `context`. A context begins with that of the caller
-/// and the function with which the caller goes on. Where memory can't be read, the reading ends: a task of another layout gives
+/// and the function with which the caller continues. Where memory can't be read, the reading ends: a task of another layout gives
 /// other functions, and ends no process.
 int doors_functions(const void *_Nonnull task, int function, int context, uintptr_t *_Nonnull functions, int most);
 

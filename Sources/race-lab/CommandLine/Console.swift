@@ -6,12 +6,12 @@ enum Console {
     /// How many columns of a terminal a line may take.
     static let columns = 80
 
-    /// Whether standard output could not be written to, so that the result is not all there.
+    /// Whether writing to standard output has failed, so that the result is incomplete.
     private static let hasFailed = Lock(false)
 
     /// Writes a line of the result, at once even into a pipe.
     ///
-    /// A failure waits for ``finish()``, so that the run comes to its own end.
+    /// A failure is reported by ``finish()``, so that the run still completes.
     static func print(_ line: String) {
         do { try write(line + "\n", to: .standardOutput) } catch { hasFailed.withLock { $0 = true } }
     }
@@ -23,11 +23,11 @@ enum Console {
 
     /// Writes a line about the run.
     static func note(_ line: String) {
-        // A failure of standard error can be told nowhere.
+        // A failure of standard error can't be reported anywhere.
         try? write(line + "\n", to: .standardError)
     }
 
-    /// Shows what happens now, in place of what happened before; nothing if standard error is no terminal.
+    /// Replaces the line that shows the current activity; does nothing if standard error is no terminal.
     static func progress(_ text: String) {
         guard isatty(STDERR_FILENO) == 1 else { return }
         // To the line's start, erase it, write.

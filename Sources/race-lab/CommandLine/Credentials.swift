@@ -1,4 +1,4 @@
-/// The client's secret, as the environment has it.
+/// The client's secret, from the environment.
 ///
 /// No argument may carry it: other users of a machine can read a program's arguments.
 enum Credentials {

@@ -1,9 +1,9 @@
 import Foundation
 import RaceGallery
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options: Equatable {
-    /// What the lab does.
+    /// What the lab runs.
     enum Mode: Equatable {
         case help, museum
         case contrast(callers: Int)
@@ -12,7 +12,7 @@ struct Options: Equatable {
         case server(Server)
     }
 
-    /// A real server, and how long to ask it.
+    /// A real server, and how long to use it.
     struct Server: Equatable {
         let tokenURL: URL
         let clientID: String
@@ -23,11 +23,11 @@ struct Options: Equatable {
         var seconds = Options.usualSeconds
     }
 
-    /// How the client proves who it is.
+    /// How the client authenticates.
     enum Authentication: Equatable {
         /// With a secret, in a header or in the form.
         case basic, post
-        /// With what a program prints.
+        /// With an assertion that a program prints.
         case assertion(program: String, arguments: [String])
     }
 
@@ -36,7 +36,7 @@ struct Options: Equatable {
 
     static let usualCallers = 100
     static let usualSeconds = 60
-    /// More callers show nothing more, and measure the machine instead.
+    /// More callers would only measure the machine.
     static let callerLimit = 10_000
     static let expiryLimit = 1_000
     static let secondLimit = 86_400

@@ -1,8 +1,8 @@
 /// Which options go together: each mode's, declared once.
 struct Usage: Sendable {
-    /// The option that asks for the mode; `nil`: none does.
+    /// The option that selects the mode; `nil`: it is the default.
     let option: String?
-    /// The options that it takes besides.
+    /// The other options that it takes.
     let others: [String]
     let mode: @Sendable (Given) throws(UsageError) -> Options.Mode
 
@@ -21,7 +21,7 @@ struct Usage: Sendable {
 
     /// The options without a value.
     static let flags = ["--help", "-h", "--json", "--museum"]
-    /// The options with one.
+    /// The options with a value.
     static let names = Set(all.flatMap { [$0.option].compactMap(\.self) + $0.others }).subtracting(flags)
 
     private init(
@@ -55,7 +55,7 @@ struct Usage: Sendable {
 
 /// The options of a command line, with their values as texts.
 struct Given {
-    /// In the order in which they stand there.
+    /// The options, in the order in which they were given.
     private(set) var options: [String] = []
     private var values: [String: String] = [:]
 
@@ -90,7 +90,7 @@ struct Given {
         return number
     }
 
-    /// Says what is not known; repeats it only if it looks like an option's name, as anything else may be a secret.
+    /// Reports an unknown argument; repeats it only if it looks like an option's name, since anything else may be a secret.
     private static func unknown(_ name: String) -> UsageError {
         let isName = name.wholeMatch(of: /-[A-Za-z]|--[a-z][a-z-]{1,23}/) != nil
         let what = isName ? "unknown option '\(name)'" : "unexpected argument (not repeated here: it may be a secret)"
@@ -99,7 +99,7 @@ struct Given {
 }
 
 extension [String] {
-    /// As a sentence lists them: `a`, `a and b`, `a, b and c`.
+    /// The elements as a sentence lists them: `a`, `a and b`, `a, b and c`.
     fileprivate func formatted(_ conjunction: String) -> String {
         guard let last, count > 1 else { return last ?? "" }
         return "\(dropLast().joined(separator: ", ")) \(conjunction) \(last)"

@@ -1,4 +1,4 @@
-/// An argument that the lab cannot use: which one, and what is expected; never its value, which may be a secret.
+/// An unusable argument: its name and what is expected, never its value, which may be a secret.
 struct UsageError: Error, Equatable, CustomStringConvertible {
     let description: String
 

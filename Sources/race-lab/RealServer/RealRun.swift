@@ -3,7 +3,7 @@ import AccessTokensOAuth
 import RaceGallery
 import TokenServiceConcurrency
 
-/// Callers of one design of a token service, who ask again and again until enough tokens have expired.
+/// Callers of one design of a token service, who request tokens again and again until enough tokens have expired.
 ///
 /// As in a real program every caller asks, uses its token for a while, and asks again: a short pause of random length.
 final class RealRun: Sendable {
@@ -19,7 +19,7 @@ final class RealRun: Sendable {
         "The same callers with two other designs follow: each caller of the naive actor may send a request of its own."
         .wrapped(indent: 0)
 
-    /// The design that loads for each caller, and the one that makes all callers wait at expiry.
+    /// The designs to compare with: one loads for each caller, the other makes all callers wait at expiry.
     static func others(with loader: some TokenLoader) -> [RealRun] {
         [
             RealRun(Design.reentrant, with: loader) { loader in
@@ -37,7 +37,7 @@ final class RealRun: Sendable {
         ]
     }
 
-    /// This package's service, which tells its events in lines.
+    /// This package's service, which prints its events as lines.
     static func ours(
         with loader: some TokenLoader, _ options: Options.Server, print: @escaping @Sendable (String) -> Void
     ) async -> RealSummary {
@@ -107,16 +107,16 @@ final class RealRun: Sendable {
                 // A call that fails because the run ends does not count.
                 if !Task.isCancelled { tally.withLock { $0.failures += 1 } }
             }
-            // 0.1 s in the mean, longer for thousands, lest the lab measure itself.
+            // 0.1 s on average, longer for thousands of callers, so that the lab doesn't measure itself.
             try? await Task.sleep(for: .milliseconds(max(100, callers / 5)) * Double.random(in: 0.5...1.5))
         }
     }
 }
 
 extension Options.Server {
-    /// The loader of a client that acts in its own name.
+    /// The loader of a client that acts on its own behalf.
     ///
-    /// Without a lifetime a token is kept: the lab then says so, instead of guessing when it expires.
+    /// If the server gives no lifetime, a token is kept, and the lab says so instead of guessing when it expires.
     func loader(in environment: [String: String]) throws(UsageError) -> ClientCredentialsLoader {
         let authentication: ClientAuthentication =
             switch authentication {

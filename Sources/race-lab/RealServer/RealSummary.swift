@@ -34,7 +34,7 @@ struct RealFigures: Encodable, Sendable {
     }
 }
 
-/// What the real mode found out about this package's service, and beside it about others.
+/// The results of the real mode: for this package's service, and for others in comparison.
 struct RealSummary: Encodable, CustomStringConvertible {
     let seconds: Double
     let loads: Int
@@ -74,7 +74,7 @@ struct RealSummary: Encodable, CustomStringConvertible {
         """.wrapped(indent: 0)
     }
 
-    /// The designs beside each other.
+    /// The designs in comparison.
     var comparison: String {
         let table = Table(headings: RealFigures.headings, rows: designs.map(\.row))
         let note =

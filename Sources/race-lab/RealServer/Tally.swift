@@ -1,4 +1,4 @@
-/// What the callers got.
+/// The callers' results.
 struct Tally: Sendable {
     /// How many callers have had a token.
     private(set) var served = 0
@@ -6,7 +6,7 @@ struct Tally: Sendable {
     var failures = 0
     /// The longest time until a caller had an answer that was not its first; `nil`: there was none.
     private(set) var longestWait: Duration?
-    /// How many of these answers took about so many nanoseconds, of which the upper six bits are kept: within 3 %.
+    /// The number of these answers by their duration in nanoseconds, of which the upper six bits are kept: within 3 %.
     private var waits: [Int64: Int] = [:]
 
     mutating func answered(after wait: Duration, isFirst: Bool) {
@@ -17,7 +17,7 @@ struct Tally: Sendable {
         waits[(nanoseconds >> rest) << rest, default: 0] += 1
     }
 
-    /// The time in which this part of the answers was there, first ones left out; `nil`: there were none.
+    /// The time within which this share of the answers arrived, not counting first ones; `nil`: there were none.
     func wait(of part: Double) -> Duration? {
         var left = Double(waits.values.reduce(0, +)) * part
         for (nanoseconds, count) in waits.sorted(by: { $0.key < $1.key }) {

@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 import AccessTokens
 import AccessTokensOAuth
 
-/// Follows a service's events, tells each in a line, and knows when the run is over; a pure value.
+/// Follows a service's events, prints a line for each, and decides when the run is over; a pure value.
 struct Watch: Sendable {
     let expiries: Int
     private(set) var loads = 0
@@ -16,7 +16,7 @@ struct Watch: Sendable {
         self.expiries = expiries
     }
 
-    /// Tells each event in a line, until the run is over or the task is cancelled.
+    /// Prints a line for each event, until the run is over or the task is cancelled.
     static func follow(
         _ events: AsyncStream<TokenEvent>, of service: TokenService, _ options: Options.Server, print: (String) -> Void
     ) async -> Watch {
@@ -35,7 +35,7 @@ struct Watch: Sendable {
         return watch
     }
 
-    /// Takes in an event and returns its line.
+    /// Handles an event and returns its line.
     mutating func note(_ event: TokenEvent) -> String {
         let load = event.load.map { "load \($0) " } ?? ""
         switch event.name {
@@ -52,9 +52,9 @@ struct Watch: Sendable {
             return load + "succeeded: \(event.callers == 0 ? "no caller" : counted(event.callers, "caller")) waited for it"
         case .loadFailed:
             note(failure: event.error)
-            // Without a first token there is nothing to see; what time cannot mend needs no more time.
+            // Without a first token there is nothing to measure, and an error that won't pass needs no more time.
             isOver = tokens == 0 || (event.error.map { $0.remedy != .retry } ?? false)
-            // At the end of a run the summary tells the reason.
+            // At the end of a run the summary gives the reason.
             return load + "failed, \(counted(event.callers, "caller")) got the reason\(isOver ? "" : ": \(error ?? "")")"
         case .refreshFailed:
             note(failure: event.error)
@@ -69,7 +69,7 @@ struct Watch: Sendable {
         error = failure.map { ($0.underlying as? OAuthError)?.description ?? $0.description }
     }
 
-    /// How long the run will take, told when the first token is there.
+    /// An estimate of the run's duration, printed when the first token has arrived.
     static func forecast(lifetime: Duration?, refreshIn: Duration?, expiries: Int, seconds: Int) -> String {
         guard let lifetime else {
             return "The server names no lifetime, so no token expires: the run ends after \(seconds) s (--seconds)."

@@ -1,9 +1,9 @@
 import Interleavings
 import RaceGallery
 
-/// What the explorer finds in a design: each trial, under every schedule with few delays.
+/// The explorer's findings about a design: each trial, under every schedule with few delays.
 struct Contrast {
-    /// More callers make more schedules, and show nothing that three don't.
+    /// More callers only add schedules, and no bug that three callers don't show.
     static let callers = 3
     /// Enough for each broken design to fail, few enough for all schedules to take a second or two.
     static let delays = 2
@@ -12,7 +12,7 @@ struct Contrast {
 
     /// Runs all trials with a design.
     ///
-    /// - Parameter report: Told what happens next, for a person who waits.
+    /// - Parameter report: Called with the next trial, to show progress.
     init(of design: Design, callers: Int = Self.callers, report: (_ trial: String) -> Void = { _ in }) async throws {
         var trials: [(Trial, ExplorationSummary)] = []
         for trial in Trial.all {

@@ -13,7 +13,7 @@ struct Exhibition: CustomStringConvertible {
 
     /// Explores a design.
     ///
-    /// - Parameter report: Told what happens next, for a person who waits.
+    /// - Parameter report: Called with the next activity, to show progress.
     init(of design: Design, report: (_ progress: String) -> Void = { _ in }) async throws {
         self.design = design
         contrast = try await Contrast(of: design, report: report)
@@ -25,7 +25,7 @@ struct Exhibition: CustomStringConvertible {
         }
     }
 
-    /// The first trial's that fails, with as few delays as it takes.
+    /// The shortest failure of the first trial that fails, with as few delays as possible.
     private static func shortest(of design: Design, in contrast: Contrast) async throws -> (Trial, ScheduleFailure)? {
         for trial in contrast.trials.filter({ $0.summary.failures > 0 }).map(\.trial) {
             for delays in 0...Contrast.delays {
@@ -43,7 +43,7 @@ struct Exhibition: CustomStringConvertible {
         let rows = contrast.trials.map { [$0.trial.name, "\($0.summary.schedules)", "\($0.summary.failures)"] }
         let table = Table(headings: [["trial"], ["schedules"], ["failing"]], rows: rows)
         let text = [heading, table.lines.joined(separator: "\n"), picture].joined(separator: "\n\n")
-        // The diagram fits already; what is too long is a sentence, or the line that replays.
+        // The diagram fits already; only a sentence or the replay line can be too long.
         return text.components(separatedBy: "\n").map { $0.wrapped(indent: $0.hasPrefix(" ") ? 8 : 0) }
             .joined(separator: "\n")
     }

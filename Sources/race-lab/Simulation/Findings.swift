@@ -1,6 +1,6 @@
 import RaceGallery
 
-/// A column of the table: what one design did, all of it measured; its properties are named as the table's rows.
+/// A column of the table: the measurements of one design; its properties are named as the table's rows.
 struct Findings: Encodable, Equatable {
     let design: String
     let callers: Int
@@ -18,7 +18,7 @@ struct Findings: Encodable, Equatable {
 
     /// Runs all trials with a design once, in the usual order.
     ///
-    /// - Parameter report: Told what happens next, for a person who waits.
+    /// - Parameter report: Called with the next trial, to show progress.
     init(of design: Design, callers: Int, report: (_ trial: String) -> Void = { _ in }) async throws {
         self.design = design.name
         self.callers = callers
@@ -31,7 +31,7 @@ struct Findings: Encodable, Equatable {
         report(Trial.release.name)
         let lostAtRelease = try await Trial.release.count(design, callers: callers) { $0.unanswered }
         report(Trial.silence.name)
-        // Half of them ask a minute later: after the time limit of 30 s, and the server is well again.
+        // Half of the callers ask a minute later: after the time limit of 30 s, when the server has recovered.
         let lostInSilence = try await Trial.silence.count(
             design, callers: callers - callers / 2, latecomers: callers / 2
         ) { $0.unanswered }

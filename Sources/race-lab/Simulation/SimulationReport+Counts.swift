@@ -1,5 +1,5 @@
 extension SimulationReport {
-    /// A row of the table: what is counted of each design.
+    /// A row of the table: one count for each design.
     struct Count: Sendable {
         let name: String
         let meaning: String

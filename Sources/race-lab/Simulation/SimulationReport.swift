@@ -1,6 +1,6 @@
 import RaceGallery
 
-/// What the simulated mode finds, and what it prints meanwhile: the designs as they are done, what is counted, and the table.
+/// The findings of the simulated mode, and its output: the designs as they finish, the meaning of the rows, and the table.
 struct SimulationReport: Encodable {
     let callers: Int
     let designs: [Findings]
@@ -9,8 +9,8 @@ struct SimulationReport: Encodable {
     ///
     /// - Parameters:
     ///   - callers: How many callers ask in the usual order.
-    ///   - report: Told what happens next, for a person who waits.
-    ///   - print: Gets the text, each part as soon as it is known.
+    ///   - report: Called with the next activity, to show progress.
+    ///   - print: Called with each part of the text as soon as it is known.
     init(
         callers: Int, report: (_ progress: String) -> Void = { _ in }, print: (_ text: String) -> Void = { _ in }
     ) async throws {
@@ -35,13 +35,15 @@ struct SimulationReport: Encodable {
         return "\(question) \(comparison)".wrapped(indent: 0)
     }
 
-    /// What the rows count, then the table, so that both the table and the lesson are still there when the lab has ended.
+    /// The meaning of the rows, then the table, so that the table and the lesson are still visible when the lab has ended.
     private var sections: [String] {
         let legend = Self.counts.map { Self.line($0.name, $0.meaning) }.joined(separator: "\n")
         return [legend, table.lines.joined(separator: "\n"), Self.notes.joined(separator: "\n"), Self.lesson]
     }
 
-    /// `TokenService` and the naive actor come first, where a phone shows them, too.
+    /// The table.
+    ///
+    /// `TokenService` and the naive actor come first, where they are visible even on a phone.
     var table: Table {
         func ordered<Column>(_ columns: [Column]) -> [Column] { columns.suffix(1) + columns[3..<5] + columns.prefix(3) }
         return Table(

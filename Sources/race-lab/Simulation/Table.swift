@@ -12,7 +12,7 @@ struct Table {
     var lines: [String] {
         let height = headings.map(\.count).max() ?? 0
         let heads = (0..<height).map { line in
-            // Headings stand on the rule, however many lines they have.
+            // Headings are aligned at the bottom, however many lines they have.
             headings.map { lines in
                 let missing = height - lines.count
                 return line < missing ? "" : lines[line - missing]

@@ -36,8 +36,8 @@ struct KeyTests {
     // Wrong texts of keys: a private part, another type, a point that is cut off, no JSON.
     @Test(arguments: [
         (#"{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, "32 bytes each"),
-        (VectorTests.key.dropLast() + #","d":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it has a private part"),
-        (#"{"kty":"oct","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it has a private part"),
+        (VectorTests.key.dropLast() + #","d":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it contains the private key"),
+        (#"{"kty":"oct","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it contains the private key"),
         (#"{"kty":"EC","crv":"secp256k1"}"#, "its type must be"), ("[]", "it is not the JSON of a key"),
         ("", "it is not the JSON"),
         (#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#, "2,048"), (#"{"kty":"OKP","crv":"Ed25519","x":"@@"}"#, "32 bytes"),
@@ -55,7 +55,7 @@ struct KeyTests {
             try DPoPKey(.p256(Data(repeating: 1, count: 64)), algorithm: algorithm) { $0 }
         }
         #expect(
-            error?.description == "The key can't be used for proofs: its algorithm can't be that one, but must be one of ES256.")
+            error?.description == "The key can't be used for proofs: its algorithm must be one of ES256.")
     }
 
     @Test func `a point may have the byte that marks it as whole`() throws {
@@ -90,7 +90,8 @@ struct KeyTests {
         clock.advance(by: .seconds(10))
         let error = await #expect(throws: DPoPError.self) { _ = try await proof.value }
         #expect(error?.code == .signingTimedOut && error?.remedy == .retry)
-        #expect(error?.description == "The signature did not come within 10.0 seconds, so nothing was sent.")
+        #expect(
+            error?.description == "Signing took longer than 10.0 seconds, so nothing was sent. Check the key service that signs.")
     }
 
     @Test func `a cancelled caller does not wait for what signs`() async throws {

@@ -158,7 +158,7 @@ struct ResourceTests {
             })
         let api = try BoundAPI(script: script)
         let error = await #expect(throws: DataLoadingError.self) { try await loader(api, .test()).perform(Request(url: api.url)) }
-        #expect(error?.description.hasSuffix("it refuses the nonce that it has sent.") == true, "\(error as Any)")
+        #expect(error?.description.hasSuffix("it refused the nonce that it had sent.") == true, "\(error as Any)")
         #expect(api.facts.arrivals.count == 2)
     }
 
@@ -216,7 +216,7 @@ struct ResourceTests {
         #expect(error?.code == .proofUnavailable && api.facts.arrivals.isEmpty)
         #expect(
             error?.description
-                == "There is no proof for the request, so nothing was sent: what signs failed with an error of type Broken.")
+                == "There is no proof for the request, so nothing was sent: signing failed with an error of type Broken.")
         #expect(!texts(error as Any).contains("the-pin"))
     }
 

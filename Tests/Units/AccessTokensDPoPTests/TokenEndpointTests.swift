@@ -74,8 +74,8 @@ struct TokenEndpointTests {
     @Test(
         arguments: [
             (nil, "It sends none."), ("", "it is empty"),
-            (String(repeating: "n", count: 8192), "it has 8192 bytes, more than the 1024"),
-            ("a, b", "or there are several"),
+            (String(repeating: "n", count: 8192), "it has 8192 bytes; at most 1024"),
+            ("a, b", "or the header is repeated"),
         ] as [(String?, String)])
     func `a demand without a usable nonce is a clear error, and nothing is spent`(nonce: String?, problem: String) async throws {
         let server = NonceServer(script: [.refusal("use_dpop_nonce", nonce: nonce)])
@@ -93,9 +93,9 @@ struct TokenEndpointTests {
         ])
         let key = try DPoPKey.test()
         let error = try await failure(server, key: key)
-        #expect(server.facts.requests.count == 2 && error.description.contains("It refuses each nonce that it has just sent."))
+        #expect(server.facts.requests.count == 2 && error.description.contains("It refused the nonce that it had just sent."))
         // The next request begins with the last one, which it refuses, too.
-        #expect(try await failure(server, key: key).description.contains("It sends the nonce that it refuses."))
+        #expect(try await failure(server, key: key).description.contains("It sent the nonce that it had refused."))
         #expect(server.facts.requests.count == 3)
     }
 
@@ -190,7 +190,8 @@ struct TokenEndpointTests {
         let server = NonceServer()
         let error = try await failure(server, key: .test(sign: { _ in throw Broken() }))
         #expect(error.code == .credentialsUnavailable && !error.mayBeUnderWay)
-        #expect(error.description == "Nothing was sent: the proof failed with an error of type Broken.")
+        let cause = "the proof failed with an error of type Broken"
+        #expect(error.description == "The credentials are unavailable, so nothing was sent: \(cause).")
         let client = try OAuthClient.test(DPoPKey.test(sign: { _ in Data(count: 70) }), server)
         let other = await #expect(throws: DPoPError.self) { try await client.token(for: .jwtBearer("a")) }
         #expect(other?.code == .invalidSignature && server.facts.requests.isEmpty)

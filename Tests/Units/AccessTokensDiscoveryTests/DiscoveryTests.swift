@@ -102,7 +102,7 @@ struct DiscoveryTests {
             TransportResponse(status: 302, headers: ["Location": "https://evil.example"]),
             "is redirected (status 302), which is not followed"
         ),
-        (TransportResponse(status: 503), "can't be had now (status 503). Try again later"),
+        (TransportResponse(status: 503), "is unavailable (status 503). Try again later"),
         (TransportResponse(status: 200, body: Data(count: 2 << 20)), "is longer than 1048576 bytes"),
         (TransportResponse(#"{"issuer":"https://as.example","issuer":"https://as.example"}"#), "names no issuer"),
         (TransportResponse(#"{"issuer":["https://as.example"]}"#), "names no issuer"),
@@ -136,7 +136,7 @@ struct DiscoveryTests {
             request.url.absoluteString.contains("&resource=https%3A%2F%2Fr") && !request.url.absoluteString.contains("dpop_jkt"))
         _ = try server.revocation(client)
         let error = #expect(throws: OAuthError.self) { try server.client(id: "app", authentication: .clientSecretPost("s")) }
-        #expect(error?.description.contains("https://as.example doesn't support client_secret_post, but: none") == true)
+        #expect(error?.description.contains("https://as.example doesn't support client_secret_post; it supports: none") == true)
     }
 
     @Test(arguments: ["\"token_endpoint\"", "\"authorization_endpoint\"", "\"code_challenge_methods_supported\"", "\"S256\""])

@@ -156,7 +156,7 @@ struct CallbackTests {
         loader.shim.withLock { $0 = scene.shim }
         scene.shim.retrieveToken { [log = scene.log] in log.append("\($0)") }
         scene.run(times: 3)
-        #expect(scene.log.entries.count == 1 && scene.log.entries[0].contains("asked its own service"))
+        #expect(scene.log.entries.count == 1 && scene.log.entries[0].contains("from its own service"))
         loader.shim.withLock { $0 = nil }
     }
 
@@ -175,7 +175,7 @@ struct CallbackTests {
             stage.run()
             queue.run()
         }
-        #expect(log.entries.count == 1 && log.entries[0].contains("asked its own service"))
+        #expect(log.entries.count == 1 && log.entries[0].contains("from its own service"))
         for loader in loaders { loader.shim.withLock { $0 = nil } }
     }
 

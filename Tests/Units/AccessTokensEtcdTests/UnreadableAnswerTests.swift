@@ -41,17 +41,17 @@ struct UnreadableAnswerTests {
     }
 
     static let transaction: [(String, String)] = [
-        ("", "not JSON"), ("{}", "header is missing"), (#"{"header":{"revision":"9"}}"#, "one operation"),
-        (#"{"header":{"revision":"9"},"succeeded":true}"#, "one operation"),
+        ("", "not JSON"), ("{}", "header is missing"), (#"{"header":{"revision":"9"}}"#, "one result"),
+        (#"{"header":{"revision":"9"},"succeeded":true}"#, "one result"),
         (#"{"header":{"revision":"9"},"succeeded":"true","responses":[{"response_put":{}}]}"#, "succeeded has the wrong type"),
         (#"{"header":{"revision":"9"},"succeeded":true,"responses":[{}]}"#, "without a write"),
-        (#"{"header":{"revision":"9"},"succeeded":true,"responses":[{"response_put":{}},{"response_put":{}}]}"#, "one operation"),
+        (#"{"header":{"revision":"9"},"succeeded":true,"responses":[{"response_put":{}},{"response_put":{}}]}"#, "one result"),
         (#"{"header":{"revision":"6"},"succeeded":true,"responses":[{"response_put":{}}]}"#, "backwards"),
         (#"{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_put":{}}]}"#, "backwards"),
-        (#"{"header":{"revision":"9"},"responses":[{"response_put":{}}]}"#, "stands in the way"),
+        (#"{"header":{"revision":"9"},"responses":[{"response_put":{}}]}"#, "without the current record"),
         (
             #"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"},"kvs":[{"key":"aw==","#
-                + #""mod_revision":"6"}],"count":"1"}}]}"#, "expected one"
+                + #""mod_revision":"6"}],"count":"1"}}]}"#, "the expected revision"
         ),
         (
             #"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"},"kvs":[{"key":"eA==","#

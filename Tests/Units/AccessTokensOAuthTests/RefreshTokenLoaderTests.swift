@@ -84,7 +84,7 @@ struct RefreshTokenLoaderTests {
         let failure = try await loader.failure(replacing: previous)
         #expect(failure.code == .notSignedIn)
         #expect(failure.remedy == .signIn)
-        #expect("\(failure)".contains("no user is signed in, and nothing was sent"))
+        #expect("\(failure)".contains("no user is signed in; nothing was sent"))
         #expect(transport.requests.isEmpty)
     }
 
@@ -92,8 +92,9 @@ struct RefreshTokenLoaderTests {
         let tokens = TokenService(loader: try RefreshTokenLoader(answer: .token(), transport: transport))
         let error = try #require(await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() })
         #expect(error.remedy == .signIn && transport.requests.isEmpty)
-        let cause = "There is no refresh token: no user is signed in, and nothing was sent."
-        #expect("\(error)".hasPrefix("Only a new sign-in helps. Sign in, and call replace(with:). Cause: \(cause)"))
+        let cause = "There is no refresh token, because no user is signed in; nothing was sent."
+        let advice = "There is no valid grant. Sign in again, and pass the new token to replace(with:)."
+        #expect("\(error)".hasPrefix("\(advice) Cause: \(cause)"))
     }
 
     // RFC 9700 §4.14.2 (museum 19): whatever happened, nothing is sent again.

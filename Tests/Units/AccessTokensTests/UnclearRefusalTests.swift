@@ -19,11 +19,11 @@ struct UnclearRefusalTests {
         for _ in 1...2 {
             let error = try refuse(scene)
             #expect(error?.remedy == .signInOrRegistration && error?.retryAt != nil)
-            #expect(error?.description.contains("does not say which") == true)
+            #expect(error?.description.contains("without saying which") == true)
         }
         let third = try refuse(scene)
         #expect(third?.remedy == .signIn && third?.retryAt == nil && third?.underlying as? ScriptedFailure == Self.unclear)
-        #expect(third?.description.contains("Sign in, and call replace(with:)") == true)
+        #expect(third?.description.contains("pass the new token to replace(with:)") == true)
         scene.advance(by: .seconds(1_000_000))
         #expect((scene.call().error as? TokenServiceError)?.remedy == .signIn && scene.loader.loadCount == 3)
     }

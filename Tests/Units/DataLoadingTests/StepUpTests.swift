@@ -77,7 +77,7 @@ struct StepUpTests {
                     .perform(Request(url: server.url.appending(path: "a")))
             }
             #expect(error?.code == .insufficientScope && error?.scope == "a")
-            #expect(error?.description.hasSuffix("ask for the scope a: a step-up brings no more.") == true, "\(error as Any)")
+            #expect(error?.description.hasSuffix("scope a: the step-up's token has no more scopes.") == true, "\(error as Any)")
             #expect(service.cachedToken?.value == "t.read.write")
         }
         // The third is the service's own token.
