@@ -185,8 +185,8 @@ final class OtherThread: Sendable {
             while true {
                 isDue.wait()
                 guard let next = body.withLock({ body in body.take() }) else { return }
-                // So that the task has begun to wait.
-                Thread.sleep(forTimeInterval: 0.005)
+                // On a busy machine the task may take that long to suspend; a continuation that is resumed before is no escape.
+                Thread.sleep(forTimeInterval: 0.05)
                 next()
             }
         }
