@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "Dispatch.h"
+#include <string.h>
 
 #ifdef __linux__
 
@@ -133,6 +134,9 @@ REPLACE(void, dispatch_barrier_async_and_wait, object queue, block block) {
     else real_dispatch_barrier_async_and_wait()(queue, block);
 }
 
+// Whether the queue is that of Swift's own pool: it has a place for each processor, and tasks outside may hold all of them.
+static bool is_pool(object queue) { return !strcmp(doors_label(queue), "Swift global concurrent queue"); }
+
 void doors_perform(
     doors_session *session, object queue, bool is_barrier, bool is_free, doors_function function, void *context)
 {
@@ -142,8 +146,8 @@ void doors_perform(
     doors_where.is_out_of_turn |= !is_free;
     opened_call call = {session, function, context};
     doors_session *outer = doors_enter(NULL);
-    // The queue is idle, so that this runs it here and now.
-    if (is_main(queue) || !is_free) call_opened(&call);
+    // Another queue is idle, so that this runs it here and now.
+    if (is_main(queue) || is_pool(queue) || !is_free) call_opened(&call);
     else if (is_barrier) real_dispatch_barrier_sync_f()(queue, &call, call_opened);
     else real_dispatch_sync_f()(queue, &call, call_opened);
     doors_enter(outer);

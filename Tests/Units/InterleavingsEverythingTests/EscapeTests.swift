@@ -68,6 +68,40 @@ import Glibc
         #expect(!"\(problem)".contains("simulation.clock"))
     }
 
+    @Test func `runs in a step if it is a task of Swift's pool, although tasks outside hold all of its threads`() async throws {
+        await #expect(processExitsWith: .success) {
+            let hasRun = try await Task(executorPreference: QueuePool()) { try await Self.hasRunBesideFullPool() }.value
+            #expect(hasRun)
+        }
+    }
+
+    private static func hasRunBesideFullPool() async throws -> Bool {
+        let pool = globalConcurrentExecutor, runs = Notes(), isOver = DispatchSemaphore(value: 0)
+        let places = ProcessInfo.processInfo.activeProcessorCount
+        fill(places, until: isOver)
+        defer { for _ in 0..<2 * places { isOver.signal() } }
+        let summary = try await explore(.random(schedules: 1), driving: .everythingAndQueues, countsFailures: true) { _ in
+            Task.detached(executorPreference: pool) { runs.add("run") }
+            await Task.yield()
+        }
+        #expect((summary.firstFailure?.underlying as? ExplorationProblem)?.code == .escape)
+        return !runs.all.isEmpty
+    }
+
+    /// Returns once tasks hold all threads of the pool, and as many wait for one.
+    private static func fill(_ places: Int, until isOver: DispatchSemaphore) {
+        let hasBegun = DispatchSemaphore(value: 0)
+        for _ in 0..<2 * places {
+            Task.detached {
+                hasBegun.signal()
+                Self.wait(for: isOver)
+            }
+        }
+        for _ in 0..<places { hasBegun.wait() }
+    }
+
+    private static func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }
+
     /// The problem of the first schedule that fails.
     private func problem(_ scenario: @escaping @Sendable (Simulation) async throws -> Void) async throws -> ExplorationProblem {
         _ = (WayOut.realPool, WayOut.waker)
