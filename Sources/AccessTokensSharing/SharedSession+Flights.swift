@@ -161,7 +161,7 @@ extension SharedSession {
     /// passed.
     private static let attempts = 8
 
-    /// Overwrites a mark that has lost its purpose, whether or not its swap succeeds.
+    /// Overwrites a mark that has lost its purpose, whether or not the mark's own swap succeeds.
     func takeBack(_ stray: StrayMark) async {
         defer { forget(stray) }
         for attempt in 0..<Self.attempts {
