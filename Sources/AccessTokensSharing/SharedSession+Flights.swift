@@ -118,7 +118,7 @@ extension SharedFlight.Ending.Outcome {
 }
 
 extension SharedFlight.Failure {
-    /// Wraps what a loader threw; if its remedy is only to retry, the answer may have been lost.
+    /// Wraps a loader's error; unless the error shows otherwise, the request may still be under way.
     init(_ error: any Error) {
         let salvaged = (error as? SalvagedGrant)?.grant
         let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
