@@ -119,7 +119,7 @@ public final class DPoPKey: TokenProof {
     /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is
     /// none.
     ///
-    /// - Throws: ``DPoPError`` with the code `invalidNonce`.
+    /// - Throws: ``DPoPError`` if the nonce can't be used; it isn't remembered then.
     ///
     /// Source: RFC 9449 §8, §9.
     public func nonce(in headers: [String: String], from url: URL) throws -> String? {
@@ -128,7 +128,7 @@ public final class DPoPKey: TokenProof {
         return nonce
     }
 
-    /// Returns the URL as proofs carry it (RFC 9449 §4.2), normalized like servers do before they compare it (§4.3).
+    /// Returns the URL as proofs carry it (RFC 9449 §4.2), normalized as servers do before they compare it (§4.3).
     private static func target(of url: URL) -> String? {
         guard let parts = URLComponents(url: url.normalized, resolvingAgainstBaseURL: true), let origin = Origin(url) else {
             return nil

@@ -2,9 +2,9 @@ import AccessTokensHTTP
 
 /// The last nonce of each server, as a pure value.
 ///
-/// A nonce never goes to another origin than its server's. Answers can overtake each other, so the age of two nonces of one
-/// origin is unknown, and the last one received is kept. If that is the older one, the next request is refused once and sent
-/// again with the nonce of *its own* refusal, so the order of answers costs a request no more than that.
+/// A nonce never goes to another origin than its server's. Answers can overtake each other, so it is unknown which of two nonces
+/// of one origin is newer, and the last one received is kept. If that is the older one, the next request is refused once and
+/// sent again with the nonce of *its own* refusal, so the order of answers costs a request no more than that.
 ///
 /// Source: RFC 9449 §8, §9.
 struct DPoPNonces: Sendable, Hashable {

@@ -29,7 +29,7 @@ public struct AuthorizationServer: Sendable {
 
     /// Fetches a server's metadata.
     ///
-    /// Tries the place of RFC 8414 first, then the two of OpenID Connect, with one request each. Follows no redirect.
+    /// Tries the place of RFC 8414, and if it has none, the two of OpenID Connect, with one request each. Follows no redirect.
     ///
     /// - Parameters:
     ///   - issuer: The server's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text.
@@ -87,7 +87,7 @@ public struct AuthorizationServer: Sendable {
     ///
     /// - Parameters:
     ///   - id: The client's id.
-    ///   - authentication: How the client authenticates; must be among the methods that the server lists, if it lists any.
+    ///   - authentication: How the client authenticates; the server must support it, if it lists the methods that it supports.
     ///   - proof: The key that the tokens are to be bound to; `nil` for bearer tokens.
     ///   - transport: Carries the requests.
     /// - Throws: `OAuthError`, which says what is missing.

@@ -19,7 +19,7 @@ public protocol AccessTokenLoader: Sendable {
     ///
     /// Return `true` if the loader uses no one-time refresh token: then a load that never calls back is given up after
     /// `RefreshPolicy(loadTimeout:)`, and the next caller starts another, as long as no more than two were given up. With `false`
-    /// the next caller waits for the load until a few times the limit have passed (`RefreshPolicy.timeoutsUntilForgotten`).
+    /// the next caller waits for the load until four times the limit have passed since its start.
     var isRepeatable: Bool { get }
 }
 

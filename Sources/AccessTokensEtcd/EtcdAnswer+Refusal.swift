@@ -19,8 +19,9 @@ extension EtcdAnswer {
         static let definite: Set = [3, 5, 7, 9, 12, 16]
     }
 
-    /// Words in etcd's texts, besides code 16, that ask for a newer token: the request carried none, as after authentication was
-    /// enabled, or users and roles have changed since.
+    /// Words in etcd's texts, besides code 16, that ask for a newer token.
+    ///
+    /// The request carried none, as after authentication was enabled, or users and roles have changed since.
     private static let staleTokenWords = ["invalid auth token", "user name is empty", "revision of auth store is old"]
 
     /// Returns why the response is not a result.

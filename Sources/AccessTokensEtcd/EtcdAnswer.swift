@@ -32,7 +32,7 @@ enum EtcdAnswer {
         func record(of key: Data) throws(EtcdError) -> SharedRecord? {
             _ = try EtcdAnswer.revision(header.revision)
             let found = kvs ?? []
-            try require(found.count <= 1 && (count ?? "0") == "\(found.count)", "it has \(found.count) keys and miscounts them")
+            try require(found.count <= 1 && (count ?? "0") == "\(found.count)", "its number of keys (\(found.count)) is wrong")
             guard let found = found.first else { return nil }
             try require(found.key == key, "it is for another key")
             let revision = try EtcdAnswer.revision(found.modRevision)

@@ -5,8 +5,9 @@ package import AccessTokensHTTP
 /// A value without state: any number of sends run independently, each once, over a connection of its own, without redirects,
 /// cookies or a cache.
 ///
-/// **On Linux** it refuses `https`. etcd's gateway adds a trailer to every error (“invalid auth token”, “no leader”),
-/// and such an answer ends a process that uses `URLSession` there (Swift 6.3); nor does `URLSession` accept a private authority there.
+/// **On Linux** it refuses `https`. etcd's gateway adds a trailer to every error (“invalid auth token”, “no leader”), and
+/// such an answer ends a process that uses `URLSession` there (Swift 6.3); nor does `URLSession` accept a private authority
+/// there.
 package struct SystemEtcdTransport: TokenTransport {
     /// Creates a transport.
     package init() {}

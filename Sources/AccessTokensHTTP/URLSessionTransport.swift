@@ -13,8 +13,8 @@ package import Foundation
 /// reused also prevents libcurl from sending a request again. Its price on Linux: Foundation keeps a processor busy while
 /// it waits on a fresh connection, 2.7 s of its time for a token that takes 3 s.
 ///
-/// A request without TLS, to this machine itself, is refused if the environment of a Linux process names a proxy
-/// for it (`http_proxy`, `all_proxy`) and `no_proxy` does not name the host: the proxy would read the secrets.
+/// A request without TLS, to this machine itself, is refused if the environment of a Linux process names a proxy for it
+/// (`http_proxy`, `all_proxy`) and `no_proxy` does not name the host: the proxy would read the secrets.
 ///
 /// On Linux some answers end the process inside Foundation (Swift 6.3), before any code of ours hears of them:
 /// - a connection that is closed between two lines of the header (swift-corelibs-foundation#5285, until Swift 6.4);

@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// The order in which keys that share a grant load with it, first come, first served: a pure value behind the grant's lock.
 ///
-/// Complete each result that it returns after unlocking: it belongs to the load whose turn has come.
+/// After unlocking, complete each result that it returns: it belongs to the load whose turn has come.
 struct GrantTurns: Sendable {
     private struct Place: Sendable {
         let number: Int

@@ -221,7 +221,7 @@ final class SharedGrant: Sendable {
 
     /// Wraps a failure.
     ///
-    /// Its service asks whether a sign-in has come, because it may hear of the failure first.
+    /// The key's service asks whether a sign-in has come since, because it may hear of the failure first.
     private func failure(_ error: any Error, over edition: Edition) -> LentGrantFailure {
         LentGrantFailure(error) { self.state.withLock { $0.edition.fences } != edition.fences }
     }
@@ -282,8 +282,9 @@ final class SharedGrant: Sendable {
         }
     }
 
-    /// Saves the refresh token that a load has brought, or a new expiration of the old one; returns `false` if another has come
-    /// meanwhile, so that the load must begin anew.
+    /// Saves the refresh token that a load has brought, or a new expiration of the old one.
+    ///
+    /// Returns `false` if another token has come meanwhile, so that the load must begin anew.
     private func keep(_ token: AccessToken?, given: AccessToken?, over edition: Edition) async -> Bool {
         guard let token = token.map(AccessToken.kept), token.refreshToken != nil, token != given else {
             return state.withLock { $0.edition } == edition

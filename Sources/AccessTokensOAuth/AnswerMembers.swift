@@ -48,7 +48,7 @@ public struct AnswerMembers: Sendable {
         do {
             return try JSONDecoder().decode(type, from: body)
         } catch {
-            throw OAuthError(.unreadableResponse("it lacks members of \(type)"))
+            throw OAuthError(.unreadableResponse("its members don't fit \(type)"))
         }
     }
 

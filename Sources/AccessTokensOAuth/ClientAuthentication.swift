@@ -115,7 +115,7 @@ public struct ClientAuthentication: Sendable, Described {
         return named
     }
 
-    /// Whether the client presents no secret.
+    /// Whether the client proves nothing, so that anyone could send what it sends.
     var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
     /// Whether a server that supports the method lists it by this name.

@@ -28,12 +28,12 @@ public struct ClientCredentialsLoader: TokenLoader {
     /// - Parameters:
     ///   - client: The client; not a public one. Source: RFC 6749 §4.4.
     ///   - scope: The scopes to ask for, separated by spaces; `nil` or empty: the server's default. Source: RFC 6749 §3.3.
-    ///   - additionalParameters: More parameters, such as `audience` or `resource` (RFC 8707). A parameter that
-    ///     belongs to a grant or to the authentication is refused.
+    ///   - additionalParameters: More parameters, such as `audience` or `resource` (RFC 8707). A parameter that belongs to a grant
+    ///     or to the authentication is refused.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(_ client: OAuthClient, scope: String? = nil, additionalParameters: Form = [:]) throws(OAuthError) {
         guard !client.authentication.isPublic else {
-            throw OAuthError(.invalidConfiguration("a public client can't use client credentials: it needs a secret"))
+            throw OAuthError(.invalidConfiguration("a public client can't use client credentials: it has to authenticate"))
         }
         try client.endpoint.check(additional: additionalParameters)
         var grant = Grant.clientCredentials(scope: scope)

@@ -29,7 +29,7 @@ struct CredentialSource: Sendable {
     }
 
     var tooLong: OAuthError {
-        failure("contains more than 64 KiB, too much for a token or an assertion: check that it contains nothing else")
+        failure("provides more than 64 KiB, too much for a token or an assertion: check that it provides nothing else")
     }
 
     /// An error that describes the source's problem without its contents.

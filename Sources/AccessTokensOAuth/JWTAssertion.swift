@@ -15,8 +15,8 @@ public import Foundation
 /// ```
 ///
 /// You provide the signature, so the key can stay in a key service or a security chip. Each assertion has a `jti` of its own and
-/// ends after 60 s. Its audience is the client's issuer and nothing else: assertions were stolen through
-/// audiences that one server could present to another.
+/// ends after 60 s. Its audience is the client's issuer and nothing else: assertions were stolen through audiences that
+/// one server could present to another.
 ///
 /// Source: RFC 7523 §2.2, §3; RFC 9700 §2.5.
 public struct JWTAssertion: Sendable {

@@ -41,8 +41,8 @@ public struct RefreshTokenLoader: TokenLoader {
     ///     Sent as given, whatever the last answer granted: many servers spell scopes in their own way. Source: RFC 6749 §6.
     ///   - scopeMayShrink: Whether scopes that the last token does not have are left out, for a server that refuses to grant
     ///     them (`invalid_scope`). Use it only if the server spells scopes as you do: any other spelling is left out, too.
-    ///   - additionalParameters: More parameters, such as `resource` (RFC 8707). A parameter that belongs to a
-    ///     grant or to the authentication is refused.
+    ///   - additionalParameters: More parameters, such as `resource` (RFC 8707). A parameter that belongs to a grant or to the
+    ///     authentication is refused.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         _ client: OAuthClient, scope: String? = nil, scopeMayShrink: Bool = false, additionalParameters: Form = [:]

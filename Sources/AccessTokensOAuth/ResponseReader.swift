@@ -46,7 +46,7 @@ struct ResponseReader {
     ///
     /// If the grant was good for one use, the answer must not be discarded, even if it is invalid: there is no second one, and
     /// the server would take the old refresh token for stolen. So a refresh token beside an access token that cannot be used is
-    /// returned together with the reason.
+    /// passed on together with the reason.
     ///
     /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if a new refresh token came for a grant that can't be repeated.
     func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
@@ -242,8 +242,10 @@ extension ResponseReader {
 }
 
 extension TokenServiceError.Remedy {
-    /// The remedies for errors that don't end by waiting, unless they are about a grant (RFC 6749 §5.2; RFC 8707 §2 for
-    /// `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`; RFC 9449 §5, §8 for those of a proof).
+    /// The remedies for errors that don't end by waiting, unless they are about a grant.
+    ///
+    /// Source: RFC 6749 §5.2; RFC 8707 §2 for `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`; RFC 9449 §5, §8
+    /// for those of a proof.
     static let permanent: [String: TokenServiceError.Remedy] = [
         "invalid_grant": .clientRegistration,
         "invalid_client": .clientRegistration,

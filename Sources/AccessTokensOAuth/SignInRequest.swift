@@ -41,8 +41,8 @@ public struct SignInRequest: Sendable {
     ///   - redirectURI: Where the server redirects the browser after the sign-in; `nil` if the client has registered a single
     ///     one.
     ///   - scope: The scopes to ask for, separated by spaces.
-    ///   - additionalParameters: More parameters, such as `resource`, `prompt` or `nonce`. They become part of the
-    ///     URL, so none may be a secret.
+    ///   - additionalParameters: More parameters, such as `resource`, `prompt` or `nonce`. They become part of the URL, so none
+    ///     may be a secret.
     ///   - requiresIssuer: Whether a callback without `iss` is refused: for a server whose metadata says
     ///     `authorization_response_iss_parameter_supported` (RFC 9207 §2.4). The client must name its issuer then. If it does, an
     ///     `iss` that comes is compared in any case.

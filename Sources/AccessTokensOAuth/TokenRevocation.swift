@@ -55,8 +55,8 @@ public struct TokenRevocation: Sendable {
     /// Revokes the grant of a token: its refresh token, with which servers end the access tokens of the grant too, or the
     /// access token if it has none.
     ///
-    /// Returns when the server has answered that the token is invalid, which it also does for an unknown
-    /// token. When it throws, the token may still be valid; ``OAuthError/retryAfter`` says when to try again.
+    /// Returns when the server has answered that the token is invalid, which it also does for an unknown token. When it throws,
+    /// the token may still be valid; ``OAuthError/retryAfter`` says when to try again, if the server does.
     ///
     /// - Parameter token: A token that `TokenService.reset()` returned, or that its `onDiscard` was called with.
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.

@@ -27,8 +27,9 @@ struct GrantRecord: Sendable, Hashable {
         var failures: Int
         /// The service that had the last failure, and keeps its own pause.
         var owner: String
-        /// The first service to which the server refused this grant, of those that it has served under the same sign-in: a
-        /// service with a wrong client id is always refused.
+        /// The first service to which the server refused this grant, of those that it has served under the same sign-in.
+        ///
+        /// A service with a wrong client id is always refused, so it doesn't count.
         var refuser: String?
         /// Whether another service was refused after it.
         ///

@@ -118,7 +118,7 @@ extension SharedFlight.Ending.Outcome {
 }
 
 extension SharedFlight.Failure {
-    /// Wraps what a loader threw; if its remedy is only to retry, the answer may have been lost.
+    /// Wraps a loader's error; unless the error shows otherwise, the request may still be under way.
     init(_ error: any Error) {
         let salvaged = (error as? SalvagedGrant)?.grant
         let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
@@ -161,7 +161,7 @@ extension SharedSession {
     /// passed.
     private static let attempts = 8
 
-    /// Overwrites a mark that has lost its purpose, whether or not its swap succeeds.
+    /// Overwrites a mark that has lost its purpose, whether or not the mark's own swap succeeds.
     func takeBack(_ stray: StrayMark) async {
         defer { forget(stray) }
         for attempt in 0..<Self.attempts {

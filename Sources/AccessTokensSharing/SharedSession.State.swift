@@ -157,8 +157,9 @@ extension SharedFlight.Knowledge {
         if let record, let signedOut { signedOut < record.signedOut } else { false }
     }
 
-    /// Whether a record is older than one that the service has seen: by its count, or by a missing sign-out if it was restored
-    /// from a backup and renewed since.
+    /// Whether a record is older than one that the service has seen.
+    ///
+    /// By its count, or by a missing sign-out if it was restored from a backup and renewed since.
     func isNewer(than record: GrantRecord) -> Bool { record.generation < seen ?? 0 || record.signedOut < signedOut ?? 0 }
 
     /// Notes the record's session as known.

@@ -62,7 +62,7 @@ final class SharedSession: Sendable {
     /// Whether it is taking a mark back; its service is notified when that ends.
     var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
 
-    /// Notes the mark of a record that was read, or was probably written.
+    /// Notes the mark of a record that was read, or that was or may have been written.
     private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
         let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
         let respect: State.Respect? = mark.map { mark in
@@ -106,8 +106,7 @@ final class SharedSession: Sendable {
     /// Replaces the record by a token or a tombstone of a higher generation.
     ///
     /// - Returns: The grants that the write displaced, and the record's last sign-out if another service has overtaken the
-    ///   session
-    ///   that began here.
+    ///   session that began here.
     private func write(_ fence: SharedFence) async throws -> (displaced: [DiscardedGrant], overtaken: UInt64?) {
         var fence = fence
         var sighting: SharedFlight.Sighting?

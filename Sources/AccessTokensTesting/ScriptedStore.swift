@@ -71,7 +71,7 @@ public final class ScriptedStore: TokenStore {
 
     /// Returns the contents of the store.
     ///
-    /// - Throws: An error after ``fail(_:)`` has named this operation.
+    /// - Throws: An error if the last ``fail(_:)`` named this operation.
     @concurrent public func load() async throws -> StoredToken? {
         try await begin(.load, "load")
         return state.withLock { $0.contents }
@@ -79,7 +79,7 @@ public final class ScriptedStore: TokenStore {
 
     /// Saves a token in place of the old one.
     ///
-    /// - Throws: An error after ``fail(_:)`` has named this operation; the old token stays.
+    /// - Throws: An error if the last ``fail(_:)`` named this operation; the old token stays.
     @concurrent public func save(_ token: StoredToken) async throws {
         try await begin(.save, "save \(token.token.value)")
         state.withLock { $0.contents = token }
@@ -87,7 +87,7 @@ public final class ScriptedStore: TokenStore {
 
     /// Removes the token.
     ///
-    /// - Throws: An error after ``fail(_:)`` has named this operation; the token stays.
+    /// - Throws: An error if the last ``fail(_:)`` named this operation; the token stays.
     @concurrent public func remove() async throws {
         try await begin(.remove, "remove")
         state.withLock { $0.contents = nil }

@@ -8,8 +8,8 @@ import TokenServiceConcurrency
 /// let factory = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [apiURL], stepUp: stepUp))
 /// ```
 ///
-/// With tokens of several keys, each key has its own: `OriginTokens(keys: keys, stepUp: { key in StepUp { … } }) { services[$0]
-/// }`.
+/// With tokens of several keys, each key has its own:
+/// `OriginTokens(keys: keys, stepUp: { key in StepUp { … } }) { services[$0] }`.
 ///
 /// When a server answers 403 with `insufficient_scope` and names a scope, the closure is called for a token with that scope *and
 /// all* of the current token's; the token is installed in the service, and the request sent once more. It isn't called for scopes

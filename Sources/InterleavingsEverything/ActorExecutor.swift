@@ -16,7 +16,7 @@ import TokenServiceConcurrency
     func enqueue(_ job: consuming ExecutorJob) {
         let actor = ActorReference(self)
         guard let session = DrivenSession.current ?? Self.session(of: actor) else {
-            // The actor has outlived its execution and the pool that would have kept its lane.
+            // The actor has outlived its execution, without the pool that would have kept the session.
             return unsafe doors_enqueue_on_actor(unsafeBitCast(UnownedJob(job), to: UnsafeMutableRawPointer.self), actor.address)
         }
         session.engine.enqueue(job, lane: session.lane(of: self), on: self, in: session)
@@ -34,8 +34,10 @@ import TokenServiceConcurrency
         doors_executor(identity: ActorReference(actor).address, implementation: table)
     }
 
-    /// A class: in debug builds of Swift 6.3.1 a look-up returns garbage for a missing key, if the values are structs that hold a
-    /// weak reference and an `ObjectIdentifier`, and a program of nine lines crashes.
+    /// The execution of an actor, in a class because structs crash here.
+    ///
+    /// In debug builds of Swift 6.3.1 a look-up returns garbage for a missing key, if the values are structs that hold a weak
+    /// reference and an `ObjectIdentifier`, and a program of nine lines crashes.
     private final class Owner: Sendable {
         weak let session: DrivenSession?
         /// Compared instead of the session: reading that might create the last strong reference, which would be released under

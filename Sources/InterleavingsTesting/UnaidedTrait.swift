@@ -1,8 +1,9 @@
 import Interleavings
 package import Testing
 
-/// Explores in the preferred mode like a program that doesn't link `InterleavingsEverything`, so that a program that does can
-/// test what the documentation says about others.
+/// Explores in the preferred mode like a program that doesn't link `InterleavingsEverything`.
+///
+/// So a program that links it can test what the documentation says about others.
 package struct UnaidedTrait: TestTrait, SuiteTrait, TestScoping {
     /// Suites pass the trait on to their tests.
     package let isRecursive = true

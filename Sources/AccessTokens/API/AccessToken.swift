@@ -75,7 +75,7 @@ public struct AccessToken: Sendable {
 
     /// The thumbprint of the key that the token is bound to; `nil` if anyone who has the token can use it (RFC 9449 §6).
     ///
-    /// If ``TokenLoader/keyThumbprint`` names another key, the service doesn't hand out such a token from its store.
+    /// A service hands out such a token from its store only if its ``TokenLoader/keyThumbprint`` is the same.
     public var keyThumbprint: String? { storage.keyThumbprint }
 
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.

@@ -100,7 +100,7 @@ package enum LogText {
         return text.unicodeScalars.count > limit ? line + "…" : line
     }
 
-    /// Returns the text, in any language and of any length, as a sentence with a full stop.
+    /// Returns the text, in any language and of any length, as a sentence with its end mark.
     ///
     /// Characters that could begin another line are escaped.
     static func sentence(_ text: String) -> String {

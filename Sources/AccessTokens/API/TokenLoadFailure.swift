@@ -109,7 +109,7 @@ public struct SalvagedGrant: TokenLoadFailure {
     /// The reason's own `retryAfter`.
     public var retryAfter: Duration? { (reason as? any TokenLoadFailure)?.retryAfter }
 
-    /// No: the server has answered.
+    /// Always `false`, since the server has answered.
     public var mayBeUnderWay: Bool { false }
 
     /// The reason's own name.

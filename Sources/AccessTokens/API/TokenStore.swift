@@ -66,8 +66,6 @@ package final class InMemoryTokenStore: TokenStore {
     @concurrent package func remove() async { stored.withLock { $0 = nil } }
 }
 
-import TokenServiceConcurrency
-
 /// A collection of stores that can name the keys that have something stored.
 public protocol StoredKeys<Key>: Sendable {
     /// The type of the keys.

@@ -24,7 +24,7 @@ package protocol GrantSession: AnyObject, TokenStore {
     /// Returns the grants that fences displaced from the record, each only once, to be handed over.
     func takeDisplaced() -> [DiscardedGrant]
 
-    /// Returns the session that another service has ended, once, as a fence found out.
+    /// Returns the session that another service has ended, as a fence found; only once.
     func takeEnd() -> SessionEnd?
 
     /// Performs a flight, which is never cancelled.
@@ -33,7 +33,7 @@ package protocol GrantSession: AnyObject, TokenStore {
 
 /// A session that another service has ended, as a sign-in or a sign-out found in the shared record.
 package enum SessionEnd: Sendable {
-    /// The session before the sign-in of this number, which stays; `isKnown`: whether the record had shown one.
+    /// The session before the sign-in of this number, whose own session continues; `isKnown`: whether the record had shown one.
     case beforeSignIn(Int, isKnown: Bool)
     /// The session that began with the last sign-in or sign-out: another service's sign-in or sign-out has overtaken it.
     case overtaken

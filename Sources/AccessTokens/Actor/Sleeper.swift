@@ -123,7 +123,7 @@ package final class Sleeper: Sendable {
 
     /// Cancels an alarm; on the system's clocks its sleep continues.
     ///
-    /// The runtime keeps a cancelled sleep until its time anyway. It then serves the next alarms, so a thousand
+    /// The runtime keeps a cancelled sleep until its time anyway. A sleep that continues serves the next alarms, so a thousand
     /// loads don't leave a thousand sleeps.
     private func callOff(_ place: Place) -> Bool {
         let isSystemClock = clock.isSystemClock

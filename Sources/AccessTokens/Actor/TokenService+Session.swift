@@ -39,7 +39,7 @@ extension TokenService {
     /// empty, not locked: the next call loads with no previous token.
     ///
     /// The fence takes effect at once, whatever happens to the store. The call only waits, 5 s at most, for the store to return
-    /// over and remove what it has.
+    /// and remove its token.
     ///
     /// - Returns: The tokens given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
     ///   removed its token.

@@ -119,7 +119,9 @@ extension RefreshPolicy {
         hardExpiry(ofCounted: Self.counted(lifetime))
     }
 
-    /// How long a token is handed out after a transient failure, counted from its load's start: all but a tenth of the leeway.
+    /// How long a token is handed out after a transient failure: until a tenth of the leeway is left.
+    ///
+    /// Counted from the start of its load.
     ///
     /// Callers don't notice an outage that is over by then. It begins to matter when the refresh window opens, so they don't
     /// notice an outage shorter than the last column, whenever it begins.

@@ -243,7 +243,7 @@ extension TokenService.StateMachine.Flight {
         isLoading ? deadline : nil
     }
 
-    /// Whether it only checks a store, and asks no server.
+    /// Whether it has only asked a store so far, and no server yet.
     var isLook: Bool {
         if case .restoring = phase { true } else { false }
     }

@@ -33,7 +33,7 @@ extension TokenService {
         private(set) var handedOut = HandedOut()
         /// The store's running and pending operations.
         private(set) var storage = StoreQueue()
-        /// Whether the store hasn't been asked yet what an earlier run left.
+        /// Whether the service still has to find out what an earlier run left in the store.
         private(set) var isRestorePending: Bool
         /// Whether the service is drained, so that it starts nothing that the program would have to wait for.
         private(set) var isDrained = false
@@ -464,7 +464,7 @@ extension TokenService.StateMachine {
         reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
     }
 
-    /// Discards a grant that a sign-in or a sign-out displaced from the shared store, or that a flight brought too late for it.
+    /// Discards a grant that a fence displaced from the shared store, or that a flight brought and the store can't hold.
     ///
     /// - Returns: The token that a fence gave up with it.
     @discardableResult
@@ -605,7 +605,7 @@ extension TokenService.StateMachine {
 
     // MARK: Refusals and fences
 
-    /// Drops a token that a resource server refused, if it is the current one.
+    /// Remembers a token that a resource server refused, and drops it if it is the current one.
     mutating func invalidate(_ token: AccessToken, at now: Duration) {
         elapse(to: now)
         rejections.remember(token, at: now)
@@ -728,8 +728,9 @@ extension TokenService.StateMachine {
 
     // MARK: The store
 
-    /// Takes the end of an operation, in time or late; `found` is the token that it read in the store, and `givenUp` the grants
-    /// that it displaced from a shared one.
+    /// Takes the end of an operation, in time or late.
+    ///
+    /// `found` is the token that it read in the store, and `givenUp` are the grants that it displaced from a shared one.
     mutating func storeEnded(
         _ ended: StoreQueue.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
     ) {

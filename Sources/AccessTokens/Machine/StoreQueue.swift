@@ -87,8 +87,7 @@ struct StoreQueue: Sendable {
     /// Notes the end of a save or a removal that counted as lost.
     ///
     /// - Returns: The kind of write to repeat, since this operation may have written after it; `nil` if nothing was decided
-    ///   later, or
-    ///   if a later write hasn't begun yet.
+    ///   later, or if a later write hasn't begun yet.
     mutating func endLost(_ lost: Operation, failed: Bool) -> Kind? {
         guard let lastWrite, lastWrite.id != lost.id else {
             hasFailed = failed

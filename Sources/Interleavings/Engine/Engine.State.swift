@@ -112,7 +112,7 @@ extension Engine {
         case over
     }
 
-    /// Whether the scenario has waited for the tasks that it spawned.
+    /// Whether the scenario required something, and ended, before the tasks that it spawned had begun.
     enum Haste: Sendable {
         /// None has begun, and nothing was required after their spawning.
         case possible

@@ -21,7 +21,7 @@ struct Priorities: Sendable {
     init(random: SplitMix64, depth: Int, length: Int) {
         self.random = random
         let changes = max(depth, 1) - 1
-        // Drawn from an unordered set, so that the ranks are in random order.
+        // The decisions are drawn in random order, so that the ranks are, too.
         for rank in 0..<changes {
             var decision = 0
             repeat { decision = 1 + self.random.below(max(length, changes)) } while ranks[decision] != nil

@@ -91,11 +91,11 @@ final class ControlledThread: Sendable {
         }
     }
 
-    /// How often in a row a step must be seen asleep before others continue, unless it waits for a lock that a stopped thread
-    /// holds; and how long to wait in between.
+    /// How often in a row a step must be seen asleep before others continue, and how long to wait in between.
     ///
-    /// It may wait briefly for an outside thread, which on a loaded machine runs as seldom as the checking one: for a lock of
-    /// the runtime or of a sanitizer, for the first use of a global.
+    /// Once is enough if it waits for a lock that a stopped thread holds. Otherwise it may wait briefly for an outside thread,
+    /// which on a loaded machine runs as seldom as the checking one: for a lock of the runtime or of a sanitizer, for the first
+    /// use of a global.
     private static let enoughSightings = 40
     private static let lookSeconds = 0.0025
 

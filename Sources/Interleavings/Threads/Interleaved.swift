@@ -12,9 +12,9 @@ public func interleavingPoint(_ label: @autoclosure () -> String = "") {
 
 /// A variable whose reads and writes are interleaving points.
 ///
-/// Use it in code without synchronisation, to see the effects of that on several threads: `@Interleaved("token") var token:
-/// Token?`. In an exploration one thread runs at a time, so there is no data race. Anywhere else it is a plain variable, and
-/// using it from several threads at once is a data race, as with any other.
+/// Use it in code without synchronisation, to see the effects of that on several threads:
+/// `@Interleaved("token") var token: Token?`. In an exploration one thread runs at a time, so there is no data race. Anywhere
+/// else it is a plain variable, and using it from several threads at once is a data race, as with any other.
 @propertyWrapper
 public final class Interleaved<Value> {
     private var value: Value

@@ -37,7 +37,7 @@ public final class InterleavedSemaphore: Sendable {
         thread.note("passes the semaphore '\(gate.name)'")
     }
 
-    /// Lets one thread pass, now or later.
+    /// Lets one thread pass: one that waits now, or else the next that comes.
     public func signal() {
         gate.expectHome("InterleavedSemaphore")
         guard let thread = ControlledThread.current, !thread.isQuiet else {

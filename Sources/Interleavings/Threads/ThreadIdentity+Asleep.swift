@@ -8,7 +8,7 @@ extension ThreadIdentity {
     #if os(Linux)
     /// The number of the kernel sleep that the thread is in: it waits for a lock, a semaphore, input or time; `nil`: it runs.
     ///
-    /// Counted from the thread's start, so that the same number is the same sleep. Source: proc_pid_status(5).
+    /// The thread must exist. Counted from its start, so that the same number is the same sleep. Source: proc_pid_status(5).
     var sleep: Int? {
         let lines = String(decoding: read("status", count: 4096), as: UTF8.self).split(separator: "\n")
         func value(_ name: String) -> Substring? { lines.last { $0.hasPrefix(name) }?.dropFirst(name.count + 1) }

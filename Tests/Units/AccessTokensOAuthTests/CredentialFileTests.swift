@@ -62,7 +62,7 @@ final class CredentialFileTests {
         #expect(try await problem(file).contains("cannot be opened"))
         for (data, reason) in [
             (Data(), "is empty"), (Data("\n".utf8), "is empty"), (Data([0xFF]), "not UTF-8"),
-            (Data(repeating: 0x61, count: CredentialFile.maximumSize + 1), "contains more than 64 KiB"),
+            (Data(repeating: 0x61, count: CredentialFile.maximumSize + 1), "provides more than 64 KiB"),
         ] {
             try write(data)
             #expect(try await problem(file).contains(reason))

@@ -60,7 +60,7 @@ struct CredentialURLTests {
 
     @Test func `an answer that is too long or too slow is given up`() async throws {
         let long = try server(String(repeating: "a", count: 65_537))
-        #expect("\(try await problem(credential(long.url)))".contains("contains more than 64 KiB"))
+        #expect("\(try await problem(credential(long.url)))".contains("provides more than 64 KiB"))
         let silent = try LoopbackServer { _ in .unfinished("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhush") }
         let error = try await problem(CredentialURL(silent.url, timeLimit: .milliseconds(200)))
         #expect("\(error)".contains("did not answer completely within 0.2 seconds"))
