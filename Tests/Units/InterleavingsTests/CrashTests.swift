@@ -241,7 +241,8 @@ private final class Overlap {
     }
 }
 
-private final class OwnThread: TaskExecutor {
+/// A thread that a task may block: the pool has only as many as the machine has processors.
+final class OwnThread: TaskExecutor {
     private let queue = DispatchQueue(label: "own thread")
 
     func enqueue(_ job: consuming ExecutorJob) {

@@ -9,7 +9,7 @@ import TokenServiceConcurrency
         let limiter = ExplorationLimiter(limit: 1)
         let (begun, hasBegun) = AsyncStream.makeStream(of: Void.self)
         let secondRan = DispatchSemaphore(value: 0)
-        let first = Task {
+        let first = Task(executorPreference: OwnThread()) {
             await limiter.run {
                 hasBegun.yield()
                 // Under a sanitizer, among hundreds of tests, the second one may wait for minutes.
