@@ -119,7 +119,7 @@ public final class DPoPKey: TokenProof {
     /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is
     /// none.
     ///
-    /// - Throws: ``DPoPError`` with the code `invalidNonce`.
+    /// - Throws: ``DPoPError`` if the nonce can't be used; it isn't remembered.
     ///
     /// Source: RFC 9449 §8, §9.
     public func nonce(in headers: [String: String], from url: URL) throws -> String? {
