@@ -43,13 +43,15 @@ public struct RequestProof: Sendable, Hashable {
     /// What to add to the request, in place of a header of the same name.
     public let headers: [String: String]
 
-    /// The nonce in it; `nil` if it has none.
     package let nonce: String?
-
-    /// The proof's own time, to be compared with the server's `Date` if the server refuses the proof.
     package let issued: Date
 
     /// Creates a proof from its parts.
+    ///
+    /// - Parameters:
+    ///   - headers: What to add to the request, in place of a header of the same name.
+    ///   - nonce: The nonce in it; `nil` if it has none.
+    ///   - issued: The proof's own time, to be compared with the server's `Date` if the server refuses the proof.
     public init(headers: [String: String], nonce: String?, issued: Date) {
         self.headers = headers
         self.nonce = nonce

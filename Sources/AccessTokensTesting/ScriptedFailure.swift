@@ -18,13 +18,17 @@ public struct ScriptedFailure: TokenLoadFailure, Hashable {
     /// How long the server asked to wait before the next attempt; `nil` if it didn't.
     public var retryAfter: Duration?
 
-    /// A text by which the test recognises its failure.
     package let message: String
 
     /// The message, as a log shows it.
     public var logCode: String? { message }
 
     /// Creates a failure.
+    ///
+    /// - Parameters:
+    ///   - remedy: How to recover from the failure.
+    ///   - retryAfter: How long the server asked to wait before the next attempt; `nil` if it didn't.
+    ///   - message: A text by which the test, and a log, recognises the failure.
     public init(_ remedy: TokenServiceError.Remedy = .retry, retryAfter: Duration? = nil, message: String = "scripted failure") {
         self.remedy = remedy
         self.retryAfter = retryAfter

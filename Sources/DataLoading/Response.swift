@@ -17,7 +17,7 @@ public struct Response: Sendable {
     public let body: Data
 
     /// Creates a response from its parts.
-    package init(url: URL, status: Int, headers: [String: String] = [:], body: Data = Data()) {
+    public init(url: URL, status: Int, headers: [String: String] = [:], body: Data = Data()) {
         self.url = url
         self.status = status
         self.headers = headers

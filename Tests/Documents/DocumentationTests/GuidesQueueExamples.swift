@@ -37,7 +37,7 @@ private enum Stage3 {
             waiting.append(handler)
             guard waiting.count == 1 else { return }
             load { [weak self, queue] result in
-                queue.async { self?.finish(with: result) }
+                queue.async { [weak self] in self?.finish(with: result) }
             }
         }
 

@@ -13,9 +13,9 @@ struct UnreadableAnswerTests {
         (#"{"header":{}}"#, "revision is missing"), (#"{"header":7}"#, "header has the wrong type"),
         (#"{"header":{"revision":9}}"#, "revision has the wrong type"), (#"{"header":{"revision":"x"}}"#, "positive number"),
         (#"{"header":{"revision":"0"}}"#, "positive number"), (#"{"header":{"revision":"09"}}"#, "positive number"),
-        (#"{"header":{"revision":"9"},"count":"1"}"#, "counts"),
+        (#"{"header":{"revision":"9"},"count":"1"}"#, "number of keys (0)"),
         (#"{"header":{"revision":"9"},"kvs":{}}"#, "kvs has the wrong type"),
-        (#"{"header":{"revision":"9"},"kvs":[{"key":"aw==","mod_revision":"7"}]}"#, "counts"),
+        (#"{"header":{"revision":"9"},"kvs":[{"key":"aw==","mod_revision":"7"}]}"#, "number of keys (1)"),
         (#"{"header":{"revision":"9"},"kvs":[{"key":"aw=="}],"count":"1"}"#, "modRevision is missing"),
         (#"{"header":{"revision":"9"},"kvs":[{"mod_revision":"7"}],"count":"1"}"#, "key is missing"),
         (#"{"header":{"revision":"9"},"kvs":[{"key":"eA==","mod_revision":"7"}],"count":"1"}"#, "another key"),
@@ -29,7 +29,7 @@ struct UnreadableAnswerTests {
         ),
         (
             #"{"header":{"revision":"9"},"kvs":[{"key":"aw==","mod_revision":"7"},{"key":"aw==","mod_revision":"7"}],"count":"2"}"#,
-            "2 keys"
+            "number of keys (2)"
         ),
     ]
 
