@@ -12,7 +12,10 @@ func explorerTests(_ path: String, _ dependencies: Target.Dependency...) -> Targ
 }
 
 func testTarget(_ path: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: String(path.drop { $0 != "/" }.dropFirst()), dependencies: dependencies, path: "Tests/\(path)")
+    // Samples see what a reader's program sees.
+    .testTarget(
+        name: String(path.drop { $0 != "/" }.dropFirst()), dependencies: dependencies, path: "Tests/\(path)",
+        packageAccess: !path.hasPrefix("Documents/"))
 }
 
 // Apple's list of what a module reads and why. Elsewhere a resource would only make the module link Foundation.
@@ -128,6 +131,14 @@ let package = Package(
             path: "Benchmarks/Benchmarks"),
         // What the tests do every day, and what in CI.
         .target(name: "TestBudgets", path: "Tests/Support/TestBudgets"),
+        // What the tests of documents see of the package beyond what is public.
+        .target(
+            name: "Insides",
+            dependencies: [
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensKeys", "Interleavings",
+                "InterleavingsTesting", "TokenServiceConcurrency",
+            ],
+            path: "Tests/Support/Insides"),
         // Starts programs.
         .target(
             name: "ChildProcesses", dependencies: ["TokenServiceConcurrency"], path: "Tests/Support/ChildProcesses"),
@@ -181,10 +192,9 @@ let package = Package(
         tests(
             "Documents/DocumentationTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch",
             "AccessTokensEtcd",
-            "AccessTokensFiles", "AccessTokensHTTP", "LoopbackServers",
-            "AccessTokensKeys",
-            "AccessTokensOAuth", "AccessTokensSharedFiles", "AccessTokensSharing", "DataLoading", "Interleavings",
-            "InterleavingsEverything", "InterleavingsTesting", "MigrationAfter", "MigrationBefore"),
+            "AccessTokensFiles", "AccessTokensHTTP", "AccessTokensKeys", "AccessTokensOAuth", "AccessTokensSharedFiles",
+            "AccessTokensSharing", "DataLoading", "Insides", "Interleavings", "InterleavingsEverything", "InterleavingsTesting",
+            "LoopbackServers", "MigrationAfter", "MigrationBefore"),
         tests(
             "System/RealServerTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch", "AccessTokensHTTP",
             "AccessTokensKeys", "AccessTokensOAuth",

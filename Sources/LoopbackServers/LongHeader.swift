@@ -4,13 +4,13 @@ import Foundation
 import FoundationNetworking
 
 /// A response that keeps Foundation busy for seconds on Linux, because Foundation copies all header lines for each of them.
-package enum LongHeader {
+public enum LongHeader {
     /// 20,000 lines: they take 4 s, during which all sessions of the process wait (swift-corelibs-foundation#5016).
-    package static let reply = LoopbackServer.Reply.bytes(
+    public static let reply = LoopbackServer.Reply.bytes(
         "HTTP/1.1 200 OK\r\n" + String(repeating: "a:\r\n", count: 20_000) + "Content-Length: 0\r\n\r\n")
 
     /// Returns when Foundation has begun to read such a header: a call of any session then waits.
-    package static func untilFoundationIsBusy() async {
+    public static func untilFoundationIsBusy() async {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {
                 while true {
@@ -27,7 +27,7 @@ package enum LongHeader {
     }
 
     /// Returns how long Foundation will still be busy with reading.
-    package static func remainingTime() async -> Duration {
+    public static func remainingTime() async -> Duration {
         await ContinuousClock().measure {
             await withCheckedContinuation { continuation in
                 Thread.detachNewThread {

@@ -1,12 +1,12 @@
-package import Foundation
+public import Foundation
 
 /// A raw TCP server on the loopback interface that sends exactly what a test specifies, valid or not.
 ///
 /// It has one thread for the listener and one for each connection. All end with the server, with the client, or after 10 minutes,
 /// far beyond any client's own limit, even on a busy machine.
-package final class LoopbackServer: Sendable {
+public final class LoopbackServer: Sendable {
     /// What to do after a request has arrived.
-    package enum Reply: Sendable {
+    public enum Reply: Sendable {
         /// Send this text, then close the connection.
         case bytes(String)
         /// Send this text, then wait for the next request of the same connection.
@@ -24,18 +24,18 @@ package final class LoopbackServer: Sendable {
     }
 
     /// The server's address with a path.
-    package let url: URL
+    public let url: URL
 
     /// Every request that arrived, complete.
-    package let requests: AsyncStream<String>
+    public let requests: AsyncStream<String>
 
     /// An element for each connection that ended.
-    package let departures: AsyncStream<Void>
+    public let departures: AsyncStream<Void>
 
     private let listener: Int32
 
     /// Starts a server on a free port.
-    package init(_ reply: @escaping @Sendable (_ request: String) -> Reply) throws {
+    public init(_ reply: @escaping @Sendable (_ request: String) -> Reply) throws {
         let (requests, arrived) = AsyncStream.makeStream(of: String.self)
         let (departures, left) = AsyncStream.makeStream(of: Void.self)
         let (listener, port) = try Socket.listen()
@@ -60,7 +60,7 @@ package final class LoopbackServer: Sendable {
     }
 
     /// Starts a server that answers every request with the same bytes.
-    package convenience init(answering text: String) throws {
+    public convenience init(answering text: String) throws {
         try self.init { _ in .bytes(text) }
     }
 

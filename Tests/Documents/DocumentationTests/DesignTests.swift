@@ -55,11 +55,13 @@ struct DesignTests {
         let manifest = try text("Package.swift")
         #expect(!manifest.contains(".executable(name:"))
         // The migration guide's app is compiled like one; only tests link it.
-        let supports = ["ChildProcesses", "TestBudgets"]
+        let supports = ["ChildProcesses", "Insides", "TestBudgets"]
         let modules = manifest.matches(of: /\.target\(\s*name: "(\w+)"[^)]*?path: "Tests\//).map { String($0.1) }
         #expect(modules.allSatisfy { $0.hasPrefix("Migration") || $0 == "UntouchedCode" || supports.contains($0) })
         let programs = manifest.components(separatedBy: "\n        .").filter { $0.hasPrefix("executableTarget") }
-        #expect(programs.count >= 6 && !programs.contains { $0.contains("\"Migration") || $0.contains("\"TestBudgets") })
+        #expect(
+            programs.count >= 6
+                && !programs.contains { $0.contains("\"Migration") || $0.contains("\"TestBudgets") || $0.contains("\"Insides") })
     }
 
     @Test func `every module and executable stands in the house`() throws {

@@ -2,9 +2,9 @@ import AccessTokens
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
+import Synchronization
 import TestBudgets
 import Testing
-import TokenServiceConcurrency
 
 /// Stands in for the API of Kubernetes: one Secret, changed one call at a time, with the answers that its documentation names.
 private final class Engine: EngineClient {
@@ -13,7 +13,7 @@ private final class Engine: EngineClient {
         var record: (revision: String, bytes: Data)?
     }
 
-    private let state = Lock(State())
+    private let state = Mutex(State())
 
     @concurrent func send(_ method: String, _ path: String, body: Data) async throws -> (status: Int, body: Data) {
         await Task.yield()

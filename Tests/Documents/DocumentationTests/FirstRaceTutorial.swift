@@ -1,4 +1,5 @@
 import Foundation
+import Insides
 import Interleavings
 import InterleavingsEverything
 import InterleavingsTesting
@@ -115,7 +116,7 @@ import Testing
     }
 }
 
-@Suite(.unaided) struct `The tutorial` {
+@Suite(.unlinked) struct `The tutorial` {
     private static func page() throws -> String {
         let path = "Sources/Interleavings/Interleavings.docc/FindingAFirstRace.md"
         return try String(contentsOf: LinkTests.root.appending(path: path), encoding: .utf8)
@@ -128,7 +129,7 @@ import Testing
         // The page shows a debug build's report; a release build takes other steps.
         #if DEBUG && os(Linux) && arch(x86_64)
         let report = "\(try #require(failure))".replacing("FirstRace.PriceCache", with: "PriceCache")
-            .replacing("DocumentationTests/FirstRaceTutorial.swift:22", with: "PricesTests/PriceCacheTests.swift:17")
+            .replacing("DocumentationTests/FirstRaceTutorial.swift:23", with: "PricesTests/PriceCacheTests.swift:17")
         #expect(try Self.page().contains("```\n\(report)\n```"), "\(report)")
         #endif
         #expect(try Self.page().contains("INTERLEAVINGS_REPLAY='\(try #require(failure).schedule)'"))

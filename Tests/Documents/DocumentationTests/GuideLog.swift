@@ -1,8 +1,8 @@
-import TokenServiceConcurrency
+import Synchronization
 
 /// Lines that handlers on any thread have written, in order.
 final class GuideLog: Sendable {
-    private let written = Lock<[String]>([])
+    private let written = Mutex<[String]>([])
 
     var lines: [String] { written.withLock { $0 } }
 

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensDPoP
 import AccessTokensDiscovery
 import AccessTokensOAuth
+import AccessTokensTesting
 import DataLoading
 import Foundation
 import LoopbackServers
@@ -130,7 +131,7 @@ struct BlueskyClient {
     }
 
     @Test func `signs in, reads, and goes on after a restart, with each refresh token presented once`() async throws {
-        let server = try Server(), store = InMemoryTokenStore()
+        let server = try Server(), store = ScriptedStore()
         let host = server.host
         func client() async throws -> BlueskyClient {
             let key = try DPoPKey(.p256(Data(repeating: 1, count: 64)), algorithm: "ES256") { _ in Data(repeating: 7, count: 64) }
@@ -170,7 +171,7 @@ struct BlueskyClient {
     }
 
     @Test func `the module's page creates a key, a client and loaders`() throws {
-        let chip = Chip(), publicKey = Data(repeating: 1, count: 64), store = InMemoryTokenStore()
+        let chip = Chip(), publicKey = Data(repeating: 1, count: 64), store = ScriptedStore()
         let url = try #require(URL(string: "https://id.example/token")), api = try #require(URL(string: "https://api.example"))
         let key = try DPoPKey(.p256(publicKey), algorithm: "ES256") { bytes in
             try await chip.signature(for: bytes)

@@ -1,11 +1,11 @@
 import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
+import Insides
 import Interleavings
 import InterleavingsTesting
 import TestBudgets
 import Testing
-import TokenServiceConcurrency
 
 // The two bridges in “Migrating from completion handlers” that look right, run. `GuideTests` holds the page to this file.
 
@@ -34,7 +34,7 @@ private struct Bridge {
     }
 }
 
-@Suite(.unaided, .timeLimit(.minutes(10)), .inRealTime) struct `Migrating from completion handlers: bridges` {
+@Suite(.unlinked, .timeLimit(.minutes(10)), .inRealTime) struct `Migrating from completion handlers: bridges` {
     @Test func `a wrapped handler keeps its cancelled caller, retrieveToken lets it go`() async throws {
         let loader = ScriptedLoader()
         let service = AccessTokenService(loader: loader)
@@ -68,10 +68,10 @@ private struct Bridge {
                 AccessToken("a")
             }
             let queue = simulation.serialQueue("queue")
-            let service = AccessTokenService(service: tokens) { queue.async($0) }
+            let service = AccessTokenService(service: tokens, on: queue)
             try await Self.inOrder(simulation) { service.retrieveToken(then: $0) }
         }
-        #expect(summary.coverage.gaps == [.defaultActor])
+        #expect(summary.coverage.omitsDefaultActorsOnly)
     }
 
     private static func inOrder(

@@ -87,7 +87,7 @@ private struct Program {
     }
 
     @Test func `a tool without refreshes ahead gets its token like any other`() async throws {
-        let store = InMemoryTokenStore(StoredToken(server.signIn(), received: Date()))
+        let store = ScriptedStore(StoredToken(server.signIn(), received: Date()))
         #expect(try await Program.makeTool(store, server.loader).retrieveToken().value == "access-1")
         #expect(try await Program.runInVain(store, server.loader).cachedToken?.value == "access-1")
     }

@@ -3,6 +3,7 @@ import AccessTokensEtcd
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
+import Insides
 import TestBudgets
 import Testing
 
@@ -30,7 +31,7 @@ func sharedStore(
             user: EtcdUser(name: "reports", password: password))
         let tokens = TokenService(sharedStore: store, loader: loader)
         #expect(!texts(of: tokens).contains(password))
-        #expect(store.key == "/tokens/reports")
-        #expect(try sharedStore(of: "anna", at: endpoints, password: password).key == "/tokens/anna")
+        #expect(store.keyInEtcd == "/tokens/reports")
+        #expect(try sharedStore(of: "anna", at: endpoints, password: password).keyInEtcd == "/tokens/anna")
     }
 }

@@ -1,14 +1,14 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
+import Insides
 import Interleavings
 import InterleavingsTesting
 import Testing
-import TokenServiceConcurrency
 
 // The Swift blocks of `TestingYourCode` about schedules, as they stand there, run; and its diagram, drawn again.
 
-@Suite(.unaided) struct `The guide to testing, under every schedule` {
+@Suite(.unlinked) struct `The guide to testing, under every schedule` {
     @Test func `finds what a sign-out leaves behind`() async throws {
         typealias Profile = RacingProfiles.Profile
         let failure = await #expect(throws: ScheduleFailure.self) {
@@ -30,7 +30,7 @@ import TokenServiceConcurrency
                 try simulation.require(name == nil, "nothing of Anna is left")
             }
         }
-        #expect(failure?.number == 1)
+        #expect(failure?.description.contains("Schedule 1 (") == true)
     }
 
     @Test func `finds what is wrong with the first repair`() async throws {
@@ -44,7 +44,7 @@ import TokenServiceConcurrency
         let summary = try await explore(.exhaustive(preemptions: 2)) {
             try await Self.leavesNothing($0, MendedProfiles.Profile.init)
         }
-        #expect(summary.coverage.gaps == [.defaultActor])
+        #expect(summary.coverage.omitsDefaultActorsOnly)
         #if DEBUG
         #expect(try Self.page().contains("\(summary.schedules) schedules"), "\(summary.schedules)")
         #endif

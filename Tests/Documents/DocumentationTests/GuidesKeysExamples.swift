@@ -7,6 +7,7 @@ import AccessTokensSharing
 import AccessTokensTesting
 import DataLoading
 import Foundation
+import Insides
 import TestBudgets
 import Testing
 
@@ -71,7 +72,7 @@ private struct Scope: Hashable {
     }
 
     @Test func `finds a stored token, and signs an account out`() async throws {
-        let stores = InMemoryTokenStores<String>()
+        let stores = storesInMemory()
         let services = TokenServices<String>(keepingIdle: 0, stores: stores) { _, previous in
             try await server.loader.loadToken(replacing: previous)
         }

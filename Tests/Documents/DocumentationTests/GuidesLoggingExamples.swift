@@ -4,7 +4,6 @@ import Interleavings
 import Synchronization
 import TestBudgets
 import Testing
-import TokenServiceConcurrency
 
 // The Swift blocks of `LoggingAndMetrics` that are no recipes, as they stand there, run.
 
@@ -34,7 +33,7 @@ func watch(
 
 @Suite(.inRealTime) struct `The guide to logging` {
     @Test func `shows a line for each caller, where one load failed`() async throws {
-        try await explore(.random(schedules: 1, seed: 1)) { simulation in
+        try await explore(.mixed(schedules: 1, seed: 1)) { simulation in
             let clock = simulation.clock
             let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: clock, seed: 1)) { _ in
                 try await clock.sleep(for: .seconds(1))

@@ -1,4 +1,5 @@
 import Foundation
+import Insides
 import Interleavings
 import InterleavingsTesting
 import Testing
@@ -62,7 +63,7 @@ func exploreStockByARule() async throws {
     }
 }
 
-@Suite(.unaided) struct `The guide to generated operations` {
+@Suite(.unlinked) struct `The guide to generated operations` {
     @Test func `shows the report that its test prints`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) { try await exploreStock() }
         #if DEBUG && os(Linux) && arch(x86_64)
@@ -76,6 +77,6 @@ func exploreStockByARule() async throws {
     @Test func `shows a rule that the same stock breaks`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) { try await exploreStockByARule() }
         #expect(failure?.underlying is ExplorationProblem)
-        #expect(failure?.program == "0|0")
+        #expect(failure?.description.contains(#"programs: .replay("0|0")"#) == true)
     }
 }

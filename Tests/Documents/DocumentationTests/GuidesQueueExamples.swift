@@ -1,8 +1,8 @@
 import AccessTokens
 import Dispatch
+import Synchronization
 import TestBudgets
 import Testing
-import TokenServiceConcurrency
 
 // The articles' last stage in “Avoiding races”, in our own words, run. `GuideTests` holds the page to this file.
 
@@ -58,7 +58,7 @@ private func name(_ result: Result<AccessToken, any Error>) -> String { (try? re
     private let answers = GuideLog()
 
     private final class Network: Sendable {
-        private let handlers = Lock<[Stage3.TokenCache.Handler]>([])
+        private let handlers = Mutex<[Stage3.TokenCache.Handler]>([])
 
         var loads: Int { handlers.withLock { $0.count } }
 

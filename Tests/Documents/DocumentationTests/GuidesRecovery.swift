@@ -1,6 +1,6 @@
 import AccessTokens
 import Foundation
-import TokenServiceConcurrency
+import Insides
 
 /// What pauses between failed loads cost and spare, when a server is away for a time and callers ask without a break.
 enum Recovery {
@@ -15,7 +15,7 @@ enum Recovery {
             switch self {
             case .none: calls
             case .fixed: .seconds(1)
-            case .service, .signalled: RefreshPolicy.pause(afterFailures: failures, jitter: jitter)
+            case .service, .signalled: RefreshPolicy.pause(failures: failures, jitter: jitter)
             }
         }
     }
@@ -35,7 +35,7 @@ enum Recovery {
     /// Returns the mean number of loads in an outage, and how long after it the first load succeeds, over many outages whose lengths
     /// differ by up to a tenth either way.
     static func cost(of pacing: Pacing, outage: Duration) -> Cost {
-        var random = SplitMix64(seed: 1)
+        var random = SameNumbers()
         var cost = Cost()
         for _ in 0..<runs {
             let end = outage * (0.9 + 0.2 * Double.random(in: 0...1, using: &random))

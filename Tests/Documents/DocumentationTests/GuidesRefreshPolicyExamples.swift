@@ -1,10 +1,11 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
+import Insides
 import Interleavings
+import Synchronization
 import TestBudgets
 import Testing
-import TokenServiceConcurrency
 
 // Every Swift block, every figure and every picture of the guide to `RefreshPolicy`.
 
@@ -57,7 +58,7 @@ import TokenServiceConcurrency
 
     /// How many tokens such a server takes away from requests under way, when a caller comes in the refresh window.
     private func expectRevoked(_ count: Int, under policy: RefreshPolicy) async throws {
-        try await explore(.random(schedules: 1)) { simulation in
+        try await explore(.mixed(schedules: 1)) { simulation in
             let clock = simulation.clock
             let server = SimulatedAuthorizationServer(clock: clock, keepsOneTokenValid: true)
             let tokens = TokenService(
@@ -73,20 +74,19 @@ import TokenServiceConcurrency
     @Test(arguments: [5, 30, 60, 300, 900, 3600, 86_400])
     func `the table of lifetimes is what the formulas say`(lifetime: Int) throws {
         let lifetime = Duration.seconds(lifetime)
-        let opens = try #require(policy.refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 0))
-        let opensAtLatest = try #require(policy.refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 1))
-        let expiry = policy.hardExpiry(forLifetime: lifetime)
+        let (opens, opensAtLatest) = try #require(policy.refreshStarts(lifetime: lifetime))
+        let expiry = policy.hardExpiry(lifetime: lifetime)
         let attempts = RefreshPolicyPictures.refreshes(in: expiry - opens).count
         let row =
-            "| \(lifetime.asTold) | \(policy.leeway(forLifetime: lifetime).asTold) | \(opens.asTold(to: opensAtLatest)) "
+            "| \(lifetime.asTold) | \(policy.leeway(lifetime: lifetime).asTold) | \(opens.asTold(to: opensAtLatest)) "
             + "| \(expiry.asTold) | \(attempts) |"
         #expect(try page().contains(row), "\(row)")
     }
 
     @Test(arguments: [5, 30, 60, 300, 900, 3600, 86_400])
     func `the table of outages that a token survives is what the formulas say`(lifetime: Int) throws {
-        let lifetime = Duration.seconds(lifetime), lastUse = policy.lastUse(forLifetime: lifetime)
-        let opensAtLatest = try #require(policy.refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 1))
+        let lifetime = Duration.seconds(lifetime), lastUse = policy.lastUse(lifetime: lifetime)
+        let opensAtLatest = try #require(policy.refreshStarts(lifetime: lifetime)).last
         let row = "| \(lifetime.asTold) | \(lastUse.asTold) | \((lastUse - opensAtLatest).asTold) |"
         #expect(try page().contains(row), "\(row)")
     }
@@ -94,10 +94,10 @@ import TokenServiceConcurrency
     @Test func `the table of pauses is what the formulas say`() throws {
         let page = try page()
         for failures in 1...9 {
-            let pause = RefreshPolicy.pause(afterFailures: failures, jitter: 0)
-                .asTold(to: RefreshPolicy.pause(afterFailures: failures, jitter: 1))
-            let refreshPause = RefreshPolicy.refreshPause(afterFailures: failures, jitter: 0)
-                .asTold(to: RefreshPolicy.refreshPause(afterFailures: failures, jitter: 1))
+            let pause = RefreshPolicy.pause(failures: failures)
+                .asTold(to: RefreshPolicy.pause(failures: failures, jitter: 1))
+            let refreshPause = RefreshPolicy.refreshPause(failures: failures)
+                .asTold(to: RefreshPolicy.refreshPause(failures: failures, jitter: 1))
             let row = "| \(failures) | \(pause) | \(refreshPause) |"
             #expect(page.contains(row), "\(row)")
         }
@@ -110,7 +110,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `a person who tries again is not kept waiting, nor is a program that hears of the network`() async throws {
-        let isConnected = Lock(false), loads = Lock(0)
+        let isConnected = Mutex(false), loads = Mutex(0)
         let tokens = TokenService(environment: .init(clock: ManualClock())) { _ in
             loads.withLock { $0 += 1 }
             guard isConnected.withLock({ $0 }) else { throw URLError(.notConnectedToInternet) }

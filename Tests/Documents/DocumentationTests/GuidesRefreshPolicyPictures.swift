@@ -1,4 +1,5 @@
 import AccessTokens
+import Insides
 
 /// The pictures of the guide to `RefreshPolicy`, drawn from its formulas.
 enum RefreshPolicyPictures {
@@ -36,9 +37,8 @@ enum RefreshPolicyPictures {
     private static func addLife(_ lifetime: Duration, to drawing: inout Drawing, y: Double) {
         let scale = (right - left) / (lifetime / .seconds(1))
         func place(_ moment: Duration) -> Double { left + (moment / .seconds(1)) * scale }
-        let opens = policy.refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 0) ?? lifetime
-        let opensAtLatest = policy.refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 1) ?? lifetime
-        let expiry = policy.hardExpiry(forLifetime: lifetime)
+        let (opens, opensAtLatest) = policy.refreshStarts(lifetime: lifetime) ?? (lifetime, lifetime)
+        let expiry = policy.hardExpiry(lifetime: lifetime)
 
         drawing.text(.text, "A token of \(lifetime.asTold)", x: left, y: y + 4, isBold: true)
         let top = y + 14
@@ -63,9 +63,9 @@ enum RefreshPolicyPictures {
 
     static func failurePauses(_ appearance: Drawing.Appearance) -> String {
         var drawing = Drawing("When a failing server is asked again", height: 176, appearance: appearance)
-        let loads = attempts(before: .seconds(300)) { RefreshPolicy.pause(afterFailures: $0, jitter: 0) }
+        let loads = attempts(before: .seconds(300)) { RefreshPolicy.pause(failures: $0) }
         addAttempts(loads, within: .seconds(300), "No token: loads that callers wait for", to: &drawing, y: 14)
-        let window = policy.maximumRefreshWindow
+        let window = policy.longestRefreshWindow
         let title = "A good token of 1 h: refreshes ahead, in its window"
         addAttempts(refreshes(in: window), within: window, title, to: &drawing, y: 104)
         return drawing.svg
@@ -95,7 +95,7 @@ enum RefreshPolicyPictures {
     }
 
     static func refreshes(in window: Duration) -> [Duration] {
-        attempts(before: window) { RefreshPolicy.refreshPause(afterFailures: $0, jitter: 0) }
+        attempts(before: window) { RefreshPolicy.refreshPause(failures: $0) }
     }
 }
 

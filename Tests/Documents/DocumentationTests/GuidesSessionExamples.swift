@@ -122,7 +122,7 @@ private struct FailingStore: TokenStore {
         let telling = TellingTransport(), loader = ScriptedLoader()
         let url = try #require(URL(string: "https://login.example/revoke"))
         let revocation = try TokenRevocation(revocationURL: url, clientID: "app", transport: telling)
-        let tokens = Session.revoking(revocation, store: InMemoryTokenStore(), loader: loader, log: log)
+        let tokens = Session.revoking(revocation, store: ScriptedStore(), loader: loader, log: log)
         let waiting = Task { try await tokens.retrieveToken() }
         let call = try await loader.nextCall()
         #expect(await tokens.reset().discarded.isEmpty)

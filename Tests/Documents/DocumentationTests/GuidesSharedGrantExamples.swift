@@ -18,13 +18,13 @@ private struct RecordVault {
         clock: ManualClock(), keepsOneTokenValid: false, rotatesRefreshTokens: true)
 
     @Test func `shows the way that loses the session`() async throws {
-        let store = InMemoryTokenStore(StoredToken(expired(), received: Date()))
+        let store = ScriptedStore(StoredToken(expired(), received: Date()))
         let app = TokenService(store: store, loader: server.loader)
         let tool = TokenService(store: store, loader: server.loader)
         _ = app
         _ = tool
         // Both have read the same refresh token before either has saved.
-        let grant = try #require(store.contents).token
+        let grant = try #require(store.contents)
         _ = try await server.loader.loadToken(replacing: grant)
         await #expect(throws: ScriptedFailure.grantRefused) { try await server.loader.loadToken(replacing: grant) }
         #expect(server.reuseDetected == 1)

@@ -25,7 +25,7 @@ func borrowing(from store: some TokenStore) -> TokenService {
     func `lets an extension borrow while the token lives`(age: Int, isUsable: Bool) async throws {
         let received = Date(timeIntervalSinceNow: -Double(age))
         let token = AccessToken("lent", lifetime: .seconds(3600), refreshToken: "refresh-1")
-        let store = InMemoryTokenStore(StoredToken(token, received: received))
+        let store = ScriptedStore(StoredToken(token, received: received))
         let tokens = borrowing(from: store)
         let lent = try? await tokens.retrieveToken()
         #expect((lent?.value == "lent") == isUsable)
@@ -33,7 +33,7 @@ func borrowing(from store: some TokenStore) -> TokenService {
     }
 
     @Test func `tells an extension that no user is signed in`() async throws {
-        let tokens = borrowing(from: InMemoryTokenStore())
+        let tokens = borrowing(from: ScriptedStore())
         let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
         #expect(error?.underlying is NotSignedIn)
     }

@@ -1,7 +1,6 @@
 import Interleavings
 import Synchronization
 import Testing
-import TokenServiceConcurrency
 
 // Every Swift block of the guides of `Interleavings`, as it stands there, run. `GuideTests` holds the two to each other.
 

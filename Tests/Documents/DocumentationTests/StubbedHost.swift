@@ -1,8 +1,8 @@
 import Foundation
-import TokenServiceConcurrency
+import FoundationNetworking
+import Synchronization
 
 #if canImport(FoundationNetworking)
-import FoundationNetworking
 #endif
 
 /// A server inside the process, for the guides' examples: its session asks it instead of the network.
@@ -23,7 +23,7 @@ final class StubbedHost: Sendable {
 
     let url: URL
     let session: URLSession
-    private let arrived = Lock<[Arrival]>([])
+    private let arrived = Mutex<[Arrival]>([])
     private let answer: @Sendable (Arrival) -> Answer
 
     init(answer: @escaping @Sendable (Arrival) -> Answer) throws {
@@ -54,7 +54,7 @@ private struct WeakHost {
 }
 
 private final class StubbedProtocol: URLProtocol {
-    static let hosts = Lock<[String: WeakHost]>([:])
+    static let hosts = Mutex<[String: WeakHost]>([:])
 
     override class func canInit(with request: URLRequest) -> Bool { true }
     override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }

@@ -1,12 +1,12 @@
-package import Testing
+public import Testing
 
 /// Runs the tests of a suite at a high priority, on threads that hundreds of computing tests don't occupy.
 ///
 /// For services with the clock of every program: on a slow machine a load would wait behind those tests for longer than it may take.
-package struct RealTime: SuiteTrait, TestTrait, TestScoping {
-    package var isRecursive: Bool { true }
+public struct RealTime: SuiteTrait, TestTrait, TestScoping {
+    public var isRecursive: Bool { true }
 
-    @concurrent package func provideScope(
+    @concurrent public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         guard testCase != nil else { return try await function() }
@@ -24,5 +24,5 @@ package struct RealTime: SuiteTrait, TestTrait, TestScoping {
 
 extension Trait where Self == RealTime {
     /// For tests with services that have the clock of every program.
-    package static var inRealTime: Self { RealTime() }
+    public static var inRealTime: Self { RealTime() }
 }

@@ -1,4 +1,4 @@
-package import Testing
+public import Testing
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -9,7 +9,7 @@ import Foundation
 /// Whether the tests do all they can, rather than what fits into a minute of a debug build.
 ///
 /// They do in release builds, which CI tests each night, unless `EVERYDAY` is set, and in debug builds with `THOROUGH=1`.
-package let isThorough: Bool = {
+public let isThorough: Bool = {
     #if DEBUG
     ProcessInfo.processInfo.environment["THOROUGH"] != nil
     #else
@@ -19,12 +19,12 @@ package let isThorough: Bool = {
 
 extension BinaryInteger {
     /// How many rounds, schedules or seeds a test takes: a few every day, many in a thorough run.
-    package static func everyday(_ few: Self, thorough many: Self) -> Self { isThorough ? many : few }
+    public static func everyday(_ few: Self, thorough many: Self) -> Self { isThorough ? many : few }
 }
 
 extension Trait where Self == ConditionTrait {
     /// For tests that take seconds of computing in a debug build, or wait for seconds: they run in a thorough run only.
-    package static var thorough: Self {
+    public static var thorough: Self {
         .enabled(if: isThorough, "it takes long: it runs in release builds, as CI's do, and with THOROUGH=1")
     }
 }

@@ -1,0 +1,73 @@
+public import AccessTokens
+public import AccessTokensDispatch
+public import AccessTokensEtcd
+import AccessTokensKeys
+public import Interleavings
+import InterleavingsTesting
+public import Testing
+import TokenServiceConcurrency
+
+// What the tests of the documents ask of the package's insides. They themselves see only what a reader's program sees.
+
+extension RefreshPolicy {
+    /// When a refresh ahead starts, counted from the load's start: as early, and as late, as jitter allows.
+    public func refreshStarts(lifetime: Duration) -> (first: Duration, last: Duration)? {
+        guard
+            let first = refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 0),
+            let last = refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 1)
+        else { return nil }
+        return (first, last)
+    }
+
+    public func leeway(lifetime: Duration) -> Duration { leeway(forLifetime: lifetime) }
+    public func hardExpiry(lifetime: Duration) -> Duration { hardExpiry(forLifetime: lifetime) }
+    public func lastUse(lifetime: Duration) -> Duration { lastUse(forLifetime: lifetime) }
+    public var longestRefreshWindow: Duration { maximumRefreshWindow }
+
+    public static func pause(failures: Int, jitter: Double = 0) -> Duration { pause(afterFailures: failures, jitter: jitter) }
+    public static func refreshPause(failures: Int, jitter: Double = 0) -> Duration {
+        refreshPause(afterFailures: failures, jitter: jitter)
+    }
+}
+
+/// Stores in memory, one for each key.
+public func storesInMemory() -> some TokenStores<String> { InMemoryTokenStores<String>() }
+
+extension EtcdTokenStore {
+    /// The key in etcd.
+    public var keyInEtcd: String { key }
+}
+
+/// Random numbers that are the same in each run.
+public struct SameNumbers: RandomNumberGenerator {
+    private var generator = SplitMix64(seed: 1)
+    public init() {}
+    public mutating func next() -> UInt64 { generator.next() }
+}
+
+extension AccessTokenService {
+    /// The shim, with its handlers on a queue of the explorer.
+    public convenience init(service: TokenService, on queue: VirtualQueue) {
+        self.init(service: service) { queue.async($0) }
+    }
+}
+
+extension Coverage {
+    /// Whether nothing was left out but the orders of calls to default actors, which only `InterleavingsEverything` sees.
+    public var omitsDefaultActorsOnly: Bool { gaps == [.defaultActor] }
+}
+
+/// Explores like a program that doesn't link `InterleavingsEverything`.
+public struct Unlinked: TestTrait, SuiteTrait, TestScoping {
+    public var isRecursive: Bool { true }
+
+    @concurrent public func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        try await UnaidedTrait.unaided.provideScope(for: test, testCase: testCase, performing: function)
+    }
+}
+
+extension Trait where Self == Unlinked {
+    public static var unlinked: Self { Unlinked() }
+}
