@@ -126,12 +126,12 @@ enum Mended {
     }
 
     @Test func `shows a repair that passes in every order, and the summary that says so`() async throws {
-        let summary = try await explore(.exhaustive(), driving: .everything, Mended.searches)
+        let summary = try await explore(.exhaustive(), driving: .everything) { try await Mended.searches($0) }
         #expect(summary.coverage.isAllWithinBounds)
         #if DEBUG
         #expect(try Self.page().contains("```\n\(summary)\n```"), "\(summary)")
         #endif
-        try await explore(.exhaustive(delays: 3), time: .anytime, driving: .everything, Mended.searches)
+        try await explore(.exhaustive(delays: 3), time: .anytime, driving: .everything) { try await Mended.searches($0) }
     }
 
     @Test func `has a manifest whose products the package has`() throws {
