@@ -19,12 +19,18 @@ extension RefreshPolicy {
         return (first, last)
     }
 
+    /// The time before expiry in which a token is no longer handed out.
     public func leeway(lifetime: Duration) -> Duration { leeway(forLifetime: lifetime) }
+    /// When a token is no longer handed out, counted from the load's start.
     public func hardExpiry(lifetime: Duration) -> Duration { hardExpiry(forLifetime: lifetime) }
+    /// How long a token is handed out while loads fail.
     public func lastUse(lifetime: Duration) -> Duration { lastUse(forLifetime: lifetime) }
+    /// The longest time before hard expiry at which a refresh ahead starts.
     public var longestRefreshWindow: Duration { maximumRefreshWindow }
 
+    /// The pause after so many failed loads for which callers waited.
     public static func pause(failures: Int, jitter: Double = 0) -> Duration { pause(afterFailures: failures, jitter: jitter) }
+    /// The pause after so many failed refreshes ahead.
     public static func refreshPause(failures: Int, jitter: Double = 0) -> Duration {
         refreshPause(afterFailures: failures, jitter: jitter)
     }
@@ -41,7 +47,9 @@ extension EtcdTokenStore {
 /// Random numbers that are the same in each run.
 public struct SameNumbers: RandomNumberGenerator {
     private var generator = SplitMix64(seed: 1)
+    /// Starts the sequence anew.
     public init() {}
+    /// The next number.
     public mutating func next() -> UInt64 { generator.next() }
 }
 
@@ -59,8 +67,10 @@ extension Coverage {
 
 /// Explores like a program that doesn't link `InterleavingsEverything`.
 public struct Unlinked: TestTrait, SuiteTrait, TestScoping {
+    /// Suites pass the trait on to their tests.
     public var isRecursive: Bool { true }
 
+    /// Runs a test with the doors shut.
     @concurrent public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
@@ -69,5 +79,6 @@ public struct Unlinked: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == Unlinked {
+    /// Explores like a program that doesn't link `InterleavingsEverything`.
     public static var unlinked: Self { Unlinked() }
 }

@@ -2,23 +2,23 @@
 ///
 /// Those share a pool of a few threads, which may keep a service from a store or a loader for longer than its limits: 5 s become
 /// 500 s. A pause becomes a hundred times as long, too, but still ends.
-public struct PatientClock: Clock {
-    public struct Instant: InstantProtocol {
+package struct PatientClock: Clock {
+    package struct Instant: InstantProtocol {
         fileprivate var sinceStart: Duration
 
-        public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
-        public func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
-        public static func < (a: Instant, b: Instant) -> Bool { a.sinceStart < b.sinceStart }
+        package func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
+        package func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
+        package static func < (a: Instant, b: Instant) -> Bool { a.sinceStart < b.sinceStart }
     }
 
     private let start = ContinuousClock.now
 
-    public init() {}
+    package init() {}
 
-    public var now: Instant { Instant(sinceStart: start.duration(to: .now) / 100) }
-    public var minimumResolution: Duration { .nanoseconds(1) }
+    package var now: Instant { Instant(sinceStart: start.duration(to: .now) / 100) }
+    package var minimumResolution: Duration { .nanoseconds(1) }
 
-    public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+    package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         try await Task.sleep(until: start.advanced(by: deadline.sinceStart * 100), clock: .continuous)
     }
 }

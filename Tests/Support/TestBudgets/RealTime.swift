@@ -4,8 +4,10 @@ public import Testing
 ///
 /// For services with the clock of every program: on a slow machine a load would wait behind those tests for longer than it may take.
 public struct RealTime: SuiteTrait, TestTrait, TestScoping {
+    /// Suites pass the trait on to their tests.
     public var isRecursive: Bool { true }
 
+    /// Runs a test with a high priority, on a thread of its own.
     @concurrent public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
