@@ -7,7 +7,7 @@ public struct RealTime: SuiteTrait, TestTrait, TestScoping {
     /// Suites pass the trait on to their tests.
     public var isRecursive: Bool { true }
 
-    /// Runs a test with a high priority, on a thread of its own.
+    /// Runs a test at a high priority.
     @concurrent public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
