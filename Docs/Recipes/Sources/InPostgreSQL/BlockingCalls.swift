@@ -16,9 +16,9 @@ final class BlockingExecutor: SerialExecutor {
     }
 }
 
-/// Waits until a socket can be read, or written, and returns whether it can.
+/// Waits until a socket is readable, or writable, and returns whether it is.
 ///
-/// Between two calls a connection that can be read has ended.
+/// An idle connection that is readable was closed by the server.
 func isReady(
     _ socket: Int32, _ events: Int32 = POLLIN, within time: Duration = .zero
 ) -> Bool {

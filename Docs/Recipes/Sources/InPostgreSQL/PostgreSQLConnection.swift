@@ -1,8 +1,8 @@
 import CPostgreSQL
 import Foundation
 
-/// A connection to PostgreSQL through libpq, which is made when it is first
-/// needed, and again after it was lost.
+/// A connection to PostgreSQL through libpq, opened at the first use and
+/// again after it was lost.
 actor PostgreSQLConnection {
     private nonisolated let executor = BlockingExecutor()
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -13,7 +13,7 @@ actor PostgreSQLConnection {
     private var session: PostgreSQLSession?
 
     /// - Parameter settings: libpq's, such as `host`, `dbname`, `user` and
-    ///   `password`. What is left out, libpq takes from the environment.
+    ///   `password`. libpq takes the others from the environment.
     init(_ settings: [String: String]) {
         // A replica's records are old.
         let all = ["connect_timeout": "2", "target_session_attrs": "read-write"]
@@ -26,7 +26,8 @@ actor PostgreSQLConnection {
 
     /// Runs a statement in a transaction of its own, and returns its first row.
     ///
-    /// It is sent once. If this throws, it may have been done, or may yet be.
+    /// It is sent only once. If this throws, the server may have run it, or may
+    /// still do so.
     func row(_ statement: String, _ values: [Data]) throws -> [Data]? {
         let session =
             if let session, session.isAlive { session } else {
@@ -39,7 +40,7 @@ actor PostgreSQLConnection {
     }
 }
 
-/// Has what libpq or the server says, which is neither a value nor a password.
+/// Shows what libpq or the server says, never a value or a password.
 struct PostgreSQLError: Error, CustomStringConvertible {
     /// The SQLSTATE; `nil`: the server didn't answer.
     var code: String?
@@ -112,7 +113,7 @@ struct PostgreSQLError: Error, CustomStringConvertible {
         return row
     }
 
-    /// Waits for the next result of a statement; `nil`: it is over.
+    /// Waits for the next result of a statement; `nil` after the last.
     private func nextResult(
         until end: ContinuousClock.Instant
     ) throws -> OpaquePointer? {

@@ -39,7 +39,7 @@ struct PostgreSQLTokenStore: SharedTokenStore {
     @concurrent func swap(
         _ bytes: Data, ifAt revision: SharedRecord.Revision?
     ) async throws -> SharedRecord.Swap {
-        let new = UUID().uuidString  // no revision comes twice
+        let new = UUID().uuidString  // no revision is used twice
         var values = [Data(name.utf8), Data(new.utf8), bytes]
         if let revision { values.append(Data(revision.text.utf8)) }
         let row = try await database.row(

@@ -39,7 +39,7 @@ struct SQLiteTokenStore: SharedTokenStore {
         try await database.write { database in
             let known = try record(in: database)
             guard known?.revision == revision else { return .conflict(known) }
-            let new = UUID().uuidString  // no revision comes twice
+            let new = UUID().uuidString  // no revision is used twice
             try database.execute(
                 sql: "INSERT OR REPLACE INTO grants VALUES (?, ?, ?)",
                 arguments: [name, new, bytes])

@@ -1,8 +1,8 @@
 import CHiredis
 import Foundation
 
-/// A connection to Valkey or Redis through hiredis, which is made when it is
-/// first needed, and again after it was lost.
+/// A connection to Valkey or Redis through hiredis, opened at the first use
+/// and again after it was lost.
 actor ValkeyConnection {
     private nonisolated let executor = BlockingExecutor()
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -25,7 +25,8 @@ actor ValkeyConnection {
 
     /// Runs a script that has one key.
     ///
-    /// It is sent once. If this throws, it may have been done, or may yet be.
+    /// It is sent only once. If this throws, the server may have run it, or may
+    /// still do so.
     func eval(
         _ script: String, key: String, _ arguments: [Data]
     ) throws -> [Data] {
@@ -48,12 +49,12 @@ actor ValkeyConnection {
     }
 }
 
-/// Has what hiredis or the server says, without the arguments of a command.
+/// Shows what hiredis or the server says, without a command's arguments.
 struct ValkeyError: Error, CustomStringConvertible {
     let description: String
 
     init(_ text: String) {
-        // To an unknown command, servers answer with its arguments.
+        // A server repeats the arguments of an unknown command.
         let end = text.range(of: ", with args")?.lowerBound ?? text.endIndex
         description = String(text[..<end])
     }

@@ -32,7 +32,7 @@ struct ValkeyTokenStore: SharedTokenStore {
     @concurrent func swap(
         _ bytes: Data, ifAt revision: SharedRecord.Revision?
     ) async throws -> SharedRecord.Swap {
-        let new = UUID().uuidString  // no revision comes twice
+        let new = UUID().uuidString  // no revision is used twice
         let answer = try await database.eval(
             Self.script, key: key,
             [Data((revision?.text ?? "").utf8), Data(new.utf8), bytes])

@@ -95,7 +95,7 @@ extension HTTPClientRequest {
                 }
                 return first
             } catch {
-                try Task.checkCancellation()  // then that is the reason
+                try Task.checkCancellation()  // if so, that is the reason
                 throw error
             }
         }

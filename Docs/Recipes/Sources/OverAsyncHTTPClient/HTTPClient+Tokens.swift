@@ -62,7 +62,7 @@ extension HTTPClientResponse {
     }
 }
 
-/// Scheme, host and port; `nil` for a URL to which a token must not go.
+/// Scheme, host and port; `nil` for a URL that must not get a token.
 struct Origin: Hashable {
     let scheme: String
     let host: String

@@ -20,8 +20,8 @@ struct Broker {
 
     /// Answers until SIGTERM, a sign-out, or `idleLimit` without a request.
     ///
-    /// Before it returns, it waits for what would lose the session. It
-    /// returns at once if another broker runs.
+    /// Before it returns, it waits for the loads and saves that the session
+    /// depends on. It returns at once if another broker runs.
     func run() async throws {
         guard let lock = try await directory.lock() else { return }
         defer { withExtendedLifetime(lock) {} }
@@ -59,7 +59,7 @@ struct Broker {
         _ session: String, _ idle: IdleLimit
     ) -> Router<BasicRequestContext> {
         let router = Router()
-        // The number changes with what is sent.
+        // A broker that sends something else gets another number.
         router.post("1/token") { request, _ in
             try await idle.whileAnswering {
                 guard request.headers[.ifMatch] ?? session == session else {
@@ -89,7 +89,7 @@ struct Broker {
             let token = try await tokens.retrieveToken()
             let stored = try? await store.load()
             let rest = stored?.token.value == token.value ? stored?.rest : nil
-            // If the store doesn't tell, a hundredth is always left.
+            // If the store can't tell, at least a hundredth is left.
             let lifetime = token.lifetime.map {
                 rest ?? min($0 / 100, .seconds(6))
             }
@@ -120,14 +120,14 @@ struct Broker {
 }
 
 extension StoredToken {
-    /// What is left of the lifetime; `nil`: it doesn't end.
+    /// What is left of the lifetime; `nil` if it has no end.
     fileprivate var rest: Duration? {
         let age = max(0, Date.now.timeIntervalSince(received))
         return token.lifetime.map { $0 - .seconds(age) }
     }
 
-    /// Whether a client that replaces it has another reason than its end:
-    /// the leeway, with 2 s for a client that is slow to ask.
+    /// Whether a client that replaces it must have seen it refused: it has
+    /// more left than the leeway, and 2 s for a client that is slow to ask.
     fileprivate var isRefusedIfReplaced: Bool {
         guard let lifetime = token.lifetime, let rest else { return true }
         return rest > min(lifetime / 10, .seconds(60)) + .seconds(2)

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Asks the broker for tokens, and starts it if there is none.
 final class BrokerClient: TokenLoader {
-    let isRepeatable = true  // to ask again spends nothing
+    let isRepeatable = true  // asking again spends nothing
     private let directory: BrokerDirectory
     private let client: HTTPClient
     private let startLimit: Duration

@@ -6,13 +6,13 @@ struct BrokerDirectory {
     let path: String
     var socket: String { path + "/socket" }
 
-    /// Makes the directory, unless it is there.
+    /// Creates the directory unless it exists.
     ///
     /// - Parameter path: An absolute path on a local disk, in a directory
-    ///   to which nobody else can write.
+    ///   that no other user can write to.
     init(path: String) throws {
         self.path = path
-        // A broker that is started has another working directory.
+        // A broker's working directory is another one.
         guard path.hasPrefix("/") else {
             throw BrokerError("\(path) must be an absolute path")
         }

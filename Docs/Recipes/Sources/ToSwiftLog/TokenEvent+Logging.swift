@@ -11,7 +11,7 @@ extension TokenEvent {
         case .loadFailed, .storeFailed: .error  // callers have no token, now or later
         case .refreshFailed, .invalidated: .warning  // callers are served, for now
         case .reset, .replaced, .restored: .info  // a session begins or ends
-        default: .debug  // the daily work
+        default: .debug  // routine
         }
     }
 
@@ -31,7 +31,7 @@ extension TokenEvent {
 }
 
 func log(_ tokens: TokenService, to logger: Logger) -> Task<Void, Never> {
-    let events = tokens.events()  // here: from now on nothing is missed
+    let events = tokens.events()  // before the task, so that none is missed
     return Task {
         for await event in events {
             logger.log(

@@ -11,7 +11,7 @@ struct LoadTimes {
         guard let load = event.load else { return nil }
         switch event.name {
         case .loadStarted, .refreshStarted:
-            // A sign-out cuts loads off, and their end is not told.
+            // A sign-out cuts loads off without an event for their end.
             begun = begun.filter { $0.key > load - 8 }
             begun[load] = now
             return nil
