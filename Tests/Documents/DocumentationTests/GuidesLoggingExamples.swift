@@ -25,7 +25,7 @@ func watch(
     _ tokens: TokenService,
     _ report: @escaping @Sendable (TokenEvent) -> Void
 ) -> Task<Void, Never> {
-    let events = tokens.events()  // here: from now on nothing is missed
+    let events = tokens.events()  // before the task, so that none is missed
     return Task {
         for await event in events { report(event) }
     }
