@@ -70,7 +70,7 @@ struct MCPClient {
     func send(_ message: Data) async throws -> Data {
         try await loader.perform(
             Request(
-                url: url, method: .post,
+                url: url, method: "POST",
                 headers: [
                     "Content-Type": "application/json",
                     "Accept": "application/json, text/event-stream",

@@ -37,7 +37,7 @@ struct SecretsTests {
         let factory = DataLoaderFactory(tokens: origins)
         let loader = factory.makeLoader()
         let request = Request(
-            url: server.url, method: .post, headers: ["X-Key": "SECRET-key"], body: .data(Data("SECRET-body".utf8)))
+            url: server.url, method: "POST", headers: ["X-Key": "SECRET-key"], body: .data(Data("SECRET-body".utf8)))
         let running = loader.start(request)
         let sent = try #require(await server.requests.first { _ in true })
         #expect(sent.contains("Bearer SECRET-access"), "it is in flight")
