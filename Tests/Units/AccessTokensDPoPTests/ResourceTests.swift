@@ -37,7 +37,8 @@ struct ResourceTests {
     @Test func `a request whose nonce is refused is sent once more, and the next one has the nonce`() async throws {
         let api = try BoundAPI(), loader = try loader(api, .test())
         let request = Request(
-            url: api.url.appending(path: "a"), method: "PUT", query: [.init(name: "q", value: "1")], body: .data(Data("mine".utf8))
+            url: api.url.appending(path: "a"), method: "PUT", query: [.init(name: "q", value: "1")],
+            body: .data(Data("mine".utf8))
         )
         #expect(try await loader.perform(request).status == 200)
         #expect(try await loader.perform(Request(url: api.url.appending(path: "b"))).status == 200)
