@@ -18,8 +18,8 @@ public struct Grant: Sendable {
     /// The other parameters, without those of the client's authentication.
     public var form: Form
 
-    /// Whether presenting it twice does no harm.
-    package var isRepeatable: Bool
+    /// Whether presenting it twice does no harm: not a code or a refresh token, each of which is good for one use.
+    public var isRepeatable: Bool
 
     /// How to recover when the server refuses this grant (`invalid_grant`, and of OpenID Connect `interaction_required`,
     /// `login_required` and `consent_required`).
@@ -34,8 +34,7 @@ public struct Grant: Sendable {
     /// - Parameters:
     ///   - type: The value of `grant_type`.
     ///   - form: The other parameters, without those of the client's authentication.
-    ///   - isRepeatable: Whether presenting it twice does no harm: not with a code or a refresh token, each of which is good for one
-    ///     use.
+    ///   - isRepeatable: Whether presenting it twice does no harm.
     ///   - remedyWhenRefused: How to recover when the server refuses it; see ``remedyWhenRefused``.
     public init(
         type: String, _ form: Form = [:], isRepeatable: Bool = false,
