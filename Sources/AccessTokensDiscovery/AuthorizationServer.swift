@@ -68,7 +68,7 @@ public struct AuthorizationServer: Sendable {
         throw OAuthError(.invalidMetadata("No metadata of this issuer was found (\(answers.joined(separator: "; ")))"))
     }
 
-    /// Returns the URL of an endpoint, such as `revocation_endpoint`.
+    /// Returns the URL of an endpoint, such as `revocation_endpoint` for `OAuthClient.revoke(_:at:)`.
     ///
     /// - Throws: `OAuthError` with the code `invalidMetadata` if the server names none, or none that is private: `https`, or
     ///   `http` to a loopback address.
@@ -138,13 +138,6 @@ public struct AuthorizationServer: Sendable {
             requiresIssuer: isTrue("authorization_response_iss_parameter_supported"))
         guard isTrue("require_pushed_authorization_requests") else { return request }
         return try await request.pushed(to: endpoint("pushed_authorization_request_endpoint"))
-    }
-
-    /// Creates the revocation for a client's tokens.
-    ///
-    /// - Throws: `OAuthError`, which says what is missing.
-    public func revocation(_ client: OAuthClient) throws(OAuthError) -> TokenRevocation {
-        try TokenRevocation(client, revocationURL: endpoint("revocation_endpoint"))
     }
 
     /// Whether a member is `true`, such as `require_pushed_authorization_requests`.

@@ -40,7 +40,7 @@ public final class AccessTokenService: Sendable {
     ) {
         // `consuming` avoids a copy here.
         let service = TokenService(
-            policy: policy, store: store, environment: environment, onDiscard: onDiscard, loader: CallbackTokenLoader(loader))
+            policy: policy, store: store, environment: environment, onDiscard: onDiscard, loader: loader.tokenLoader)
         self.init(service: service, queue: queue)
     }
 

@@ -1,26 +1,26 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// Makes a `TokenLoader` of a loader with a completion handler.
-///
-/// The first call of the handler counts, whichever thread it comes from; later ones are ignored. A loader with a handler can't be
-/// cancelled: a load lasts until the handler is called or released, even if all its callers have left.
-public struct CallbackTokenLoader: TokenLoader {
-    private let loader: any AccessTokenLoader
-
-    /// Wraps a loader.
-    public init(_ loader: some AccessTokenLoader) {
-        self.loader = loader
-    }
-
-    /// Whether the wrapped loader's loads may be repeated.
-    public var isRepeatable: Bool { loader.isRepeatable }
-
-    /// Calls the loader and waits for its handler.
+extension AccessTokenLoader {
+    /// This loader as a `TokenLoader`, for a service with async callers.
     ///
-    /// - Parameter previous: Ignored: the articles' loader takes no earlier token.
-    /// - Throws: The loader's error, or a specific error if the loader releases its handler without calling it.
-    @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+    /// ```swift
+    /// let tokens = TokenService(loader: NetworkLoader(network: network).tokenLoader)
+    /// ```
+    ///
+    /// The first call of the handler counts, whichever thread it comes from; later ones are ignored. A loader with a handler can't
+    /// be cancelled: a load lasts until the handler is called or released, even if all its callers have left. If the loader
+    /// releases its handler without calling it, the load ends with a specific error. The token to replace isn't passed on: the
+    /// articles' loader takes none. A load may be repeated if this loader's may (``isRepeatable``).
+    public var tokenLoader: some TokenLoader { CallbackTokenLoader(loader: self) }
+}
+
+struct CallbackTokenLoader: TokenLoader {
+    let loader: any AccessTokenLoader
+
+    var isRepeatable: Bool { loader.isRepeatable }
+
+    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         switch call() {
         case .kept(let result): try result.get()
         case .awaited(let answer): try await answer.value()

@@ -50,7 +50,7 @@ public struct EtcdError: Error, Sendable {
     public internal(set) var isOutcomeUnknown = false
 
     /// The transport's own error, if it was one.
-    public internal(set) var underlying: (any Error)?
+    package internal(set) var underlying: (any Error)?
 
     /// The exact problem, in our own words or in the server's, made safe to print.
     var detail: String

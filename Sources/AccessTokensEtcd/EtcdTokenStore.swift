@@ -13,7 +13,7 @@ public import Foundation
 ///
 /// ```swift
 /// let store = try EtcdTokenStore(
-///     key: "/tokens/reports", endpoints: [url], user: EtcdUser(name: "reports", password: password))
+///     key: "/tokens/reports", endpoints: [url], user: (name: "reports", password: password))
 /// let tokens = TokenService(sharedStore: store, loader: loader)
 /// ```
 ///
@@ -46,7 +46,9 @@ public final class EtcdTokenStore: SharedTokenStore {
     ///   - key: The record's key, used by nothing else.
     ///   - endpoints: The URLs of the cluster's members, such as `https://etcd-1.example:2379`, all of one cluster: at least one,
     ///     `https`, or `http` to a loopback address.
-    ///   - user: The store's user in etcd; `nil` if etcd's authentication is not enabled.
+    ///   - user: The store's user in etcd, whose role may read and write this one key and nothing else; `nil` if etcd's
+    ///     authentication is not enabled. Only the request that fetches an authentication token contains the password: no
+    ///     description, dump, mirror or error of the store shows it.
     ///   - timeLimit: How long one request may take, 3 s by default; clamped to 0.1 s through one hour.
     ///   - allowsPlainHTTP: Whether `http` is accepted for other hosts, too. Anyone who can read that network can then read the
     ///     password, and the record unless it is sealed.
@@ -59,7 +61,7 @@ public final class EtcdTokenStore: SharedTokenStore {
     public init(
         key: String,
         endpoints: [URL],
-        user: EtcdUser? = nil,
+        user: (name: String, password: String)? = nil,
         timeLimit: Duration = .seconds(3),
         allowsPlainHTTP: Bool = false,
         transport: (any TokenTransport)? = nil,
@@ -86,6 +88,7 @@ public final class EtcdTokenStore: SharedTokenStore {
         self.timeLimit = min(max(timeLimit, .milliseconds(100)), .seconds(3600))
         clock = environment.clock
         generator = Lock(SplitMix64(seed: environment.seed))
+        let user = user.map { EtcdUser(name: $0.name, password: $0.password) }
         client = EtcdClient(endpoints: endpoints, user: user, transport: transport ?? SystemEtcdTransport())
     }
 

@@ -40,7 +40,7 @@ public struct TokenFileError: Error, Sendable {
     package let code: Code
 
     /// The path of the token file.
-    public let path: String
+    package let path: String
 
     /// The system's error number, such as `ENOSPC`; `nil` if no system call failed.
     package let systemError: Int32?

@@ -86,7 +86,9 @@ public struct ClientAuthentication: Sendable, Described {
     /// `URLSessionTransport` presents none: bring a transport that does. Source: RFC 8705 §2.
     public static let mutualTLS = ClientAuthentication("tls_client_auth", .idAlone)
 
-    /// By an assertion that is made for each request, such as a ``JWTAssertion``; the client needs an `issuer`.
+    /// By an assertion that the program makes for each request, whole; the client needs an `issuer`.
+    ///
+    /// For an assertion that ``privateKeyJWT(algorithm:keyID:audience:wallClock:sign:)`` can't make, such as one with other claims.
     ///
     /// - Parameter make: Gets the client's id and the issuer, which is the assertion's audience.
     ///
@@ -94,16 +96,24 @@ public struct ClientAuthentication: Sendable, Described {
     public static func assertion(
         _ make: @escaping @Sendable @concurrent (_ clientID: String, _ audience: String) async throws -> String
     ) -> ClientAuthentication {
-        ClientAuthentication("private_key_jwt", .assertion, needsIssuer: true, make: make)
+        privateKey(needsIssuer: true, make)
     }
 
     /// By an assertion that another program has made, such as a platform's token in a file (workload identity).
+    ///
+    /// ``Credential/read()`` is such a closure.
     ///
     /// Source: RFC 7523 §2.2.
     public static func assertion(
         _ read: @escaping @Sendable @concurrent () async throws -> String
     ) -> ClientAuthentication {
-        ClientAuthentication("private_key_jwt", .assertion) { _, _ in try await read() }
+        privateKey(needsIssuer: false) { _, _ in try await read() }
+    }
+
+    static func privateKey(
+        needsIssuer: Bool, _ make: @escaping @Sendable @concurrent (String, String) async throws -> String
+    ) -> ClientAuthentication {
+        ClientAuthentication("private_key_jwt", .assertion, needsIssuer: needsIssuer, make: make)
     }
 
     /// The same with the client's id in the form, even if a header has it, for servers that expect it there.
@@ -157,7 +167,7 @@ public struct ClientAuthentication: Sendable, Described {
     /// The authentication of one request.
     struct Credentials {
         var headers: [String: String] = [:]
-        var form = Form()
+        var form: Form = [:]
         /// Texts that must not be shown, in addition to the form's secrets.
         var secrets: [String] = []
     }

@@ -13,64 +13,47 @@ import FoundationEssentials
 import Glibc
 #endif
 
-/// A secret, an assertion or a token that another program prints.
-///
-/// ```swift
-/// let command = CredentialCommand("/usr/local/bin/identity", ["print-token", "--audience", "https://login.example"])
-/// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await command.read() }, tokenURL: url)
-/// ```
-///
-/// Each load runs the program without a shell, so arguments are passed unchanged. It inherits this process's environment, none of
-/// its open files, and an empty standard input. Its standard error is dropped, since it may contain secrets. Only on macOS and
-/// Linux.
-public struct CredentialCommand: Sendable {
-    /// The program's absolute path.
-    package let program: String
-    fileprivate let arguments: [String]
-    fileprivate let timeLimit: Duration
-
-    /// Creates a source; the program isn't started yet.
+extension Credential {
+    /// A credential that another program prints.
+    ///
+    /// ```swift
+    /// let identity = Credential.command("/usr/local/bin/identity", ["print-token", "--audience", "https://login.example"])
+    /// ```
+    ///
+    /// Each read runs the program without a shell, so arguments are passed unchanged. It inherits this process's environment, none
+    /// of its open files, and an empty standard input. Its standard error is dropped, since it may contain secrets. Only on macOS
+    /// and Linux.
+    ///
+    /// A thread of its own waits for it, never one of the pool. The program has ended when it and all other writers of its output
+    /// have. If it takes too long or prints too much, or if the reading task is cancelled, it is killed with all its children,
+    /// except those that have left its process group. It is an error if it can't be started or ends with a status other than 0:
+    /// the error has the status and nothing of what was printed.
     ///
     /// - Parameters:
     ///   - program: Its absolute path; `PATH` isn't searched.
     ///   - arguments: Its arguments. They must not be secret: other users of the machine can see them.
     ///   - timeLimit: How long it may run, 10 s unless said otherwise: below `RefreshPolicy(loadTimeout:)` together with the
     ///     request that follows. Clamped to 0.1 s through one hour.
-    public init(_ program: String, _ arguments: [String] = [], timeLimit: Duration = .seconds(10)) {
-        self.program = program
-        self.arguments = arguments
-        self.timeLimit = min(max(timeLimit, .milliseconds(100)), .seconds(3600))
-    }
-
-    /// Runs the program and returns what it printed, without the blanks and line breaks around it.
-    ///
-    /// Concurrent reads run it independently. A thread of its own waits for it, never one of the pool. The program has ended when
-    /// it and all other writers of its output have. If it takes too long or prints too much, or if the reading task is cancelled,
-    /// it is killed with all its children, except those that have left its process group.
-    ///
-    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if it can't be started, ends with a status other than 0
-    ///   (the error has the status and nothing of what was printed), takes too long, or prints nothing, more than 64 KiB or what
-    ///   isn't UTF-8; or `CancellationError` promptly when its task is cancelled.
-    @concurrent public func read() async throws -> String {
-        let source = CredentialSource("the command", program)
-        guard program.hasPrefix("/"), !([program] + arguments).contains(where: { $0.utf8.contains(0) }) else {
-            throw source.failure("can't be started: give an absolute path, and no arguments with a zero byte")
-        }
-        let run = CommandRun(source, timeLimit)
-        let watch = TimeLimits(whole: timeLimit).watch { run.end(with: run.timedOut) }
-        defer { watch.end() }
-        DispatchQueue(label: "AccessTokensOAuth.CredentialCommand").async { [self] in run.run([program] + arguments) }
-        return try await withTaskCancellationHandler {
-            try await run.result.value()
-        } onCancel: {
-            run.end(with: CancellationError())
+    public static func command(
+        _ program: String, _ arguments: [String] = [], timeLimit: Duration = .seconds(10)
+    ) -> Credential {
+        let source = CredentialSource("the command", program), words = [program] + arguments
+        let timeLimit = min(max(timeLimit, .milliseconds(100)), .seconds(3600))
+        return Credential(source) {
+            guard program.hasPrefix("/"), !words.contains(where: { $0.utf8.contains(0) }) else {
+                throw source.failure("can't be started: give an absolute path, and no arguments with a zero byte")
+            }
+            let run = CommandRun(source, timeLimit)
+            let watch = TimeLimits(whole: timeLimit).watch { run.end(with: run.timedOut) }
+            defer { watch.end() }
+            DispatchQueue(label: "AccessTokensOAuth.Credential").async { run.run(words) }
+            return try await withTaskCancellationHandler {
+                try await run.result.value()
+            } onCancel: {
+                run.end(with: CancellationError())
+            }
         }
     }
-}
-
-extension CredentialCommand: Redacted {
-    /// The program, without its arguments.
-    package var text: String { "CredentialCommand(\(program))" }
 }
 
 /// One run of a program.

@@ -11,38 +11,27 @@ import Android
 import Glibc
 #endif
 
-/// A secret, an assertion or a token that another program keeps in a file and replaces before it expires.
-///
-/// ```swift
-/// let file = CredentialFile(path: "/var/run/secrets/tokens/identity")
-/// let client = try OAuthClient(id: "reports", authentication: .assertion { try await file.read() }, tokenURL: url)
-/// ```
-///
-/// For example, a Kubernetes service account's token. Each load reads the file, so replacing it needs no restart. It may be a
-/// symbolic link. Replace it by renaming another file, as Kubernetes does. A write in place is detected if it overlaps a read. A
-/// file that was left half-written looks like another credential, which the server refuses.
-public struct CredentialFile: Sendable {
-    /// Where the file is.
-    package let path: String
+extension Credential {
+    /// A credential that another program keeps in a file and replaces before it expires.
+    ///
+    /// For example, a Kubernetes service account's token. The file needn't exist yet, and may be a symbolic link. Replace it by
+    /// renaming another file, as Kubernetes does. A write in place is detected if it overlaps a read. A file that was left
+    /// half-written looks like another credential, which the server refuses. A thread of Dispatch waits for the disk.
+    ///
+    /// A file is refused if it belongs to a user other than this one and root, if others can write it, or if it changed while it
+    /// was read: then the next attempt can succeed. The error shows the path and nothing of the text.
+    public static func file(path: String) -> Credential {
+        let file = CredentialFile(path: path)
+        return Credential(file.source) { try await file.read {} }
+    }
+}
+
+/// One file with a credential.
+struct CredentialFile: Sendable {
+    let path: String
 
     /// The largest file that is read, in bytes (64 KiB).
-    package static let maximumSize = CredentialSource.maximumSize
-
-    /// Creates a source; the file needn't exist yet.
-    public init(path: String) {
-        self.path = path
-    }
-
-    /// Returns the file's text without the blanks and line breaks around it.
-    ///
-    /// Concurrent reads are independent. A thread of Dispatch waits for the disk.
-    ///
-    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if there is no such file, if it is empty, too large or not
-    ///   UTF-8, if it belongs to a user other than this one and root, if others can write it, or if it changed while it was read:
-    ///   then the next attempt can succeed. The error shows the path and nothing of the text.
-    @concurrent public func read() async throws -> String {
-        try await read {}
-    }
+    static let maximumSize = CredentialSource.maximumSize
 
     /// Reads the file, and lets a test change it during the read.
     func read(meanwhile: @escaping @Sendable () -> Void) async throws -> String {
@@ -105,7 +94,7 @@ public struct CredentialFile: Sendable {
 
     private static var systemText: String { unsafe String(cString: strerror(errno)) }
 
-    private var source: CredentialSource { CredentialSource("the file", path) }
+    var source: CredentialSource { CredentialSource("the file", path) }
 
     private func failure(_ problem: String) -> OAuthError { source.failure(problem) }
 }

@@ -7,21 +7,16 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A secret, an assertion or a token that a platform's server returns at a URL.
-///
-/// ```swift
-/// let identity = try CredentialURL(url, headers: ["Authorization": "bearer \(requestToken)"], member: "value")
-/// let client = try OAuthClient(id: "deploy", authentication: .assertion { try await identity.read() }, tokenURL: tokenURL)
-/// ```
-///
-/// For example, GitHub Actions' identity tokens, or a cloud's metadata server. Each load sends a request. Neither the source nor
-/// its errors show a header, the URL's path or query, or the answer.
-public struct CredentialURL: Sendable {
-    private let request: TransportRequest
-    private let member: String?
-    private let transport: any TokenTransport
-
-    /// Creates a source; nothing is sent yet.
+extension Credential {
+    /// A credential that a platform's server returns at a URL.
+    ///
+    /// ```swift
+    /// let identity = try Credential.url(url, headers: ["Authorization": "bearer \(requestToken)"], member: "value")
+    /// ```
+    ///
+    /// For example, GitHub Actions' identity tokens, or a cloud's metadata server. Each read sends one `GET`. No redirect is
+    /// followed, since the request may carry a secret. Neither the value nor its errors show a header, the URL's path or query, or
+    /// the answer. No answer in time is an error, and so is a status other than 2xx or an answer without the member.
     ///
     /// - Parameters:
     ///   - url: The URL: `https`, or `http` to a loopback address or to 169.254.169.254, where clouds have their metadata.
@@ -30,11 +25,11 @@ public struct CredentialURL: Sendable {
     ///   - timeLimit: How long one read may take, 10 s unless said otherwise: below `RefreshPolicy(loadTimeout:)` together with the
     ///     request that follows. Clamped to 0.1 s through one hour.
     ///   - transport: Carries the requests.
-    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
-    public init(
+    /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct; nothing is sent yet.
+    public static func url(
         _ url: URL, headers: [String: String] = [:], member: String? = nil, timeLimit: Duration = .seconds(10),
         transport: any TokenTransport = URLSessionTransport()
-    ) throws(OAuthError) {
+    ) throws(OAuthError) -> Credential {
         let origin = Origin(url)
         guard let origin, origin.isPrivate || origin.host == "169.254.169.254" else {
             throw OAuthError(
@@ -48,20 +43,20 @@ public struct CredentialURL: Sendable {
         guard isValid else {
             throw OAuthError(.invalidConfiguration("a header of the credential's URL has an invalid name or value"))
         }
-        request = TransportRequest(
+        let request = TransportRequest(
             url: url, method: "GET", headers: headers, timeLimit: timeLimit, maximumBodySize: CredentialSource.maximumSize)
-        self.member = member
-        self.transport = transport
+        let reader = CredentialReader(request: request, member: member, transport: transport)
+        return Credential(reader.source) { try await reader.read() }
     }
+}
 
-    /// Sends one `GET` and returns the credential, without the blanks and line breaks around it.
-    ///
-    /// Concurrent reads are independent. No redirect is followed, since the request may carry a secret.
-    ///
-    /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if no credential came: no answer in time, a status other
-    ///   than 2xx, no such member, not UTF-8, empty, or longer than 64 KiB; or `CancellationError` promptly when its task is
-    ///   cancelled.
-    @concurrent public func read() async throws -> String {
+/// Asks a server for a credential.
+private struct CredentialReader: Sendable {
+    let request: TransportRequest
+    let member: String?
+    let transport: any TokenTransport
+
+    @concurrent func read() async throws -> String {
         let answer: TransportResponse
         do {
             answer = try await transport.answer(to: request, hiding: Array(request.headers.values))
@@ -90,10 +85,5 @@ public struct CredentialURL: Sendable {
         }
     }
 
-    private var source: CredentialSource { CredentialSource("the URL at", request.url.host ?? "nowhere") }
-}
-
-extension CredentialURL: Redacted {
-    /// The host; neither the path nor the headers.
-    package var text: String { "CredentialURL(\(request.url.host ?? "nowhere"))" }
+    var source: CredentialSource { CredentialSource("the URL at", request.url.host ?? "nowhere") }
 }

@@ -55,7 +55,7 @@ public struct DeviceSignIn: Sendable {
     ) async throws {
         let endpoint = try TokenEndpoint("device authorization URL", deviceAuthorizationURL)
         try endpoint.check(additional: additionalParameters)
-        var form = Form()
+        var form: Form = [:]
         form.add("scope", ifAny: scope)
         form.add(additionalParameters)
         let start = clock.now

@@ -28,9 +28,6 @@ public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 
     private(set) var parameters: [Parameter] = []
 
-    /// Creates an empty form.
-    public init() {}
-
     /// Creates a form of parameters that are no secrets, in their order; a name may repeat.
     public init(dictionaryLiteral elements: (String, String)...) {
         for (name, value) in elements { add(name, value) }

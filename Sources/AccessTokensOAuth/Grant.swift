@@ -37,7 +37,7 @@ public struct Grant: Sendable {
     ///   - isRepeatable: Whether presenting it twice does no harm.
     ///   - remedyWhenRefused: How to recover when the server refuses it; see ``remedyWhenRefused``.
     public init(
-        type: String, _ form: Form = Form(), isRepeatable: Bool = false,
+        type: String, _ form: Form = [:], isRepeatable: Bool = false,
         remedyWhenRefused: TokenServiceError.Remedy = .signIn
     ) {
         self.type = type
@@ -90,7 +90,7 @@ public struct Grant: Sendable {
         subject: String, type: TokenType, actor: (token: String, type: TokenType)? = nil, requestedType: TokenType? = nil,
         audience: [String] = [], resource: [String] = [], scope: String? = nil
     ) -> Grant {
-        var form = Form()
+        var form: Form = [:]
         for resource in resource { form.add("resource", resource) }
         for audience in audience { form.add("audience", audience) }
         form.add("scope", ifAny: scope)

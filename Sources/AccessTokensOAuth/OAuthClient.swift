@@ -114,7 +114,7 @@ public struct OAuthClient: Sendable {
 
     /// Sends a form to another endpoint of the same server, with one request, and returns the answer's members.
     ///
-    /// For introspection, pushed authorization requests and the like; for revocation see ``TokenRevocation``.
+    /// For introspection, pushed authorization requests and the like; for revocation see ``revoke(_:at:)``.
     ///
     /// - Parameters:
     ///   - form: The parameters, without the client's own.
@@ -176,7 +176,7 @@ public struct OAuthClient: Sendable {
         var headers = ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"]
         headers.merge(credentials.headers) { $1 }
         headers.merge(proof?.headers ?? [:]) { $1 }
-        var parameters = grant.map { ["grant_type": $0.type] as Form } ?? Form()
+        var parameters: Form = grant.map { ["grant_type": $0.type] } ?? [:]
         parameters.add(form)
         parameters.add(credentials.form)
         let request = TransportRequest(
@@ -251,5 +251,33 @@ extension OAuthClient {
             throw reader.failure(.unreadableResponse("active must be true or false"))
         }
         return isActive ? members : nil
+    }
+    /// Tells the server that a token is no longer needed, with one request: the last step of a sign-out.
+    ///
+    /// ```swift
+    /// for token in await tokens.reset().discarded { try await client.revoke(token, at: revocationURL) }
+    /// ```
+    ///
+    /// Revokes the grant of the token: its refresh token, with which servers end the access tokens of the grant too, or the access
+    /// token if it has none. Returns when the server has answered that the token is invalid, which it also does for an unknown
+    /// token. When it throws, the token may still be valid; ``OAuthError/retryAfter`` says when to try again, if the server does.
+    /// Trying again is the caller's choice, and harmless.
+    ///
+    /// - Parameters:
+    ///   - token: A token that was issued to this client: one that `TokenService.reset()` returned, or that its `onDiscard` was
+    ///     called with.
+    ///   - url: The revocation endpoint: `https`, or `http` to a loopback address. Its query is kept.
+    /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
+    ///
+    /// Source: RFC 7009.
+    @concurrent public func revoke(_ token: AccessToken, at url: URL) async throws {
+        let endpoint = try TokenEndpoint("revocation URL", url)
+        var revoked = token.value
+        var hint = "access_token"
+        if let refreshToken = token.refreshToken, !refreshToken.isEmpty { (revoked, hint) = (refreshToken, "refresh_token") }
+        // Nothing to revoke, and an empty parameter would be an invalid request.
+        guard !revoked.isEmpty else { return }
+        try await send(["token": revoked, "token_type_hint": hint], to: endpoint, replacing: token)
+            .requireSuccess(isBodyIgnored: true)
     }
 }

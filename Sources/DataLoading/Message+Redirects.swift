@@ -28,8 +28,8 @@ extension Message {
         var next = self
         next.url = target
         next.origin = origin
-        if (response.status == 303 && method != .head) || ([301, 302].contains(response.status) && method == .post) {
-            next.method = .get
+        if (response.status == 303 && method != "HEAD") || ([301, 302].contains(response.status) && method == "POST") {
+            next.method = "GET"
             next.body = nil
             next.removeHeaders { $0.hasPrefix("content-") }
         }

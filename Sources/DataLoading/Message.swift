@@ -9,7 +9,7 @@ import FoundationNetworking
 struct Message: Sendable {
     var url: URL
     var origin: Origin
-    var method: Request.Method
+    var method: String
     var headers: [String: String]
     var body: Request.Body?
     /// Whether a redirect led away from the first origin; from then on the message carries no secret of that origin.
@@ -25,7 +25,7 @@ struct Message: Sendable {
     /// happens to reads and other idempotent requests (RFC 9110 §9.2.2).
     var needsOwnConnection: Bool {
         #if canImport(FoundationNetworking)
-        ![.get, .head].contains(method)
+        !["GET", "HEAD"].contains(method)
         #else
         false
         #endif
@@ -40,8 +40,8 @@ struct Message: Sendable {
             throw DataLoadingError(
                 .invalidRequest, detail: "the URL must be http or https, with a host and without user and password")
         }
-        try require(HTTPToken.isValid(request.method.rawValue), "the HTTP method is not a valid token")
-        try require(request.body == nil || ![.get, .head].contains(request.method), "a GET or HEAD request can't have a body")
+        try require(HTTPToken.isValid(request.method), "the HTTP method is not a valid token")
+        try require(request.body == nil || !["GET", "HEAD"].contains(request.method), "a GET or HEAD request can't have a body")
         // Only one of them would be sent, at random.
         try require(
             Set(request.headers.keys.map { $0.lowercased() }).count == request.headers.count,
@@ -80,7 +80,7 @@ struct Message: Sendable {
     /// Returns the message as the session sends it, with the token and its proof if there are any.
     func urlRequest(with carried: CarriedToken?) throws(DataLoadingError) -> URLRequest {
         var request = URLRequest(url: url)
-        request.httpMethod = method.rawValue
+        request.httpMethod = method
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
         for (name, value) in carried?.headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }
         switch body?.source {

@@ -1,5 +1,5 @@
 public import Foundation
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// A request to a server: a value that doesn't track its progress.
 ///
@@ -10,37 +10,14 @@ public import TokenServiceConcurrency
 /// One request may be performed any number of times, even at once: each time it gets a ``StatefulRequest`` of its own. It needs
 /// no token: a ``DataLoader`` attaches the current one.
 public struct Request: Sendable {
-    /// The action to perform on the resource.
-    ///
-    /// Source: RFC 9110 §9.
-    public struct Method: RawRepresentable, Hashable, Sendable, Described {
-        /// Reads the resource; such a request has no body.
-        public static let get = Method(rawValue: "GET")
-        /// Reads the response's headers alone; such a request has no body.
-        public static let head = Method(rawValue: "HEAD")
-        /// Has the resource process the body.
-        public static let post = Method(rawValue: "POST")
-        /// Puts the body in the resource's place.
-        public static let put = Method(rawValue: "PUT")
-        /// Changes the resource.
-        public static let patch = Method(rawValue: "PATCH")
-        /// Removes the resource.
-        public static let delete = Method(rawValue: "DELETE")
-
-        /// The method's name, as it is sent.
-        public let rawValue: String
-
-        /// Creates a method from its name, which is case-sensitive.
-        public init(rawValue: String) { self.rawValue = rawValue }
-
-        package var text: String { rawValue }
-    }
-
     /// The resource's address: `http` or `https`, with a host, without user and password.
     public var url: URL
 
-    /// The action to perform on the resource.
-    public var method: Method
+    /// The HTTP method, case-sensitive: `GET` and `HEAD` read and have no body; `POST`, `PUT`, `PATCH`, `DELETE` and any other
+    /// may change something.
+    ///
+    /// Source: RFC 9110 §9.
+    public var method: String
 
     /// The headers by name; no two names may differ in case only.
     ///
@@ -64,7 +41,7 @@ public struct Request: Sendable {
     /// Creates a request from its parts.
     public init(
         url: URL,
-        method: Method = .get,
+        method: String = "GET",
         headers: [String: String] = [:],
         query: [URLQueryItem] = [],
         body: Body? = nil,

@@ -117,7 +117,7 @@ struct RequestRunner: Sendable {
         guard token.isOfDPoP, let maker = session.proof else { return CarriedToken(token: token) }
         do {
             let proof = try await maker.proof(
-                method: message.method.rawValue, url: message.url, accessToken: token.value, nonce: nonce)
+                method: message.method, url: message.url, accessToken: token.value, nonce: nonce)
             return CarriedToken(token: token, maker: maker, proof: proof)
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }

@@ -53,7 +53,7 @@ public final class StatefulRequest: Sendable {
     }
 
     /// The request that was started.
-    public let request: Request
+    package let request: Request
 
     let inside: Lock<Inside>
 

@@ -73,7 +73,7 @@ extension Design {
         "naive actor",
         reason: "While one caller awaits its load the actor lets the next one in, which finds no token: stage 1 again."
     ) { surroundings, network in
-        let service = ReentrantTokenService(loader: CallbackTokenLoader(network), clock: surroundings.clock)
+        let service = ReentrantTokenService(loader: network.tokenLoader, clock: surroundings.clock)
         return Service(
             ask: { handler in
                 do { handler(.success(try await service.retrieveToken())) } catch { handler(.failure(error)) }
@@ -105,6 +105,6 @@ extension Design {
     }
 
     private static func tokenService(_ surroundings: any Surroundings, _ network: Network) -> TokenService {
-        TokenService(environment: surroundings.environment, loader: CallbackTokenLoader(network))
+        TokenService(environment: surroundings.environment, loader: network.tokenLoader)
     }
 }

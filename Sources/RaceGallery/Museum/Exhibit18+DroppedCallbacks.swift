@@ -61,7 +61,7 @@ extension Exhibit {
             }
         },
         mended: { simulation in
-            let loader = CallbackTokenLoader(simulation.callbackLoader(of: simulation.server()))
+            let loader = simulation.callbackLoader(of: simulation.server()).tokenLoader
             let enqueue = simulation.seams.serialQueue("queue")
             try await anOwnerWhoLeaves(simulation) {
                 let service = AccessTokenService(service: simulation.service(loader: loader)) { enqueue($0) }

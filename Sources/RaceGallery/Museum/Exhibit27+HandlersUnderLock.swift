@@ -54,7 +54,7 @@ extension Exhibit {
             try await aModelWithALock(simulation) { service.retrieveToken(then: $0) }
         },
         mended: { simulation in
-            let loader = CallbackTokenLoader(simulation.callbackLoader(of: simulation.server()))
+            let loader = simulation.callbackLoader(of: simulation.server()).tokenLoader
             let queue = simulation.serialQueue("queue")
             let service = AccessTokenService(service: simulation.service(loader: loader)) { queue.async($0) }
             try await aModelWithALock(simulation) { service.retrieveToken(then: $0) }

@@ -122,7 +122,7 @@ extension Options.Server {
             switch authentication {
             case .basic: .clientSecretBasic(try Credentials.secret(in: environment))
             case .post: .clientSecretPost(try Credentials.secret(in: environment))
-            case .assertion(let program, let arguments): .assertion { try await CredentialCommand(program, arguments).read() }
+            case .assertion(let program, let arguments): .assertion(Credential.command(program, arguments).read)
             }
         do {
             let client = try OAuthClient(

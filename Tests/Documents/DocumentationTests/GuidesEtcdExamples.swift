@@ -14,7 +14,7 @@ func sharedStore(
 ) throws -> EtcdTokenStore {
     try EtcdTokenStore(
         key: "/tokens/\(account)", endpoints: endpoints,
-        user: EtcdUser(name: "reports", password: password))
+        user: (name: "reports", password: password))
 }
 
 @Suite(.inRealTime) struct `The guide to etcd` {
@@ -28,7 +28,7 @@ func sharedStore(
         let store = try EtcdTokenStore(
             key: "/tokens/reports",
             endpoints: endpoints,
-            user: EtcdUser(name: "reports", password: password))
+            user: (name: "reports", password: password))
         let tokens = TokenService(sharedStore: store, loader: loader)
         #expect(!texts(of: tokens).contains(password))
         #expect(store.keyInEtcd == "/tokens/reports")

@@ -10,7 +10,7 @@ import Testing
 // The Swift blocks of `ChoosingAGrant`, as they stand there; the sign-ins run.
 
 func workloadTokens(tokenURL: URL) throws -> TokenService {
-    let file = CredentialFile(path: "/var/run/secrets/tokens/identity")
+    let file = Credential.file(path: "/var/run/secrets/tokens/identity")
     let client = try OAuthClient(id: "reports", tokenURL: tokenURL)
     return TokenService(
         loader: GrantLoader(client, isRepeatable: true) { _ in
@@ -21,9 +21,9 @@ func workloadTokens(tokenURL: URL) throws -> TokenService {
 }
 
 func federatedTokens(tokenURL: URL) throws -> TokenService {
-    let file = CredentialFile(path: "/var/run/secrets/tokens/identity")
+    let file = Credential.file(path: "/var/run/secrets/tokens/identity")
     let client = try OAuthClient(
-        id: "reports", authentication: .assertion { try await file.read() },
+        id: "reports", authentication: .assertion(file.read),
         tokenURL: tokenURL)
     return TokenService(loader: try ClientCredentialsLoader(client))
 }
@@ -31,11 +31,10 @@ func federatedTokens(tokenURL: URL) throws -> TokenService {
 func signedTokens(
     tokenURL: URL, sign: @escaping @Sendable (Data) async throws -> Data
 ) throws -> TokenService {
-    let assertion = JWTAssertion(algorithm: "ES256", keyID: "2026-11") { bytes in
-        try await sign(bytes)
-    }
     let client = try OAuthClient(
-        id: "reports", authentication: .privateKeyJWT(assertion),
+        id: "reports",
+        authentication: .privateKeyJWT(
+            algorithm: "ES256", keyID: "2026-11", sign: sign),
         tokenURL: tokenURL, issuer: "https://login.example.com")
     return TokenService(loader: try ClientCredentialsLoader(client))
 }
@@ -43,7 +42,7 @@ func signedTokens(
 func actionsTokens(
     tokenURL: URL, identityURL: URL, requestToken: String, provider: String
 ) throws -> TokenService {
-    let identity = try CredentialURL(
+    let identity = try Credential.url(
         identityURL.appending(
             queryItems: [URLQueryItem(name: "audience", value: provider)]),
         headers: ["Authorization": "bearer \(requestToken)"],

@@ -67,7 +67,7 @@ private struct Recorder: TokenTransport {
     }
 
     @Test func `open a second door for handlers`() async throws {
-        let tokens = TokenService(loader: CallbackTokenLoader(NetworkLoader(network: Network())))
+        let tokens = TokenService(loader: NetworkLoader(network: Network()).tokenLoader)
         let shown = Mutex<[String]>([])
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             @Sendable func show(_ result: Result<String, any Error>) {
@@ -112,11 +112,11 @@ private struct Recorder: TokenTransport {
         await session.replace(with: tokenFromSignIn)
 
         let key = SigningKey()
-        let assertion = JWTAssertion(algorithm: "ES256") { bytes in
-            try await key.signature(for: bytes)
-        }
         let client = try OAuthClient(
-            id: "reports", authentication: .privateKeyJWT(assertion),
+            id: "reports",
+            authentication: .privateKeyJWT(algorithm: "ES256") { bytes in
+                try await key.signature(for: bytes)
+            },
             tokenURL: url, issuer: "https://login.example")
         let exchange = TokenService(
             loader: GrantLoader(client, isRepeatable: true) { _ in

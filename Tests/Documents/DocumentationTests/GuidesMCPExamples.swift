@@ -70,7 +70,7 @@ struct MCPClient {
     func send(_ message: Data) async throws -> Data {
         try await loader.perform(
             Request(
-                url: url, method: .post,
+                url: url, method: "POST",
                 headers: [
                     "Content-Type": "application/json",
                     "Accept": "application/json, text/event-stream",
@@ -146,10 +146,10 @@ struct MCPClient {
         #expect(String(decoding: try await client.send(Data("list".utf8)), as: UTF8.self).contains(#""result":"tools.write""#))
     }
 
-    private func landing() async throws -> TokenRevocation {
+    private func landing() async throws -> (OAuthClient, URL) {
         let server = try await AuthorizationServer.discover("https://login.example")
         let client = try server.client(id: "app")
-        let revocation = try server.revocation(client)
-        return revocation
+        let revocationURL = try server.endpoint("revocation_endpoint")
+        return (client, revocationURL)
     }
 }

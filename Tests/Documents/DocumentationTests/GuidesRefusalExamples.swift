@@ -100,7 +100,7 @@ import FoundationNetworking
         }
         let log = GuideLog(), tokens = TokenService(loader: server.loader)
         let factory = DataLoaderFactory(session: host.session, tokens: try OriginTokens(tokens, for: [host.url]))
-        let (loader, request) = (factory.makeLoader(), Request(url: host.url, method: .post))
+        let (loader, request) = (factory.makeLoader(), Request(url: host.url, method: "POST"))
         do {
             _ = try await loader.perform(request)
         } catch let error as DataLoadingError

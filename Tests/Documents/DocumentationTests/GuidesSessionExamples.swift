@@ -10,7 +10,8 @@ import Testing
 
 private struct Session {
     let tokens: TokenService
-    let revocation: TokenRevocation
+    let client: OAuthClient
+    let revocationURL: URL
     let log: GuideLog
 
     func signIn(with answer: (access: String, refresh: String)) async {
@@ -27,7 +28,7 @@ private struct Session {
         }
         for token in change.discarded {
             do {
-                try await revocation.revoke(token)
+                try await client.revoke(token, at: revocationURL)
             } catch {
                 log.add("the server was not told: \(error)")
             }
@@ -46,14 +47,14 @@ private struct Session {
 
 extension Session {
     static func revoking(
-        _ revocation: TokenRevocation, store: some TokenStore, loader: some TokenLoader, log: GuideLog
+        by client: OAuthClient, at revocationURL: URL, store: some TokenStore, loader: some TokenLoader, log: GuideLog
     ) -> TokenService {
         let tokens = TokenService(
             store: store,
             onDiscard: { grant in
                 guard grant.reason == .signedOut else { return }
                 do {
-                    try await revocation.revoke(grant.token)
+                    try await client.revoke(grant.token, at: revocationURL)
                 } catch {
                     log.add("the server was not told: \(error)")
                 }
@@ -86,8 +87,8 @@ private struct FailingStore: TokenStore {
 
     private func session(_ tokens: TokenService) throws -> Session {
         let url = try #require(URL(string: "https://login.example/revoke"))
-        let revocation = try TokenRevocation(revocationURL: url, clientID: "app", transport: transport)
-        return Session(tokens: tokens, revocation: revocation, log: log)
+        let client = try OAuthClient(id: "app", tokenURL: url, transport: transport)
+        return Session(tokens: tokens, client: client, revocationURL: url, log: log)
     }
 
     @Test func `a token from the sign-in is handed out without a load`() async throws {
@@ -121,8 +122,8 @@ private struct FailingStore: TokenStore {
     @Test func `a grant that arrives after the sign-out is revoked, too`() async throws {
         let telling = TellingTransport(), loader = ScriptedLoader()
         let url = try #require(URL(string: "https://login.example/revoke"))
-        let revocation = try TokenRevocation(revocationURL: url, clientID: "app", transport: telling)
-        let tokens = Session.revoking(revocation, store: ScriptedStore(), loader: loader, log: log)
+        let client = try OAuthClient(id: "app", tokenURL: url, transport: telling)
+        let tokens = Session.revoking(by: client, at: url, store: ScriptedStore(), loader: loader, log: log)
         let waiting = Task { try await tokens.retrieveToken() }
         let call = try await loader.nextCall()
         #expect(await tokens.reset().discarded.isEmpty)

@@ -36,7 +36,7 @@ struct MixedScenario: Sendable {
         if isCallback {
             service = TokenService(
                 environment: .driven(by: simulation.taskExecutor, clock: clock, wallClock: wallClock, seed: seed),
-                loader: CallbackTokenLoader(WorldCallbackLoader(world: world, isRepeatable: isRepeatable)))
+                loader: WorldCallbackLoader(world: world, isRepeatable: isRepeatable).tokenLoader)
         } else {
             service = TokenService(
                 environment: .driven(by: simulation.taskExecutor, clock: clock, wallClock: wallClock, seed: seed),

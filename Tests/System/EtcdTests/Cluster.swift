@@ -7,7 +7,7 @@ import Testing
 /// The etcd that `start-etcd` started, with its nodes to be killed and stopped.
 struct Cluster: Sendable {
     let endpoints: [URL]
-    let user: EtcdUser?
+    let user: (name: String, password: String)?
     private let directory: String
     private let script: String
 
@@ -26,7 +26,7 @@ struct Cluster: Sendable {
         self.endpoints = endpoints.split(separator: ",").compactMap { URL(string: String($0)) }
         self.directory = directory
         self.script = script
-        user = environment["ETCD_USER"].map { EtcdUser(name: $0, password: environment["ETCD_PASSWORD"] ?? "") }
+        user = environment["ETCD_USER"].map { (name: $0, password: environment["ETCD_PASSWORD"] ?? "") }
     }
 
     /// Returns stores of one key, each beginning with another node.

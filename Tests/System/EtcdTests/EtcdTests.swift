@@ -77,12 +77,12 @@ struct EtcdAuthenticationTests {
         cluster = try #require(Cluster.inEnvironment)
     }
 
-    func store(key: String = "/tokens/\(UUID())", user: EtcdUser?) throws -> EtcdTokenStore {
+    func store(key: String = "/tokens/\(UUID())", user: (name: String, password: String)?) throws -> EtcdTokenStore {
         try EtcdTokenStore(key: key, endpoints: cluster.endpoints, user: user)
     }
 
     @Test func `without a user, or with a wrong password, etcd lets nothing be read or written`() async throws {
-        for user in [nil, EtcdUser(name: "app", password: "wrong"), EtcdUser(name: "nobody", password: "wrong")] {
+        for user in [nil, (name: "app", password: "wrong"), (name: "nobody", password: "wrong")] {
             let load = try await #require(throws: EtcdError.self) { try await store(user: user).load() }
             let swap = try await #require(throws: EtcdError.self) { try await store(user: user).swap(Data(), ifAt: nil) }
             #expect(load.code == .authenticationFailed && swap.code == .authenticationFailed && !swap.isOutcomeUnknown)

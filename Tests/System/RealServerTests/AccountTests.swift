@@ -31,7 +31,7 @@ extension RealServerTests {
         let change = try #require(await services.reset { $0 == signedOut }.changes[signedOut])
         let grant = try #require(change.discarded.first)
         #expect(grant.refreshToken == tokens[signedOut]?.refreshToken)
-        try await server.revocation().revoke(grant)
+        try await server.endGrant(of: grant)
         await #expect(throws: TokenServiceError.self) { try await services[signedOut].retrieveToken() }
         #expect(try await !server.isGrantActive(of: grant))
 

@@ -28,9 +28,10 @@ extension RealServer {
         try RefreshTokenLoader(tokenURL: tokenURL, clientID: app.id, clientSecret: app.secret, transport: transport)
     }
 
-    /// What tells the server that such a grant is no longer needed.
-    func revocation() throws -> TokenRevocation {
-        try TokenRevocation(revocationURL: revocationURL, clientID: app.id, clientSecret: app.secret)
+    /// Tells the server that such a grant is no longer needed.
+    func endGrant(of token: AccessToken) async throws {
+        try await OAuthClient(id: app.id, authentication: .clientSecretBasic(app.secret), tokenURL: tokenURL)
+            .revoke(token, at: revocationURL)
     }
 
     /// Whether the server would still take the token's refresh token.

@@ -8,7 +8,7 @@ extension RealServerTests {
     /// The server's introspection as a protected resource: it wants a token for whoever asks, and is told one to look at.
     private func introspection() throws -> Audience {
         let request = Request(
-            url: server.introspectionURL, method: .post, headers: ["Content-Type": "application/x-www-form-urlencoded"],
+            url: server.introspectionURL, method: "POST", headers: ["Content-Type": "application/x-www-form-urlencoded"],
             body: .data(Data("token=whatever".utf8)))
         return try Audience(
             service: TokenService(environment: .init(clock: clock), loader: try server.loader(for: server.client)),

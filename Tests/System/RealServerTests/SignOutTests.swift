@@ -14,7 +14,7 @@ extension RealServerTests {
         let dropped = try await signOutMidRefresh(over: transport)
         #expect(try await server.refreshesIssued() == before, "the request was never sent")
         #expect(try await server.isGrantActive(of: dropped))
-        try await server.revocation().revoke(dropped)
+        try await server.endGrant(of: dropped)
         #expect(try await !server.isGrantActive(of: dropped))
         try await expectRefusal(of: dropped)
         #expect(try await server.refreshesIssued() == before)
@@ -30,7 +30,7 @@ extension RealServerTests {
         struct Late: Decodable { let refresh_token: String }
         let late = try JSONDecoder().decode(Late.self, from: try await transport.answer.value().body)
         #expect(late.refresh_token != dropped.refreshToken)
-        try await server.revocation().revoke(dropped)
+        try await server.endGrant(of: dropped)
         // Nobody has it but this test. To revoke its predecessor did not end it here, though RFC 7009 §2.1 would have the
         // grant end; to use the predecessor once more does (RFC 9700 §4.14.2).
         #expect(try await server.isActive(late.refresh_token, for: server.app))

@@ -37,7 +37,8 @@ struct ResourceTests {
     @Test func `a request whose nonce is refused is sent once more, and the next one has the nonce`() async throws {
         let api = try BoundAPI(), loader = try loader(api, .test())
         let request = Request(
-            url: api.url.appending(path: "a"), method: .put, query: [.init(name: "q", value: "1")], body: .data(Data("mine".utf8))
+            url: api.url.appending(path: "a"), method: "PUT", query: [.init(name: "q", value: "1")],
+            body: .data(Data("mine".utf8))
         )
         #expect(try await loader.perform(request).status == 200)
         #expect(try await loader.perform(Request(url: api.url.appending(path: "b"))).status == 200)
@@ -59,7 +60,7 @@ struct ResourceTests {
             "CAPITALS", with: server.replacing("127.0.0.1", with: "LocalHost"))
         let target = url(address)
         let tokens = try OriginTokens(try tokens(.test()), for: [target], proof: DPoPKey.test())
-        _ = try? await DataLoaderFactory(tokens: tokens).makeLoader().perform(Request(url: target, method: .put))
+        _ = try? await DataLoaderFactory(tokens: tokens).makeLoader().perform(Request(url: target, method: "PUT"))
         #expect(api.facts.arrivals.count >= 2)
         for arrival in api.facts.arrivals {
             let proof = try #require(SentProof(BoundAPI.header("DPoP", in: arrival)))
@@ -78,7 +79,7 @@ struct ResourceTests {
         let service = TokenService { _ in throw ScriptedFailure() }
         await service.replace(with: AccessToken("ann", tokenType: "DPoP"))
         let loader = DataLoaderFactory(tokens: try OriginTokens(service, for: [server.url], proof: key)).makeLoader()
-        let request = loader.start(Request(url: server.url, method: .post, body: .data(Data("Ann's".utf8))))
+        let request = loader.start(Request(url: server.url, method: "POST", body: .data(Data("Ann's".utf8))))
         _ = await server.requests.first { _ in true }
         _ = await service.reset()
         await service.replace(with: AccessToken("bob", tokenType: "DPoP"))

@@ -124,7 +124,7 @@ struct DiscoveryTests {
         return try await AuthorizationServer.discover("https://as.example", transport: server)
     }
 
-    @Test func `a client, a sign-in and a revocation are made in one line each`() async throws {
+    @Test func `a client, a sign-in and an endpoint are found in one line each`() async throws {
         let server = try await found(
             #""revocation_endpoint":"https://as.example/revoke","token_endpoint_auth_methods_supported":["none"]"#)
         let client = try server.client(id: "app", transport: MetadataServer([:]))
@@ -134,7 +134,7 @@ struct DiscoveryTests {
         #expect(request.url.absoluteString.hasPrefix("https://as.example/authorize?client_id=app&response_type=code&"))
         #expect(
             request.url.absoluteString.contains("&resource=https%3A%2F%2Fr") && !request.url.absoluteString.contains("dpop_jkt"))
-        _ = try server.revocation(client)
+        #expect(try server.endpoint("revocation_endpoint").absoluteString == "https://as.example/revoke")
         let error = #expect(throws: OAuthError.self) { try server.client(id: "app", authentication: .clientSecretPost("s")) }
         #expect(error?.description.contains("https://as.example doesn't support client_secret_post; it supports: none") == true)
     }
@@ -151,8 +151,7 @@ struct DiscoveryTests {
 
     @Test func `an endpoint without TLS is refused`() async throws {
         let server = try await found(#""revocation_endpoint":"http://as.example/revoke""#)
-        let client = try server.client(id: "app", transport: MetadataServer([:]))
-        let error = #expect(throws: OAuthError.self) { try server.revocation(client) }
+        let error = #expect(throws: OAuthError.self) { try server.endpoint("revocation_endpoint") }
         #expect(
             error?.code == .invalidMetadata
                 && error?.description.contains("'revocation_endpoint' of https://as.example must begin") == true)

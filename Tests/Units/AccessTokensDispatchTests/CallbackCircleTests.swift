@@ -20,7 +20,7 @@ struct CallbackCircleTests {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue()
         let loaders = (0..<count).map { _ in AskingLoader() }
         let shims = loaders.map { loader in
-            let service = TokenService(environment: .driven(by: stage, clock: clock), loader: CallbackTokenLoader(loader))
+            let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader.tokenLoader)
             return AccessTokenService(service: service, enqueue: queue.async)
         }
         for (index, loader) in loaders.enumerated() {

@@ -164,7 +164,7 @@ struct CallbackLimitTests {
     @Test func `an alarm keeps no service alive, and ends with the last of its callers and holders`() throws {
         let clock = ManualClock(), stage = Stage(), queue = ManualQueue(), loader = ScriptedLoader()
         weak let watched = {
-            let core = TokenService(environment: .driven(by: stage, clock: clock), loader: CallbackTokenLoader(loader))
+            let core = TokenService(environment: .driven(by: stage, clock: clock), loader: loader.tokenLoader)
             let shim = AccessTokenService(service: core, enqueue: queue.async)
             shim.retrieveToken(within: .seconds(60)) { _ in }
             return core

@@ -47,7 +47,7 @@ struct CallbackTests {
     @Test func `a service released mid-load still answers every handler`() throws {
         let loader = ScriptedLoader(), stage = Stage(), queue = ManualQueue(), log = Log<String>()
         weak let watched = {
-            let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
+            let core = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: loader.tokenLoader)
             let shim = AccessTokenService(service: core, enqueue: queue.async)
             for _ in 0..<3 { shim.retrieveToken { log.append(ShimScene.text($0)) } }
             return core
@@ -121,7 +121,7 @@ struct CallbackTests {
 
     @Test(arguments: [true, false])
     func `a loader may get a valid token from the service it loads for, ahead of expiry`(isBehindAnother: Bool) throws {
-        let loader = LoaderBox(), scene = ShimScene(loadedBy: CallbackTokenLoader(loader))
+        let loader = LoaderBox(), scene = ShimScene(loadedBy: loader.tokenLoader)
         loader.shim.withLock { $0 = scene.shim }
         _ = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("a")) }
         scene.clock.advance(by: .seconds(3_000))
@@ -152,7 +152,7 @@ struct CallbackTests {
 
     // Museum 20, from the callback side.
     @Test func `17: a loader that asks the service it loads for gets a clear error`() throws {
-        let loader = LoaderBox(), scene = ShimScene(loadedBy: CallbackTokenLoader(loader))
+        let loader = LoaderBox(), scene = ShimScene(loadedBy: loader.tokenLoader)
         loader.shim.withLock { $0 = scene.shim }
         scene.shim.retrieveToken { [log = scene.log] in log.append("\($0)") }
         scene.run(times: 3)
@@ -166,7 +166,7 @@ struct CallbackTests {
         let loaders = [LoaderBox(), LoaderBox()]
         let shims = loaders.map { loader in
             let core = TokenService(
-                environment: .driven(by: stage, clock: ManualClock()), loader: CallbackTokenLoader(loader))
+                environment: .driven(by: stage, clock: ManualClock()), loader: loader.tokenLoader)
             return AccessTokenService(service: core, enqueue: queue.async)
         }
         for number in 0...1 { loaders[number].shim.withLock { $0 = shims[1 - number] } }
@@ -249,7 +249,7 @@ struct CallbackTests {
     }
 
     @Test func `a loader that answers before it returns, twice, and once more later: the first answer counts`() {
-        let loader = HastyLoader(), scene = ShimScene(loadedBy: CallbackTokenLoader(loader))
+        let loader = HastyLoader(), scene = ShimScene(loadedBy: loader.tokenLoader)
         scene.call()
         scene.stage.run()
         loader.handler.withLock { $0 }?(.success(.hour("third")))

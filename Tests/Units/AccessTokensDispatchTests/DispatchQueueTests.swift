@@ -13,7 +13,7 @@ struct DispatchQueueTests {
     ///
     /// It needs no load, for which a test that blocks a thread of the pool might wait in vain.
     private func warmService(on queue: DispatchQueue) async -> AccessTokenService {
-        let tokens = TokenService(environment: .init(clock: ManualClock()), loader: CallbackTokenLoader(loader))
+        let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader.tokenLoader)
         await tokens.replace(with: loader.token)
         return AccessTokenService(service: tokens, queue: queue)
     }

@@ -30,7 +30,7 @@ struct ShimScene {
 
     init(isRepeatable: Bool = false) {
         let loader = ScriptedLoader(isRepeatable: isRepeatable)
-        self.init(loader, loadedBy: CallbackTokenLoader(loader))
+        self.init(loader, loadedBy: loader.tokenLoader)
     }
 
     /// A scene whose service has another loader.

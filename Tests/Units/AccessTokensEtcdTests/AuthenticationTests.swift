@@ -17,7 +17,7 @@ struct AuthenticationTests {
     var authentications: Int { etcd.state.withLock { $0.authentications } }
 
     @Test func `a token is fetched once and kept`() async throws {
-        let store = try EtcdTokenStore(etcd, user: .app)
+        let store = try EtcdTokenStore(etcd, user: EtcdTokenStore.app)
         guard case .done(let revision) = try await store.swap(Data("a".utf8), ifAt: nil) else { throw CancellationError() }
         #expect(try await store.load() == SharedRecord(Data("a".utf8), revision: revision))
         #expect(authentications == 1)
@@ -25,7 +25,7 @@ struct AuthenticationTests {
     }
 
     @Test func `a token that etcd has forgotten is renewed, and the operation done`() async throws {
-        let store = try EtcdTokenStore(etcd, user: .app)
+        let store = try EtcdTokenStore(etcd, user: EtcdTokenStore.app)
         #expect(try await store.load() == nil)
         etcd.state.withLock { $0.tokens = [] }
         guard case .done = try await store.swap(Data(), ifAt: nil) else { throw CancellationError() }
@@ -42,7 +42,7 @@ struct AuthenticationTests {
         let etcd = ScriptedEtcd(by: { request in
             request.url.lastPathComponent == "authenticate" ? .token("abc.1") : .refused(status, code, words)
         })
-        let store = try EtcdTokenStore(etcd, endpoints: 2, user: .app)
+        let store = try EtcdTokenStore(etcd, endpoints: 2, user: EtcdTokenStore.app)
         let error = try await failure { _ = try await store.swap(Data(), ifAt: nil) }
         #expect(error.code == .authenticationFailed && !error.isOutcomeUnknown && "\(error)".contains(words))
         #expect(etcd.requests.map(\.url.lastPathComponent) == ["authenticate", "txn", "authenticate", "txn"])
@@ -50,13 +50,13 @@ struct AuthenticationTests {
 
     @Test func `a 401 without a word of etcd renews the token too`() async throws {
         let etcd = ScriptedEtcd({ .token("abc.1") }, { TransportResponse(401, "") }, { .token("abc.2") }, { .done })
-        let store = try EtcdTokenStore(etcd, user: .app)
+        let store = try EtcdTokenStore(etcd, user: EtcdTokenStore.app)
         #expect(try await store.swap(Data(), ifAt: nil) == .done(.init("10")))
         #expect(etcd.requests.map { $0.headers["Authorization"] } == [nil, "abc.1", nil, "abc.2"])
     }
 
     @Test func `a wrong password is an error that says so and does not show it`() async throws {
-        let store = try EtcdTokenStore(etcd, user: EtcdUser(name: "app", password: "wrong-password"))
+        let store = try EtcdTokenStore(etcd, user: (name: "app", password: "wrong-password"))
         let error = try await failure { _ = try await store.load() }
         #expect(error.code == .authenticationFailed && "\(error)".contains("invalid user ID or password"))
         #expect(!texts(error).contains("wrong-password"))
@@ -64,7 +64,7 @@ struct AuthenticationTests {
 
     @Test func `a user where etcd expects none is an error`() async throws {
         let etcd = ScriptedEtcd { .refused(412, 9, "authentication is not enabled") }
-        let error = try await failure { _ = try await EtcdTokenStore(etcd, user: .app).load() }
+        let error = try await failure { _ = try await EtcdTokenStore(etcd, user: EtcdTokenStore.app).load() }
         #expect(error.code == .authenticationFailed && "\(error)".contains("not enabled"))
     }
 
@@ -74,7 +74,7 @@ struct AuthenticationTests {
             if request.url.host == "etcd-0.example" { return try trouble.answer() }
             return request.url.lastPathComponent == "authenticate" ? .token("abc.1") : .done
         })
-        let store = try EtcdTokenStore(etcd, endpoints: 2, user: .app)
+        let store = try EtcdTokenStore(etcd, endpoints: 2, user: EtcdTokenStore.app)
         #expect(try await store.swap(Data(), ifAt: nil) == .done(.init("10")))
         #expect(
             etcd.log == [
@@ -83,7 +83,7 @@ struct AuthenticationTests {
     }
 
     @Test func `many callers whose token is forgotten all succeed`() async throws {
-        let store = try EtcdTokenStore(etcd, user: .app)
+        let store = try EtcdTokenStore(etcd, user: EtcdTokenStore.app)
         #expect(try await store.load() == nil)
         etcd.state.withLock { $0.tokens = [] }
         try await withThrowingTaskGroup(of: Void.self) { group in

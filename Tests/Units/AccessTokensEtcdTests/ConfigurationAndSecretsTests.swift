@@ -5,7 +5,9 @@ import Foundation
 import Testing
 
 struct ConfigurationTests {
-    func problem(_ endpoints: [String], key: String = "k", user: EtcdUser? = nil, plain: Bool = false) throws -> String? {
+    func problem(_ endpoints: [String], key: String = "k", user: (name: String, password: String)? = nil, plain: Bool = false)
+        throws -> String?
+    {
         let urls = try endpoints.map { try #require(URL(string: $0)) }
         do {
             _ = try EtcdTokenStore(key: key, endpoints: urls, user: user, allowsPlainHTTP: plain)
@@ -35,7 +37,7 @@ struct ConfigurationTests {
     @Test func `a key, an endpoint and a whole user are needed`() throws {
         #expect(try problem([])?.contains("no endpoints") == true)
         #expect(try problem(["https://etcd.example"], key: "")?.contains("key") == true)
-        for user in [EtcdUser(name: "", password: "hush"), EtcdUser(name: "app", password: "")] {
+        for user in [(name: "", password: "hush"), (name: "app", password: "")] {
             #expect(try problem(["https://etcd.example"], user: user)?.contains("empty") == true)
         }
     }
@@ -56,18 +58,18 @@ struct SecretsTests {
     // A record carries a refresh token, a request the password or etcd's token.
     @Test func `stores, users, requests and answers don't show what they carry`() async throws {
         let etcd = ScriptedEtcd(by: { $0.url.lastPathComponent == "authenticate" ? .token(Self.token) : .done })
-        let user = EtcdUser(name: "app", password: Self.password)
+        let user = (name: "app", password: Self.password)
         let store = try EtcdTokenStore(etcd, user: user)
         _ = try await store.swap(Data("xyzzy-record".utf8), ifAt: nil)
         #expect(etcd.requests.count == 2)
         let answer = TransportResponse(200, "xyzzy-answer")
-        let everything = texts(store) + texts(user) + texts(etcd.requests) + texts(answer) + texts(SystemEtcdTransport())
+        let everything = texts(store) + texts(etcd.requests) + texts(answer) + texts(SystemEtcdTransport())
         #expect(!everything.contains("xyzzy") && !everything.contains(Data("xyzzy-record".utf8).base64EncodedString()))
     }
 
     @Test(arguments: [400, 401, 403, 500, 503])
     func `a secret that the server or the transport echoes is hidden`(status: Int) async throws {
-        let user = EtcdUser(name: "app", password: Self.password)
+        let user = (name: "app", password: Self.password)
         let echoes = ScriptedEtcd(by: {
             $0.url.lastPathComponent == "authenticate"
                 ? .token(Self.token) : .refused(status, 2, "no \(Self.password)\u{301} and \(Self.token)\\u0007!")

@@ -73,7 +73,7 @@ extension EtcdTokenStore {
 
     /// A store of the key `k` at so many endpoints.
     convenience init(
-        _ transport: any TokenTransport, endpoints: Int = 1, user: EtcdUser? = nil,
+        _ transport: any TokenTransport, endpoints: Int = 1, user: (name: String, password: String)? = nil,
         environment: TokenService.Environment = .init()
     ) throws {
         let urls = try (0..<endpoints).map { try #require(URL(string: "https://etcd-\($0).example:2379")) }
@@ -81,8 +81,8 @@ extension EtcdTokenStore {
     }
 }
 
-extension EtcdUser {
-    static let app = EtcdUser(name: "app", password: EtcdTokenStore.password)
+extension EtcdTokenStore {
+    static let app = (name: "app", password: EtcdTokenStore.password)
 }
 
 /// Returns the error that an operation must end with.

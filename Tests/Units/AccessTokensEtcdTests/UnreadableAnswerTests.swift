@@ -85,7 +85,7 @@ struct UnreadableAnswerTests {
     @Test(arguments: [#"{"header":{}}"#, #"{"token":""}"#, #"{"token":7}"#, #"{"token":"a\r\nb"}"#, #"{"token":"a b"}"#])
     func `a token that can't be a header is none`(body: String) async throws {
         let etcd = ScriptedEtcd { TransportResponse(body) }
-        let error = try await failure { _ = try await EtcdTokenStore(etcd, user: .app).load() }
+        let error = try await failure { _ = try await EtcdTokenStore(etcd, user: EtcdTokenStore.app).load() }
         #expect(error.code == .unreadableAnswer && etcd.log == ["etcd-0.example/v3/auth/authenticate"])
     }
 }

@@ -57,10 +57,12 @@ struct ConfigurationTests {
         ("http://as.example/e", "https"), ("https://as.example/e#", "fragment"), ("https://me:hush@as.example/e", "user"),
         ("https://as.example/e?refresh_token=hush", "query"), ("https://as.example/e?token=hush", "query"),
     ])
-    func `refreshing and revoking endanger no credentials either`(text: String, reason: String) throws {
+    func `refreshing and revoking endanger no credentials either`(text: String, reason: String) async throws {
         let url = try #require(URL(string: text))
         #expect(try problem { _ = try RefreshTokenLoader(tokenURL: url, clientID: "me") }.contains(reason))
-        #expect(try problem { _ = try TokenRevocation(revocationURL: url, clientID: "me") }.contains(reason))
+        let client = try OAuthClient(id: "me", tokenURL: #require(URL(string: "https://as.example/token")))
+        let error = try await #require(throws: OAuthError.self) { try await client.revoke(AccessToken("a"), at: url) }
+        #expect(error.code == .invalidConfiguration && !"\(error)".contains("hush") && "\(error)".contains(reason))
     }
 
     @Test(arguments: ["refresh_token", "scope", "client_secret"])

@@ -20,11 +20,11 @@ final class CredentialCommandTests {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    func shell(_ script: String, _ timeLimit: Duration = .seconds(300)) -> CredentialCommand {
-        CredentialCommand("/bin/sh", ["-c", script], timeLimit: timeLimit)
+    func shell(_ script: String, _ timeLimit: Duration = .seconds(300)) -> Credential {
+        .command("/bin/sh", ["-c", script], timeLimit: timeLimit)
     }
 
-    func problem(_ command: CredentialCommand) async throws -> String {
+    func problem(_ command: Credential) async throws -> String {
         let error = try await #require(throws: OAuthError.self) { try await command.read() }
         #expect(error.code == .credentialsUnavailable && error.remedy == .retry && !error.mayBeUnderWay)
         #expect(!texts(error).contains("hush"))
@@ -33,7 +33,7 @@ final class CredentialCommandTests {
 
     @Test func `arguments arrive as they are, without a shell`() async throws {
         let argument = "$HOME `id`; 'a' \"b\" * \\n"
-        #expect(try await CredentialCommand("/bin/echo", [argument]).read() == argument)
+        #expect(try await Credential.command("/bin/echo", [argument]).read() == argument)
     }
 
     @Test(arguments: ["printf x", "printf ' x\n\n'", "cat; printf x", "printf x; echo hush >&2"])
@@ -51,17 +51,17 @@ final class CredentialCommandTests {
     @Test func `a program that fails is named with its status, and nothing that it printed`() async throws {
         #expect(try await problem(shell("echo hush; echo hush >&2; exit 7")).contains("/bin/sh ended with status 7"))
         #expect(try await problem(shell("echo hush; kill -9 $$")).contains("was ended by signal 9"))
-        #expect(try await problem(CredentialCommand("/no/such/program")).contains("can't be started: No such file"))
-        #expect(try await problem(CredentialCommand("echo", ["hush"])).contains("absolute path"))
-        #expect(try await problem(CredentialCommand("/bin/echo", ["hush\0"])).contains("zero byte"))
+        #expect(try await problem(.command("/no/such/program")).contains("can't be started: No such file"))
+        #expect(try await problem(.command("echo", ["hush"])).contains("absolute path"))
+        #expect(try await problem(.command("/bin/echo", ["hush\0"])).contains("zero byte"))
         #expect(try await problem(shell("true")).contains("is empty"))
         #expect(try await problem(shell(#"printf '\377'"#)).contains("not UTF-8"))
     }
 
     @Test func `a program that prints without end is killed`() async throws {
         #expect(try await problem(shell("while echo hush; do :; done")).contains("provides more than 64 KiB"))
-        let longest = try await shell("head -c \(CredentialFile.maximumSize) /dev/zero | tr '\\0' a").read()
-        #expect(longest.utf8.count == CredentialFile.maximumSize)
+        let longest = try await shell("head -c 65536 /dev/zero | tr '\\0' a").read()
+        #expect(longest.utf8.count == 1 << 16)
     }
 
     /// What the children of a script write to their fourth descriptor; ends when the last of them has ended.
@@ -113,7 +113,7 @@ final class CredentialCommandTests {
     }
 
     @Test func `no text shows the arguments`() {
-        let command = CredentialCommand("/bin/echo", ["hush"])
+        let command = Credential.command("/bin/echo", ["hush"])
         #expect(!texts(command).contains("hush"))
     }
 }

@@ -34,7 +34,7 @@ final class CredentialFileTests {
         let transport = ScriptedTransport { .token() }
         let client = try OAuthClient(
             id: "me", tokenURL: #require(URL(string: "https://sts.example/token")), transport: transport)
-        let file = CredentialFile(path: path)
+        let file = Credential.file(path: path)
         let loader = GrantLoader(client, isRepeatable: true) { _ in .jwtBearer(try await file.read()) }
         let manager = FileManager.default
         for round in 1...3 {
@@ -54,7 +54,7 @@ final class CredentialFileTests {
     @Test(arguments: ["x", "x\n", " \t\r\nx\n\n"])
     func `blanks around the text are no part of it`(text: String) async throws {
         try write(Data(text.utf8))
-        #expect(try await CredentialFile(path: path).read() == "x")
+        #expect(try await Credential.file(path: path).read() == "x")
     }
 
     @Test func `a file that is no credential is an error that says why`() async throws {
@@ -68,7 +68,7 @@ final class CredentialFileTests {
             #expect(try await problem(file).contains(reason))
         }
         try write(Data(repeating: 0x61, count: CredentialFile.maximumSize))
-        #expect(try await file.read().utf8.count == CredentialFile.maximumSize)
+        #expect(try await Credential.file(path: path).read().utf8.count == CredentialFile.maximumSize)
         for mode in [0o620, 0o602, 0o666] {
             try write(Data("hush".utf8), mode: mode)
             let problem = try await problem(file)
@@ -116,7 +116,7 @@ final class CredentialFileTests {
         let transport = ScriptedTransport { .token() }
         let client = try OAuthClient(
             id: "me", tokenURL: #require(URL(string: "https://sts.example/token")), transport: transport)
-        let file = CredentialFile(path: path)
+        let file = Credential.file(path: path)
         let loader = GrantLoader(client, isRepeatable: true) { _ in
             let before = ledger.newest.withLock { $0 }
             let credential = try await file.read()

@@ -13,11 +13,11 @@ struct CredentialURLTests {
     }
 
     /// With a limit that a loaded machine doesn't reach.
-    func credential(_ url: URL, _ headers: [String: String] = [:], member: String? = nil) throws -> CredentialURL {
-        try CredentialURL(url, headers: headers, member: member, timeLimit: .seconds(300))
+    func credential(_ url: URL, _ headers: [String: String] = [:], member: String? = nil) throws -> Credential {
+        try Credential.url(url, headers: headers, member: member, timeLimit: .seconds(300))
     }
 
-    func problem(_ url: CredentialURL) async throws -> OAuthError {
+    func problem(_ url: Credential) async throws -> OAuthError {
         let error = try await #require(throws: OAuthError.self) { try await url.read() }
         #expect(error.code == .credentialsUnavailable && error.remedy == .retry && !error.mayBeUnderWay)
         #expect(!texts(error).contains("hush"))
@@ -62,7 +62,7 @@ struct CredentialURLTests {
         let long = try server(String(repeating: "a", count: 65_537))
         #expect("\(try await problem(credential(long.url)))".contains("provides more than 64 KiB"))
         let silent = try LoopbackServer { _ in .unfinished("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhush") }
-        let error = try await problem(CredentialURL(silent.url, timeLimit: .milliseconds(200)))
+        let error = try await problem(.url(silent.url, timeLimit: .milliseconds(200)))
         #expect("\(error)".contains("did not answer completely within 0.2 seconds"))
     }
 
@@ -72,15 +72,15 @@ struct CredentialURLTests {
     ])
     func `a URL that others can read is refused`(text: String) throws {
         let url = try #require(URL(string: text))
-        let error = try #require(throws: OAuthError.self) { try CredentialURL(url) }
+        let error = try #require(throws: OAuthError.self) { try Credential.url(url) }
         #expect(error.code == .invalidConfiguration && !texts(error).contains("hush"))
     }
 
     @Test(arguments: [("A b", "x"), ("", "x"), ("A", "hush\r\nHost: other")])
     func `a header that could become two is refused`(name: String, value: String) throws {
         let url = try #require(URL(string: "http://169.254.169.254/metadata"))
-        #expect(!texts(try CredentialURL(url, headers: ["A": "hush"])).contains("hush"))
-        let error = try #require(throws: OAuthError.self) { try CredentialURL(url, headers: [name: value]) }
+        #expect(!texts(try Credential.url(url, headers: ["A": "hush"])).contains("hush"))
+        let error = try #require(throws: OAuthError.self) { try Credential.url(url, headers: [name: value]) }
         #expect(error.code == .invalidConfiguration && !texts(error).contains("hush"))
     }
 }

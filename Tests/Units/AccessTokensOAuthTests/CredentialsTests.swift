@@ -65,12 +65,13 @@ struct CredentialsTests {
     // RFC 7523 §3: issuer and subject are the client, the audience is the server's issuer, an expiry, an id.
     @Test func `an assertion has the claims that are asked for, and its own id`() async throws {
         let signed = Lock<[Data]>([])
-        let assertion = JWTAssertion(algorithm: "ES256", keyID: "16", wallClock: { Date(timeIntervalSince1970: 1_300_819_380) }) {
-            bytes in
+        let key = ClientAuthentication.privateKeyJWT(
+            algorithm: "ES256", keyID: "16", wallClock: { Date(timeIntervalSince1970: 1_300_819_380) }
+        ) { bytes in
             signed.withLock { $0.append(bytes) }
             return Data([0xFB, 0xFF, 0xFE])
         }
-        let loader = try ClientCredentialsLoader(client(.privateKeyJWT(assertion)))
+        let loader = try ClientCredentialsLoader(client(key))
         for _ in 1...2 { _ = try await loader.loadToken(replacing: nil) }
         var ids: Set<String> = []
         for (request, bytes) in zip(transport.requests, signed.withLock { $0 }) {
@@ -98,9 +99,19 @@ struct CredentialsTests {
 
     @Test(arguments: [nil, ""])
     func `an audience is never guessed`(issuer: String?) throws {
-        let assertion = JWTAssertion(algorithm: "ES256") { _ in Data() }
-        let error = try #require(throws: OAuthError.self) { try client(.privateKeyJWT(assertion), issuer: issuer) }
+        let error = try #require(throws: OAuthError.self) {
+            try client(.privateKeyJWT(algorithm: "ES256") { _ in Data() }, issuer: issuer)
+        }
         #expect(error.code == .invalidConfiguration && "\(error)".contains("issuer"))
         _ = try client(.assertion { "made elsewhere" }, issuer: issuer)
+    }
+
+    @Test(arguments: [nil, "https://as.example"])
+    func `an audience that the program names is the assertion's, whatever the issuer`(issuer: String?) async throws {
+        let key = ClientAuthentication.privateKeyJWT(algorithm: "ES256", audience: "https://as.example/token") { _ in Data() }
+        _ = try await ClientCredentialsLoader(client(key, issuer: issuer)).loadToken(replacing: nil)
+        let form = String(decoding: try #require(transport.requests.last).body, as: UTF8.self)
+        let claims = Self.decoded(try #require(form.split(separator: "client_assertion=").last).split(separator: ".")[1])
+        #expect(String(decoding: claims, as: UTF8.self).contains(#""aud":"https://as.example/token""#))
     }
 }

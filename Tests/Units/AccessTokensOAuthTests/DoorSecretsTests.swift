@@ -15,7 +15,7 @@ struct DoorSecretsTests {
 
     /// Everything secret that an exchange can carry, alone in its form.
     static var exchanges: [(name: String, grant: Grant, authentication: ClientAuthentication)] {
-        var form = Form()
+        var form: Form = [:]
         form.add("x", secret: secret)
         return [
             ("code", .authorizationCode(secret, verifier: nil), .publicClient),

@@ -121,7 +121,7 @@ struct GrantTests {
     }
 
     @Test func `a grant of any type can be presented`() async throws {
-        var form = Form()
+        var form: Form = [:]
         form.add("username", "anna")
         form.add("password", "pw")
         form.add("x", secret: "y")

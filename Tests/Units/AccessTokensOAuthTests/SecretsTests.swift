@@ -123,10 +123,11 @@ struct SecretsTests {
         let transport = ScriptedTransport { .token(#""refresh_token":"xyzzy""#) }
         let url = try #require(URL(string: "https://as.example/token"))
         let loader = try RefreshTokenLoader(tokenURL: url, clientID: "me", clientSecret: "xyzzy", transport: transport)
-        let revocation = try TokenRevocation(revocationURL: url, clientID: "me", clientSecret: "xyzzy", transport: transport)
+        let client = try OAuthClient(
+            id: "me", authentication: .clientSecretBasic("xyzzy"), tokenURL: url, transport: transport)
         let token = try await loader.loadToken(replacing: AccessToken("xyzzy", refreshToken: "xyzzy"))
-        try await revocation.revoke(token)
-        let everything = texts(loader) + texts(revocation) + texts(token) + texts(transport.requests)
+        try await client.revoke(token, at: url)
+        let everything = texts(loader) + texts(client) + texts(token) + texts(transport.requests)
         #expect(!everything.contains("xyzzy"))
         #expect(!everything.contains(Data("me:xyzzy".utf8).base64EncodedString()))
     }

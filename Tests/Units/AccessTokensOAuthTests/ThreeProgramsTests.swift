@@ -15,9 +15,9 @@ private struct Signer: Sendable {
 
 // 1. private_key_jwt (RFC 7523 §2.2).
 private func privateKeyJWT(_ url: URL, _ key: Signer, _ transport: any TokenTransport) throws -> some TokenLoader {
-    let assertion = JWTAssertion(algorithm: "RS256") { try await key.signature(for: $0) }
     let client = try OAuthClient(
-        id: "jwt", authentication: .privateKeyJWT(assertion), tokenURL: url, issuer: "https://as.example", transport: transport)
+        id: "jwt", authentication: .privateKeyJWT(algorithm: "RS256") { try await key.signature(for: $0) }, tokenURL: url,
+        issuer: "https://as.example", transport: transport)
     return try ClientCredentialsLoader(client, scope: "api.read")
 }
 

@@ -21,7 +21,7 @@ struct WorkloadIdentityTests {
     }
 
     /// GitHub's endpoint: a bearer token and an audience are asked with, and `value` is the answer.
-    func gitHub(_ audience: String) throws -> (LoopbackServer, CredentialURL) {
+    func gitHub(_ audience: String) throws -> (LoopbackServer, Credential) {
         let server = try LoopbackServer { request in
             let isRight =
                 request.hasPrefix("GET /token?api-version=2.0&audience=\(audience) HTTP/1.1\r\n")
@@ -33,7 +33,7 @@ struct WorkloadIdentityTests {
             URLQueryItem(name: "api-version", value: "2.0"), URLQueryItem(name: "audience", value: audience),
         ])
         let headers = ["Authorization": "bearer request-token"]
-        return (server, try CredentialURL(url, headers: headers, member: "value", timeLimit: .seconds(300)))
+        return (server, try .url(url, headers: headers, member: "value", timeLimit: .seconds(300)))
     }
 
     // Google's STS knows no clients and takes no client_id: cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token.
@@ -52,7 +52,7 @@ struct WorkloadIdentityTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
         let loader = GrantLoader(client, isRepeatable: true) { _ in
             .tokenExchange(
-                subject: try await isFromGitHub ? identity.read() : CredentialFile(path: file.path).read(), type: .jwt,
+                subject: try await isFromGitHub ? identity.read() : Credential.file(path: file.path).read(), type: .jwt,
                 requestedType: .accessToken, audience: [audience], scope: "https://www.googleapis.com/auth/cloud-platform")
         }
         #expect(try await loader.loadToken(replacing: nil).value == "abc")

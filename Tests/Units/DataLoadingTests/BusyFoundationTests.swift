@@ -20,7 +20,7 @@ struct BusyFoundationTests {
             await LongHeader.untilFoundationIsBusy()
             // More than the pool has threads, of both kinds: on the shared connections and on their own.
             let others = (0..<2 * ProcessInfo.processInfo.activeProcessorCount).flatMap { _ in
-                [loader.start(Request(url: server.url)), loader.start(Request(url: server.url, method: .post))]
+                [loader.start(Request(url: server.url)), loader.start(Request(url: server.url, method: "POST"))]
             }
             for running in others + [stuck] {
                 let error = await #expect(throws: DataLoadingError.self) { try await running.response() }

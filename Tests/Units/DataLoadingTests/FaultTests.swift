@@ -122,7 +122,7 @@ struct FaultTests {
 
     @Test func `a body whose stream cannot be opened is an error, and nothing is sent`() async throws {
         let server = try ResourceServer()
-        let request = Request(url: server.url, method: .post, body: .stream(isReplayable: false) { nil })
+        let request = Request(url: server.url, method: "POST", body: .stream(isReplayable: false) { nil })
         let error = await #expect(throws: DataLoadingError.self) { try await server.loader().perform(request) }
         #expect(error?.code == .invalidRequest && server.arrivals.all.isEmpty)
     }

@@ -37,7 +37,7 @@ struct SecretsTests {
         let factory = DataLoaderFactory(tokens: origins)
         let loader = factory.makeLoader()
         let request = Request(
-            url: server.url, method: .post, headers: ["X-Key": "SECRET-key"], body: .data(Data("SECRET-body".utf8)))
+            url: server.url, method: "POST", headers: ["X-Key": "SECRET-key"], body: .data(Data("SECRET-body".utf8)))
         let running = loader.start(request)
         let sent = try #require(await server.requests.first { _ in true })
         #expect(sent.contains("Bearer SECRET-access"), "it is in flight")
@@ -47,7 +47,7 @@ struct SecretsTests {
             loader, factory, origins, running, running.states, iterator, running.state, request,
             request.body as Any, Request.Body.stream(isReplayable: true) { InputStream(data: Data("SECRET-body".utf8)) },
             service, AccessTokenService(service: service), AccessTokenService(loader: PlainLoader()),
-            CallbackTokenLoader(PlainLoader()),
+            PlainLoader().tokenLoader,
         ]
         for value in values + [values] { #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))") }
     }
@@ -83,21 +83,21 @@ struct SecretsTests {
             tokenURL: server.url, clientID: "app", clientSecret: "SECRET-client", transport: transport)
         let credentials = try ClientCredentialsLoader(
             tokenURL: server.url, clientID: "app", clientSecret: "SECRET-client", transport: transport)
-        let revocation = try TokenRevocation(
-            revocationURL: server.url, clientID: "app", clientSecret: "SECRET-client", transport: transport)
+        let client = try OAuthClient(
+            id: "app", authentication: .clientSecretBasic("SECRET-client"), tokenURL: server.url, transport: transport)
         let stored = StoredToken(Self.token, received: Date())
         let store = InMemoryTokenStore(StoredToken(AccessToken("", lifetime: .zero, refreshToken: "SECRET-r"), received: Date()))
         let service = TokenService(policy: Self.patience, store: store, loader: refresh)
         let tasks: [Task<Void, Never>] = [
             Task { _ = try? await service.retrieveToken() }, Task { _ = try? await credentials.loadToken(replacing: nil) },
-            Task { _ = try? await revocation.revoke(Self.token) },
+            Task { _ = try? await client.revoke(Self.token, at: server.url) },
         ]
         var requests = server.requests.makeAsyncIterator()
         for _ in tasks { _ = try #require(await requests.next()) }
 
         let file = FileTokenStore(path: "token")
         let values: [Any] = [
-            transport, refresh, credentials, revocation, store, stored, service, AccessTokenService(service: service), file,
+            transport, refresh, credentials, client, store, stored, service, AccessTokenService(service: service), file,
             TransportRequest(url: server.url, headers: ["Authorization": "SECRET"], body: Data("SECRET".utf8)),
             TransportResponse(status: 200, headers: ["X": "SECRET"], body: Data("SECRET".utf8)),
             AuthenticationChallenge(scheme: "Negotiate", token68: "SECRET"),

@@ -59,7 +59,7 @@ struct StateTests {
         }
         let loader = try server.loader()
         let body = Data(repeating: 0x78, count: 500_000)
-        let running = loader.start(Request(url: server.url, method: .post, body: .data(body)))
+        let running = loader.start(Request(url: server.url, method: "POST", body: .data(body)))
         var seen: [StatefulRequest.Progress] = []
         for await case .ongoing(let progress) in running.states {
             seen.append(progress)

@@ -57,7 +57,7 @@ struct `A grant in etcd with TLS, over AsyncHTTPClient` {
             try await body(
                 (1...count).map { _ in
                     try EtcdTokenStore(
-                        key: key, endpoints: [url], user: server.name == "etcd" ? EtcdUser(name: "app", password: password) : nil,
+                        key: key, endpoints: [url], user: server.name == "etcd" ? (name: "app", password: password) : nil,
                         timeLimit: timeLimit, transport: AsyncHTTPClientTransport(client: client))
                 })
         }

@@ -1,10 +1,12 @@
 import AccessTokens
 import AccessTokensDPoP
+import AccessTokensHTTP
 import AccessTokensOAuth
 import AccessTokensTesting
 import Crypto
 import CryptoExtras
 import Foundation
+import Synchronization
 import Testing
 
 @testable import SigningWithCrypto
@@ -29,10 +31,31 @@ import Testing
         }
     }
 
+    /// Keeps the assertion of one request, and answers it with an error.
+    private final class Recorder: TokenTransport {
+        let assertion = Mutex("")
+
+        @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
+            let form = String(decoding: request.body, as: UTF8.self).split(separator: "&")
+            let value = form.first { $0.hasPrefix("client_assertion=") }?.dropFirst("client_assertion=".count)
+            assertion.withLock { $0 = String(value ?? "") }
+            return TransportResponse(status: 400)
+        }
+    }
+
+    /// Returns what a client with this authentication sends.
+    private func parts(_ authentication: ClientAuthentication) async throws -> Parts {
+        let recorder = Recorder()
+        let client = try OAuthClient(
+            id: "reports", authentication: authentication, tokenURL: #require(URL(string: "https://login.example/token")),
+            issuer: "https://login.example", transport: recorder)
+        await #expect(throws: OAuthError.self) { try await client.token(for: .clientCredentials()) }
+        return try Parts(recorder.assertion.withLock { $0 })
+    }
+
     @Test func `an elliptic curve key signs as ES256, and its public key agrees`() async throws {
         let key = P256.Signing.PrivateKey()
-        let assertion = JWTAssertion(signedBy: key, keyID: "2026-11")
-        let parts = try Parts(try await assertion.make(clientID: "reports", audience: "https://login.example"))
+        let parts = try await parts(.privateKeyJWT(signedBy: key, keyID: "2026-11"))
         #expect(parts.header == ["alg": "ES256", "kid": "2026-11", "typ": "JWT"])
         #expect(parts.claims["aud"] as? String == "https://login.example" && parts.claims["sub"] as? String == "reports")
         #expect(parts.signature.count == 64)
@@ -43,8 +66,7 @@ import Testing
 
     @Test func `an RSA key signs as RS256, and its public key agrees`() async throws {
         let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
-        let assertion = JWTAssertion(signedBy: key)
-        let parts = try Parts(try await assertion.make(clientID: "reports", audience: "https://login.example"))
+        let parts = try await parts(.privateKeyJWT(signedBy: key))
         #expect(parts.header == ["alg": "RS256", "typ": "JWT"])
         let signature = _RSA.Signing.RSASignature(rawRepresentation: parts.signature)
         #expect(key.publicKey.isValidSignature(signature, for: parts.signed, padding: .insecurePKCS1v1_5))
@@ -52,8 +74,7 @@ import Testing
 
     @Test func `openssl agrees with the signature of an RSA key`() async throws {
         let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
-        let parts = try Parts(
-            try await JWTAssertion(signedBy: key).make(clientID: "reports", audience: "https://login.example"))
+        let parts = try await parts(.privateKeyJWT(signedBy: key))
         let directory = FileManager.default.temporaryDirectory.appending(path: "signing-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -132,8 +153,7 @@ struct `A real server verifies what swift-crypto has signed` {
         func token(_ key: _RSA.Signing.PrivateKey) async throws -> AccessToken {
             // This server expects its endpoint as the audience.
             let client = try OAuthClient(
-                id: "signer", authentication: .privateKeyJWT(JWTAssertion(signedBy: key)), tokenURL: url,
-                issuer: url.absoluteString)
+                id: "signer", authentication: .privateKeyJWT(signedBy: key), tokenURL: url, issuer: url.absoluteString)
             return try await ClientCredentialsLoader(client, scope: server["TOKEN_SERVER_SCOPE"]).loadToken(replacing: nil)
         }
         #expect(try await !token(_RSA.Signing.PrivateKey(pemRepresentation: pem)).value.isEmpty)

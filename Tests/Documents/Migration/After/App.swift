@@ -6,7 +6,7 @@ import AccessTokensDispatch
     let service: AccessTokenService
 
     init(network: @escaping Network) {
-        tokens = TokenService(loader: CallbackTokenLoader(LoginAPI(network: network)))
+        tokens = TokenService(loader: LoginAPI(network: network).tokenLoader)
         service = AccessTokenService(tokens: tokens)
     }
 }

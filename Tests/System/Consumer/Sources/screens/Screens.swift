@@ -88,7 +88,7 @@ final class Screen {
         guard let url = URL(string: "http://127.0.0.1:1/movies") else { throw URLError(.badURL) }
         let services = [
             TokenService(store: Memory(), loader: Login(user: "Anna")),
-            TokenService(loader: CallbackTokenLoader(Callback())),
+            TokenService(loader: Callback().tokenLoader),
             TokenService { previous in AccessToken("closed over", lifetime: .seconds(60)) },
             TokenService(
                 loader: try ClientCredentialsLoader(tokenURL: url, clientID: "app", clientSecret: "s", transport: Server())),

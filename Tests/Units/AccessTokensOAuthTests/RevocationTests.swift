@@ -7,16 +7,20 @@ import TestBudgets
 import Testing
 
 @Suite(.inRealTime)
-struct TokenRevocationTests {
-    func revocation(_ answer: TransportResponse = TransportResponse(status: 200)) throws -> (TokenRevocation, ScriptedTransport) {
+struct RevocationTests {
+    struct Revocation {
+        let client: OAuthClient
+        let url: URL
+
+        func revoke(_ token: AccessToken) async throws { try await client.revoke(token, at: url) }
+    }
+
+    func revocation(_ answer: TransportResponse = TransportResponse(status: 200)) throws -> (Revocation, ScriptedTransport) {
         let transport = ScriptedTransport { answer }
-        let revocation = try TokenRevocation(
-            OAuthClient(
-                id: "me", authentication: .clientSecretBasic("s3cr3t"),
-                tokenURL: #require(URL(string: "https://as.example/token")),
-                transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) }),
-            revocationURL: #require(URL(string: "https://as.example/revoke?policy=1")))
-        return (revocation, transport)
+        let client = try OAuthClient(
+            id: "me", authentication: .clientSecretBasic("s3cr3t"), tokenURL: #require(URL(string: "https://as.example/token")),
+            transport: transport, wallClock: { Date(timeIntervalSince1970: 784_111_747) })
+        return (Revocation(client: client, url: try #require(URL(string: "https://as.example/revoke?policy=1"))), transport)
     }
 
     // RFC 7009 §2.1: with the refresh token the server ends the grant's access tokens too.
@@ -39,7 +43,7 @@ struct TokenRevocationTests {
     @Test func `a public client sends its id and no secret`() async throws {
         let transport = ScriptedTransport { TransportResponse(status: 200) }
         let url = try #require(URL(string: "https://as.example/revoke"))
-        try await TokenRevocation(revocationURL: url, clientID: "app", transport: transport).revoke(AccessToken("a"))
+        try await OAuthClient(id: "app", tokenURL: url, transport: transport).revoke(AccessToken("a"), at: url)
         let request = try #require(transport.requests.last)
         #expect(String(decoding: request.body, as: UTF8.self) == "token=a&token_type_hint=access_token&client_id=app")
         #expect(request.headers["Authorization"] == nil)
@@ -91,9 +95,12 @@ struct TokenRevocationTests {
     }
 
     // RFC 7009 §2: TLS, as for tokens.
-    @Test func `a URL that endangers the token is refused`() throws {
-        let url = try #require(URL(string: "http://as.example/revoke"))
-        let failure = try #require(throws: OAuthError.self) { try TokenRevocation(revocationURL: url, clientID: "app") }
+    @Test func `a URL that endangers the token is refused`() async throws {
+        let (revocation, transport) = try revocation(), url = try #require(URL(string: "http://as.example/revoke"))
+        let failure = try await #require(throws: OAuthError.self) {
+            try await revocation.client.revoke(AccessToken("a"), at: url)
+        }
+        #expect(transport.requests.isEmpty)
         #expect(failure.code == .invalidConfiguration && "\(failure)".contains("revocation URL"))
     }
 
