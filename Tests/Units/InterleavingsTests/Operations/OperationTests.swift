@@ -101,8 +101,8 @@ private func lostUpdate(
         #expect(failure.replayLine.contains(line), "\(failure.replayLine)")
         #expect(failure.variables.contains("INTERLEAVINGS_PROGRAM='\(program)' INTERLEAVINGS_REPLAY='\(failure.schedule)'"))
         let again = try await lostUpdate(
-            programs: .replay(program), schedules: .replay(failure.schedule), time: failure.time)
-        var overrides = Overrides(replay: failure.schedule, time: failure.time)
+            programs: .replay("\(program)"), schedules: .replay(failure.schedule), time: failure.time)
+        var overrides = Overrides(replay: Schedule(failure.schedule), time: failure.time)
         overrides.program = program
         let byVariables = try await Overrides.$current.withValue(overrides) { try await lostUpdate() }
         for replayed in [again, byVariables] {
