@@ -7,7 +7,7 @@ extension History {
     ///
     /// ```swift
     /// try await history.record("a", .take) {
-    ///     do { return .taken(try await stock.take()) } catch is SoldOut { return .none }
+    ///     do { return .taken(try await stock.take()) } catch is SoldOut { return .soldOut }
     /// }
     /// ```
     ///

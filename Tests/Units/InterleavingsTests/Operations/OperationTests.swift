@@ -129,7 +129,7 @@ private func lostUpdate(
         #expect(first.programs == again.programs)
         #expect(first.programs != other.programs)
         #expect(first.programs.allSatisfy { $0.hasPrefix("task 1: ") && $0.contains("; task 2: ") })
-        #expect("\(first)".hasPrefix("20 programs (seed 1), 400 schedules (357 distinct), none failed; "))
+        #expect("\(first)".hasPrefix("20 programs (seed 1), 400 schedules"))
         #expect("\(first)".hasSuffix("; not all orders of jobs: the schedules are a sample") && !first.ranAllOrders)
     }
 
