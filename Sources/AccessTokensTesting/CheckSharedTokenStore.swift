@@ -28,12 +28,13 @@ import Foundation
 ///     them.
 ///   - callers: How many load and swap at once.
 ///   - rounds: How often each of them does so.
-/// - Returns: How much was done.
+/// - Returns: How many loads returned, and how many swaps replaced the record or conflicted with another one; and how many
+///   operations threw.
 /// - Throws: ``SharedStoreViolation`` with the broken promise; or an error of the store during the single operations.
 @discardableResult
 @concurrent public func checkSharedTokenStore(
     _ stores: [any SharedTokenStore], callers: Int = 6, rounds: Int = 25
-) async throws -> SharedStoreReport {
+) async throws -> (loads: Int, swaps: Int, conflicts: Int, failures: Int) {
     let trial = try await SharedStoreTrial(stores), before = try await stores[0].load()
     do {
         try await trial.runOneAtATime()
@@ -47,16 +48,7 @@ import Foundation
 }
 
 /// The number of operations that a check of a shared store performed.
-public struct SharedStoreReport: Sendable, Hashable {
-    /// Loads that returned.
-    package internal(set) var loads = 0
-    /// Swaps that replaced the record.
-    public internal(set) var swaps = 0
-    /// Swaps that conflicted with another one.
-    public internal(set) var conflicts = 0
-    /// Operations that threw.
-    public internal(set) var failures = 0
-}
+package typealias SharedStoreReport = (loads: Int, swaps: Int, conflicts: Int, failures: Int)
 
 /// A promise that a shared store broke.
 public struct SharedStoreViolation: Error, Described {

@@ -2,21 +2,20 @@ public import AccessTokens
 import TokenServiceConcurrency
 
 /// A failed load with a remedy of the test's choice, and the time that the server asked to wait.
+///
+/// `ScriptedFailure()` passes with time: the network, a busy server. After `ScriptedFailure(.signIn)`, a refused grant, only a new
+/// sign-in helps; after `ScriptedFailure(.clientRegistration)`, refused client credentials, only a change of the client's
+/// registration.
 public struct ScriptedFailure: TokenLoadFailure, Hashable {
-    /// A failure that passes with time: the network, a busy server.
-    public static let transient = ScriptedFailure(.retry, message: "temporarily unavailable")
-
-    /// A refused grant (`invalid_grant`): only a new sign-in helps.
-    public static let grantRefused = ScriptedFailure(.signIn, message: "invalid_grant")
-
-    /// Refused client credentials (`invalid_client`): only a change of the client's registration helps.
-    public static let clientRefused = ScriptedFailure(.clientRegistration, message: "invalid_client")
+    package static let transient = ScriptedFailure()
+    package static let grantRefused = ScriptedFailure(.signIn)
+    package static let clientRefused = ScriptedFailure(.clientRegistration)
 
     /// How to recover from the failure.
-    public var remedy: TokenServiceError.Remedy
+    public let remedy: TokenServiceError.Remedy
 
     /// How long the server asked to wait before the next attempt; `nil` if it didn't.
-    public var retryAfter: Duration?
+    public let retryAfter: Duration?
 
     package let message: String
 
@@ -28,11 +27,21 @@ public struct ScriptedFailure: TokenLoadFailure, Hashable {
     /// - Parameters:
     ///   - remedy: How to recover from the failure.
     ///   - retryAfter: How long the server asked to wait before the next attempt; `nil` if it didn't.
-    ///   - message: A text by which the test, and a log, recognises the failure.
-    public init(_ remedy: TokenServiceError.Remedy = .retry, retryAfter: Duration? = nil, message: String = "scripted failure") {
+    ///   - message: A text by which the test, and a log, recognises the failure; `nil`: `temporarily unavailable`,
+    ///     `invalid_grant` or `invalid_client`, as the remedy has it, and `scripted failure` with another remedy.
+    public init(_ remedy: TokenServiceError.Remedy = .retry, retryAfter: Duration? = nil, message: String? = nil) {
         self.remedy = remedy
         self.retryAfter = retryAfter
-        self.message = message
+        self.message = message ?? Self.message(for: remedy)
+    }
+
+    private static func message(for remedy: TokenServiceError.Remedy) -> String {
+        switch remedy {
+        case .retry: "temporarily unavailable"
+        case .signIn: "invalid_grant"
+        case .clientRegistration: "invalid_client"
+        default: "scripted failure"
+        }
     }
 }
 

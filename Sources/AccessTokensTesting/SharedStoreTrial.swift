@@ -12,7 +12,7 @@ import Foundation
 /// The check of a shared store, for tests that also decide when it ends.
 package final class SharedStoreTrial: Sendable {
     private struct Seen {
-        var report = SharedStoreReport()
+        var report: SharedStoreReport = (loads: 0, swaps: 0, conflicts: 0, failures: 0)
         /// The content of each revision.
         var contents: [SharedRecord.Revision: String] = [:]
         var revisions: [String: SharedRecord.Revision] = [:]

@@ -3,16 +3,14 @@ public import AccessTokensDispatch
 import TokenServiceConcurrency
 
 extension SimulatedAuthorizationServer {
-    /// The client's side for a `TokenService`; repeatable unless the server rotates refresh tokens.
-    public var loader: some TokenLoader { Loader(server: self) }
-
-    /// The client's side for a callback service; always client credentials, since a callback load presents no token.
+    /// The client's side, for async and callback services alike; repeatable unless the server rotates refresh tokens.
     ///
-    /// Without latency the handler is called before `load(then:)` returns. Otherwise a separate task waits for the answer and
-    /// ends with it; nothing cancels the task, and it doesn't keep the server alive.
-    public var callbackLoader: some AccessTokenLoader { CallbackLoader(server: self) }
+    /// A callback load is always one of client credentials, since it presents no token. Without latency its handler is called
+    /// before `load(then:)` returns. Otherwise a separate task waits for the answer and ends with it; nothing cancels the task, and
+    /// it doesn't keep the server alive.
+    public var loader: some TokenLoader & AccessTokenLoader { Loader(server: self) }
 
-    private struct Loader: TokenLoader {
+    private struct Loader: TokenLoader, AccessTokenLoader {
         let server: SimulatedAuthorizationServer
         var isRepeatable: Bool { !server.rotatesRefreshTokens }
 
@@ -25,11 +23,6 @@ extension SimulatedAuthorizationServer {
                 return try await server.state.wait(in: \.forsaken, as: ()) { _ in .wait() }
             }
         }
-    }
-
-    private struct CallbackLoader: AccessTokenLoader {
-        let server: SimulatedAuthorizationServer
-        var isRepeatable: Bool { true }
 
         func load(then handler: @escaping Handler) {
             switch server.exchange(nil) {

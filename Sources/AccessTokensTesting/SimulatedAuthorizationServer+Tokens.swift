@@ -22,7 +22,7 @@ extension SimulatedAuthorizationServer {
         state.withLock { $0.ledger.revoke(token.value) }
     }
 
-    /// Revokes all access tokens and ends all sessions: refreshes fail with ``ScriptedFailure/grantRefused``.
+    /// Revokes all access tokens and ends all sessions: refreshes fail with `ScriptedFailure(.signIn)`.
     ///
     /// Client-credentials loads still succeed, and so does a new ``signIn()``.
     public func revokeAll() {

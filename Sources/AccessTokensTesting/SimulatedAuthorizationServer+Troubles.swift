@@ -23,7 +23,7 @@ extension SimulatedAuthorizationServer {
     }
 
     /// Makes the next loads fail without an exchange, after those already planned to fail or to lose their answer.
-    public func failNext(_ count: Int = 1, with error: any Error = ScriptedFailure.transient) {
+    public func failNext(_ count: Int = 1, with error: any Error = ScriptedFailure()) {
         state.withLock { $0.troubles.append(Trouble(kind: .failure(error), remaining: count)) }
     }
 

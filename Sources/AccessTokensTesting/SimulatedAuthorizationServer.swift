@@ -42,7 +42,7 @@ public final class SimulatedAuthorizationServer: Sendable {
     ///   - keepsOneTokenValid: Whether issuing a token revokes the earlier one of the same session.
     ///   - rotatesRefreshTokens: Whether a refresh token is good for one refresh; presented again, it ends its session.
     ///     Source: RFC 9700 §4.14.2.
-    ///   - executor: Where late answers of the ``callbackLoader`` arrive; `nil`: on the default pool.
+    ///   - executor: Where late answers of a callback load arrive; `nil`: on the default pool.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         tokenLifetime: Duration? = .seconds(3600),

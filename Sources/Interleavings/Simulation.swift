@@ -93,16 +93,11 @@ extension Simulation {
     ///
     /// Time moves on meanwhile. Tasks that only this scenario can wake do not count.
     ///
+    /// - Parameter waitsForTimers: `false` waits only until nothing else can run at the present time, as `Wait` of Go's
+    ///   `testing/synctest`.
     /// - Throws: `CancellationError` when the execution is over.
-    public func settle() async throws {
-        try await engine.settle(waitsForTimers: true)
-    }
-
-    /// Waits until nothing else can run at the present time, as `Wait` of Go's `testing/synctest`.
-    ///
-    /// - Throws: `CancellationError` when the execution is over.
-    public func settleNow() async throws {
-        try await engine.settle(waitsForTimers: false)
+    public func settle(waitsForTimers: Bool = true) async throws {
+        try await engine.settle(waitsForTimers: waitsForTimers)
     }
 
     /// Returns a number from 0 up to, but not including, `count`: one more choice of the schedule, explored and replayed.

@@ -1,10 +1,7 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// Which orders an exploration tried: all, all within its bounds, or not all, and why.
-///
-/// An order is one of the steps at the exploration's granularity, of the work that the explorer drives. Other work is
-/// listed in <doc:WhatAPassProves>.
-public struct Coverage: Sendable, Hashable, Described {
+package struct Coverage: Sendable, Hashable, Described {
     /// A limit that was set for the exploration and that cut off orders; later versions may add some.
     package struct Bound: Sendable, Hashable, CustomStringConvertible {
         /// Schedules with more preemptions were left out.
@@ -65,9 +62,9 @@ public struct Coverage: Sendable, Hashable, Described {
     package internal(set) var gaps: [Gap] = []
 
     /// Whether all orders ran, without any bound.
-    public var isAll: Bool { bounds.isEmpty && gaps.isEmpty }
+    package var isAll: Bool { bounds.isEmpty && gaps.isEmpty }
     /// Whether all orders within the bounds ran.
-    public var isAllWithinBounds: Bool { gaps.isEmpty }
+    package var isAllWithinBounds: Bool { gaps.isEmpty }
 
     /// The orders that ran, in words.
     package var text: String {
@@ -79,6 +76,11 @@ public struct Coverage: Sendable, Hashable, Described {
 
     init(granularity: Granularity) {
         self.granularity = granularity
+    }
+
+    mutating func formUnion(_ other: Coverage) {
+        bounds += other.bounds.filter { !bounds.contains($0) }
+        gaps += other.gaps.filter { !gaps.contains($0) }
     }
 
     mutating func add(_ omissions: Omissions) {

@@ -37,7 +37,7 @@ extension Exploration {
     func failure(_ error: any Error, _ outcome: Execution.Outcome) -> ScheduleFailure {
         let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
         return ScheduleFailure(
-            underlying: error, schedule: Schedule(choices: outcome.choices), number: summary.schedules, planned: planned,
+            underlying: error, choices: Schedule(choices: outcome.choices).choices, number: summary.schedules, planned: planned,
             strategy: present.strategy, seed: present.seed, trace: outcome.trace, settings: settings, doubted: outcome.doubted)
     }
 

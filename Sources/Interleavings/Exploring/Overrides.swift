@@ -58,7 +58,7 @@ package struct Overrides: Sendable {
     }
 
     func applied(to strategy: Strategy) -> Strategy {
-        if let replay { return .replay(replay, stoppingAt: stop) }
+        if let replay { return Strategy(kind: .replay(replay, stop: stop)) }
         return switch strategy.kind {
         case .mixed(let count, let first): .mixed(schedules: schedules ?? count, seed: seed ?? first)
         case .random(let count, let first): .random(schedules: schedules ?? count, seed: seed ?? first)

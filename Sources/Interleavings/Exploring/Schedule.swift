@@ -1,9 +1,9 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// The choices of one execution, enough to run it again: `"0.2.1"` picks the first candidate, then the third, then the second.
 ///
 /// Choices are counted only where there was more than one candidate; after the last one the first candidate is picked.
-public struct Schedule: Sendable, Hashable, Described, ExpressibleByStringLiteral {
+package struct Schedule: Sendable, Hashable, Described, ExpressibleByStringLiteral {
     /// The picks, each counted from 0.
     package let choices: [Int]
 
@@ -28,7 +28,7 @@ public struct Schedule: Sendable, Hashable, Described, ExpressibleByStringLitera
     }
 
     /// Reads a schedule from its description; a part that is not a number becomes a pick whose replay fails.
-    public init(stringLiteral value: String) {
+    package init(stringLiteral value: String) {
         let parts = value.split(separator: ".", omittingEmptySubsequences: false)
         self = Schedule(value) ?? Schedule(choices: parts.map { Int($0).flatMap { $0 < 0 ? nil : $0 } ?? .max })
     }

@@ -71,11 +71,13 @@ public struct Strategy: Sendable, Hashable {
     /// One schedule, as a failure prints it.
     ///
     /// - Parameters:
-    ///   - schedule: The choices to make.
+    ///   - schedule: The choices to make: `"0.2.1"` picks the first candidate, then the third, then the second. Choices are
+    ///     counted only where there is more than one candidate; after the last one the first candidate is picked. A pick that no
+    ///     candidate fits, or that is no number, fails the replay.
     ///   - step: The step before which the replay stops, numbered as in the report's diagram; `nil`: it runs to the end. Where a
     ///     debugger is attached, it stops the process there, and the replay then continues. Elsewhere the schedule fails there, and
     ///     the report says which task runs next, and what the others wait for.
-    public static func replay(_ schedule: Schedule, stoppingAt step: Int? = nil) -> Strategy {
-        Strategy(kind: .replay(schedule, stop: step))
+    public static func replay(_ schedule: String, stoppingAt step: Int? = nil) -> Strategy {
+        Strategy(kind: .replay(Schedule(stringLiteral: schedule), stop: step))
     }
 }

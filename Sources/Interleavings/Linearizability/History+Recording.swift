@@ -2,7 +2,14 @@
 extension History {
     /// Records a call and what it returns.
     ///
-    /// If `body` throws, the operation may take effect at any later moment, or never. Pass `outcome` to give errors a meaning.
+    /// If `body` throws, the operation may take effect at any later moment, or never. To give an error a meaning, or to translate
+    /// the call's value, let `body` return the outcome:
+    ///
+    /// ```swift
+    /// try await history.record("a", .take) {
+    ///     do { return .taken(try await stock.take()) } catch is SoldOut { return .soldOut }
+    /// }
+    /// ```
     ///
     /// - Parameters:
     ///   - caller: The caller's name in the report.
@@ -14,12 +21,13 @@ extension History {
         _ caller: String, _ operation: Specification.Operation,
         _ body: () async throws(Failure) -> Specification.Outcome
     ) async throws(Failure) -> Specification.Outcome {
-        try await record(caller, operation, body) { try? $0.get() }
+        let call = begin(caller, operation)
+        let outcome = try await body()
+        call.end(returning: outcome)
+        return outcome
     }
 
-    /// Records a synchronous call and what it returns.
-    ///
-    /// If `body` throws, the operation may take effect at any later moment, or never. Pass `outcome` to give errors a meaning.
+    /// Records a synchronous call and what it returns; otherwise like the asynchronous function.
     ///
     /// - Parameters:
     ///   - caller: The caller's name in the report.
@@ -31,46 +39,9 @@ extension History {
         _ caller: String, _ operation: Specification.Operation,
         _ body: () throws(Failure) -> Specification.Outcome
     ) throws(Failure) -> Specification.Outcome {
-        try record(caller, operation, body) { try? $0.get() }
-    }
-
-    /// Records a call and its result in the specification's terms.
-    ///
-    /// - Parameters:
-    ///   - caller: The caller's name in the report.
-    ///   - operation: The operation that is called.
-    ///   - body: Makes the call, on the caller's actor.
-    ///   - outcome: Translates the value or the error; `nil` if the operation may take effect at any later moment, or never.
-    /// - Returns: What `body` returned.
-    @inlinable @discardableResult
-    public func record<Value, Failure>(
-        _ caller: String, _ operation: Specification.Operation, _ body: () async throws(Failure) -> Value,
-        outcome: (Result<Value, Failure>) -> Specification.Outcome?
-    ) async throws(Failure) -> Value {
         let call = begin(caller, operation)
-        let result: Result<Value, Failure>
-        do { result = .success(try await body()) } catch { result = .failure(error) }
-        if let outcome = outcome(result) { call.end(returning: outcome) }
-        return try result.get()
-    }
-
-    /// Records a synchronous call and its result in the specification's terms.
-    ///
-    /// - Parameters:
-    ///   - caller: The caller's name in the report.
-    ///   - operation: The operation that is called.
-    ///   - body: Makes the call.
-    ///   - outcome: Translates the value or the error; `nil` if the operation may take effect at any later moment, or never.
-    /// - Returns: What `body` returned.
-    @inlinable @discardableResult
-    public func record<Value, Failure>(
-        _ caller: String, _ operation: Specification.Operation, _ body: () throws(Failure) -> Value,
-        outcome: (Result<Value, Failure>) -> Specification.Outcome?
-    ) throws(Failure) -> Value {
-        let call = begin(caller, operation)
-        let result: Result<Value, Failure>
-        do { result = .success(try body()) } catch { result = .failure(error) }
-        if let outcome = outcome(result) { call.end(returning: outcome) }
-        return try result.get()
+        let outcome = try body()
+        call.end(returning: outcome)
+        return outcome
     }
 }

@@ -56,8 +56,6 @@ extension SequentialSpecification {
 ///
 /// An operation without a value returns one that means "done": `nil`, `true`, a case of an enum.
 public protocol SequentialModel: SequentialSpecification, Hashable where State == Self, Outcome: Equatable {
-    /// The model itself.
-    associatedtype State = Self
     /// A caller's request, with its arguments.
     associatedtype Operation
     /// The result of a call; the checker compares it with the model's.

@@ -34,7 +34,7 @@
 ///   - perform: Performs an operation, and returns its outcome. Several tasks call it at the same time.
 ///   - fileID: The file of the call, which a report after a crash names.
 ///   - line: The line of the call.
-/// - Returns: The programs that ran, with a summary of each.
+/// - Returns: The summary of all programs.
 /// - Throws: A ``ScheduleFailure`` with the failing program, an ``ExplorationProblem`` if there is no program to
 ///   run, or `CancellationError` if the calling task is cancelled.
 @discardableResult
@@ -52,7 +52,7 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
         @escaping @Sendable (_ subject: Subject, _ operation: Specification.Operation) async throws ->
         Specification.Outcome,
     fileID: StaticString = #fileID, line: UInt = #line
-) async throws -> OperationsSummary {
+) async throws -> ExplorationSummary {
     try await exploreOperations(
         operations, programs: programs, schedules: schedules, time: time, granularity: granularity, driving: driving,
         stepLimit: stepLimit,
@@ -83,7 +83,7 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
 ///   - check: Throws if the object broke a promise; called when all tasks have ended.
 ///   - fileID: The file of the call, which a report after a crash names.
 ///   - line: The line of the call.
-/// - Returns: The programs that ran, with a summary of each.
+/// - Returns: The summary of all programs.
 /// - Throws: A ``ScheduleFailure`` with the failing program, an ``ExplorationProblem`` if there is no program to
 ///   run, or `CancellationError` if the calling task is cancelled.
 @discardableResult
@@ -99,7 +99,7 @@ public func exploreOperations<Operation: Sendable, Subject: Sendable>(
     perform: @escaping @Sendable (_ subject: Subject, _ operation: Operation, _ task: String) async throws -> Void,
     check: @escaping @Sendable (_ subject: Subject) async throws -> Void,
     fileID: StaticString = #fileID, line: UInt = #line
-) async throws -> OperationsSummary {
+) async throws -> ExplorationSummary {
     // One exploration of its test, however many programs there are.
     var (overrides, number) = Simulation.current == nil ? Overrides.current.beginExploration() : (Overrides(), 1)
     overrides.number = number
@@ -107,7 +107,7 @@ public func exploreOperations<Operation: Sendable, Subject: Sendable>(
     overrides.schedules = nil
     let exploration = ProgramExploration(
         words: operations.map { Wording.of($0) }, programs: programs,
-        schedules: overrides.applied(to: schedules), overrides: overrides
+        schedules: overrides.applied(to: schedules), granularity: granularity, overrides: overrides
     ) { program in
         try await explore(
             schedules, time: time, granularity: granularity, driving: driving, stepLimit: stepLimit,

@@ -1,23 +1,23 @@
-public import TokenServiceConcurrency
-
 /// Explores programs one after another, and makes the first failing one small.
 struct ProgramExploration {
     /// Each operation in words.
     let words: [String]
     let programs: Programs
     let schedules: Strategy
+    let granularity: Granularity
     let overrides: Overrides
     /// Explores one program.
     let explore: (Program) async throws -> ExplorationSummary
 
-    func run() async throws -> OperationsSummary {
+    func run() async throws -> ExplorationSummary {
         let drawn = try programs.drawn(from: words.count)
         if programs.seed != nil, schedules.mostSchedules == nil {
             throw ExplorationProblem(
                 .divergence,
                 detail: "a schedule belongs to one program; give that, too, as programs: .replay(…) or INTERLEAVINGS_PROGRAM")
         }
-        var summary = OperationsSummary(seed: programs.seed)
+        var summary = ExplorationSummary(granularity: granularity)
+        summary.programSeed = programs.seed
         for (index, program) in drawn.enumerated() {
             if let failure = try await failure(of: program, &summary) {
                 throw try await shrunk(failure, program, "Program \(index + 1) of \(drawn.count)")
@@ -28,15 +28,14 @@ struct ProgramExploration {
 
     /// - Parameter isReported: Whether the failure is to be reported, so that an escape must be ruled out.
     private func failure(
-        of program: Program, _ summary: inout OperationsSummary, isReported: Bool = true
+        of program: Program, _ summary: inout ExplorationSummary, isReported: Bool = true
     ) async throws -> ScheduleFailure? {
         var overrides = overrides
         overrides.program = program
         overrides.waitsForOutside = isReported
         do {
             let done = try await Overrides.$current.withValue(overrides) { try await explore(program) }
-            summary.programs.append(inWords(program, "").lines.joined(separator: "; "))
-            summary.explorations.append(done)
+            summary.add(inWords(program, "").lines.joined(separator: "; "), done)
             return nil
         } catch let failure as ScheduleFailure {
             return failure
@@ -45,7 +44,7 @@ struct ProgramExploration {
 
     /// Leaves out tasks and operations while some schedule fails in the same way.
     private func shrunk(_ failure: ScheduleFailure, _ program: Program, _ place: String) async throws -> ScheduleFailure {
-        var (best, smallest, ignored) = (failure, program, OperationsSummary(seed: nil))
+        var (best, smallest, ignored) = (failure, program, ExplorationSummary(granularity: granularity))
         let comesFromOutside = (failure.underlying as? ExplorationProblem)?.code == .escape
         var candidates = schedules.mostSchedules == nil || programs.seed == nil ? [] : program.smaller[...]
         while let candidate = candidates.popFirst() {
@@ -79,25 +78,4 @@ struct ProgramInWords: Sendable {
     }
 
     var lines: [String] { tasks.map { "\($0.name): \($0.operations.joined(separator: ", "))" } }
-}
-
-/// The results of an exploration of operations.
-public struct OperationsSummary: Sendable, Described {
-    /// The programs that ran, in words: each task's operations in their order.
-    package internal(set) var programs: [String] = []
-    /// The summary of each program's exploration.
-    package internal(set) var explorations: [ExplorationSummary] = []
-    /// The seed with which the programs were drawn; `nil`: one was replayed.
-    package let seed: UInt64?
-
-    init(seed: UInt64?) {
-        self.seed = seed
-    }
-
-    /// How many programs and schedules ran.
-    package var text: String {
-        let schedules = explorations.reduce(0) { $0 + $1.schedules }
-        let seed = seed.map { " (seed \($0))" } ?? ""
-        return "\(programs.count) program\(programs.count == 1 ? "" : "s")\(seed), \(schedules) schedules, none failed"
-    }
 }

@@ -1,4 +1,4 @@
-public import TokenServiceConcurrency
+import TokenServiceConcurrency
 
 /// Which programs of operations are explored: drawn at random, or one that a report printed.
 public struct Programs: Sendable, Hashable {
@@ -25,8 +25,11 @@ public struct Programs: Sendable, Hashable {
     }
 
     /// One program, as a failure prints it; it isn't shrunk.
-    public static func replay(_ program: Program) -> Programs {
-        Programs(kind: .replay(program))
+    ///
+    /// - Parameter program: The operations that each task performs, by their places in the list: `"0.1|0"` has two tasks, the first
+    ///   with operations 0 and 1. Any other text is an ``ExplorationProblem`` of the exploration.
+    public static func replay(_ program: String) -> Programs {
+        Programs(kind: .replay(Program(stringLiteral: program)))
     }
 
     /// Returns the programs for a list of this many operations.
@@ -61,7 +64,7 @@ public struct Programs: Sendable, Hashable {
 
     /// Programs of the same size, as a test run's settings have them: its seed, and as many as make its number of schedules.
     func applied(_ overrides: Overrides, _ schedules: Strategy) -> Programs {
-        if let program = overrides.program { return .replay(program) }
+        if let program = overrides.program { return Programs(kind: .replay(program)) }
         guard case .random(let count, let tasks, let length, let seed) = kind else { return self }
         var most = count
         if let total = overrides.schedules, schedules.seed != nil, let each = schedules.mostSchedules, each > 0 {
@@ -75,7 +78,7 @@ public struct Programs: Sendable, Hashable {
 }
 
 /// The operations that each task performs, by their places in a list: `"0.1|0"` has two tasks, the first with operations 0 and 1.
-public struct Program: Sendable, Hashable, Described, ExpressibleByStringLiteral {
+package struct Program: Sendable, Hashable, Described, ExpressibleByStringLiteral {
     /// Each task's operations, counted from 0.
     package let tasks: [[Int]]
 
@@ -96,7 +99,7 @@ public struct Program: Sendable, Hashable, Described, ExpressibleByStringLiteral
     }
 
     /// Reads a program from its description; any other text gives a program without tasks, which can't be replayed.
-    public init(stringLiteral value: String) {
+    package init(stringLiteral value: String) {
         self = Program(value) ?? Program(tasks: [])
     }
 

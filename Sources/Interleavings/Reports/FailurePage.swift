@@ -28,7 +28,7 @@ package struct FailurePage: Sendable {
         return .object([
             ("replay", .array(replays.map { .text($0) })),
             ("program", program),
-            ("schedule", .text(failure.schedule.text)),
+            ("schedule", .text(failure.schedule)),
             ("failing", run(failure.trace, last: last)),
             ("passing", passing),
             ("parting", parting.map { .number($0) } ?? .null),

@@ -4,8 +4,10 @@ public import TokenServiceConcurrency
 public struct ScheduleFailure: Error, Sendable, Described {
     /// The failure: an error of the scenario, or an ``ExplorationProblem``.
     public let underlying: any Error
-    /// The shrunk schedule.
-    public let schedule: Schedule
+    /// The shrunk schedule, as ``Strategy/replay(_:stoppingAt:)`` takes it.
+    public var schedule: String { Schedule(choices: choices).text }
+    /// Its choices, without the zeros at the end.
+    package let choices: [Int]
     /// Which schedule of the exploration failed, from 1.
     package let number: Int
     /// How many schedules were planned; `nil` if the strategy cannot tell.
@@ -36,7 +38,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
 
     /// The line that runs this schedule again.
     package var replayLine: String {
-        let remark = schedule.choices.isEmpty ? "  // the usual order" : ""
+        let remark = choices.isEmpty ? "  // the usual order" : ""
         return "\(settings.replayHead)\(schedule)\(settings.replayTail)\(remark)"
     }
 
@@ -88,7 +90,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
 
     /// The result of trying schedules with fewer switches; `nil`: none were tried, or the schedule has none.
     private var proof: String? {
-        let switches = schedule.choices.count { $0 > 0 }
+        let switches = choices.count { $0 > 0 }
         return switch minimality {
         case .proven(let tried) where tried > 1:
             "No schedule with fewer switches fails here: all \(tried) were run."
@@ -183,6 +185,6 @@ extension ScheduleFailure {
     package var svg: String {
         Diagram(trace, error: underlying).svg(
             caption:
-                "\(heading). In a \(Self.build): .replay(\"\(schedule)\")\(schedule.choices.isEmpty ? ", the usual order" : "")")
+                "\(heading). In a \(Self.build): .replay(\"\(schedule)\")\(choices.isEmpty ? ", the usual order" : "")")
     }
 }

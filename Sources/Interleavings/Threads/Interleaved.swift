@@ -31,6 +31,8 @@ public final class Interleaved<Value> {
     }
 
     /// The value; reading and writing are points where another thread may run.
+    ///
+    /// After the concurrent work a check may read it: where nothing else can run, a point adds no schedule.
     public var wrappedValue: Value {
         get {
             interleavingPoint("reads \(label): \(Recorder.brief(value))")
@@ -41,7 +43,4 @@ public final class Interleaved<Value> {
             value = newValue
         }
     }
-
-    /// The value, read without an interleaving point: for checks after the concurrent work.
-    public var projectedValue: Value { value }
 }

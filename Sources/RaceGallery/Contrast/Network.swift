@@ -31,7 +31,7 @@ final class Network: AccessTokenLoader {
         let number = server.loadsStarted
         let isLate = trouble == .firstAnswerIsLate && number == 0
         server.latency = isLate ? .seconds(3600) : surroundings.latency(ofLoad: number)
-        server.callbackLoader.load { [surroundings, trouble] result in
+        server.loader.load { [surroundings, trouble] result in
             surroundings.deliver {
                 surroundings.log("the answer comes: \(result.name)")
                 handler(result)

@@ -60,7 +60,7 @@ struct EveryOrder: Surroundings {
     func latency(ofLoad number: Int) -> Duration { .zero }
     func deliver(_ answer: @escaping @Sendable () -> Void) { answers.async(answer) }
     func settle() async throws { try await simulation.settle() }
-    func settleForNow() async throws { try await simulation.settleNow() }
+    func settleForNow() async throws { try await simulation.settle(waitsForTimers: false) }
     func pass(_ duration: Duration) async throws { try await simulation.clock.sleep(for: duration) }
 }
 

@@ -24,7 +24,7 @@ extension Exhibit {
     /// A loader whose first load fails.
     static func failingFirst(_ simulation: Simulation, isRepeatable: Bool = true) -> NarratedLoader {
         simulation.loader(isRepeatable: isRepeatable) { number, _ in
-            guard number > 1 else { throw ScriptedFailure.transient }
+            guard number > 1 else { throw ScriptedFailure() }
             return AccessToken("token \(number)", lifetime: .seconds(3600))
         }
     }

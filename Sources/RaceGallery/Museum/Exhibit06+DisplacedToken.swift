@@ -64,7 +64,7 @@ extension Exhibit {
         })
 
     private static func failing(_ simulation: Simulation) -> NarratedLoader {
-        simulation.loader { _, _ in throw ScriptedFailure.transient }
+        simulation.loader { _, _ in throw ScriptedFailure() }
     }
 
     private static func callersDuringAnOutage(_ simulation: Simulation, _ retrieve: @escaping Retrieve) async throws {

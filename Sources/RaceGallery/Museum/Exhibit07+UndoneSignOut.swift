@@ -42,7 +42,7 @@ final class UserSession: Sendable {
 
     func loader(_ simulation: Simulation) -> NarratedLoader {
         simulation.loader { [self] number, _ in
-            guard let user = user.withLock({ $0 }) else { throw ScriptedFailure.grantRefused }
+            guard let user = user.withLock({ $0 }) else { throw ScriptedFailure(.signIn) }
             return AccessToken("\(user)'s token \(number)", lifetime: .seconds(3600))
         }
     }

@@ -59,7 +59,7 @@ extension Exhibit {
                 return current
             }
             try await simulation.seams.clock.sleep(for: .seconds(1))
-            guard let number else { throw ScriptedFailure(.signIn, message: "invalid_grant") }
+            guard let number else { throw ScriptedFailure(.signIn) }
             return AccessToken("access \(number)", lifetime: .seconds(3600), refreshToken: "refresh \(number)")
         }
     }

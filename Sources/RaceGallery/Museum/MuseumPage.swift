@@ -68,8 +68,8 @@ package enum MuseumPage {
         return "| " + (["\(exhibit.number)", exhibit.lesson, exhibit.source] + found).joined(separator: " | ") + " |"
     }
 
-    private static func name(of schedule: Schedule) -> String {
-        schedule.choices.isEmpty ? "none: the usual order" : "`\(schedule)`"
+    private static func name(of schedule: String) -> String {
+        schedule.isEmpty ? "none: the usual order" : "`\(schedule)`"
     }
 
     private static func section(_ finding: Finding) -> String? {

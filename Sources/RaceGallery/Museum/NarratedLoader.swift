@@ -91,6 +91,6 @@ extension Simulation {
 
     /// A simulated server's loader for callbacks.
     func callbackLoader(of server: SimulatedAuthorizationServer) -> NarratedCallbackLoader {
-        NarratedCallbackLoader(simulation: self, loader: server.callbackLoader)
+        NarratedCallbackLoader(simulation: self, loader: server.loader)
     }
 }

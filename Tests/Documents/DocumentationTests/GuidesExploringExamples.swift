@@ -16,7 +16,7 @@ import Testing
                 let clock = simulation.clock
                 let executor = simulation.taskExecutor
                 let tokens = TokenService(environment: .driven(by: executor, clock: clock)) { _ in
-                    throw ScriptedFailure.grantRefused  // no user is signed in
+                    throw ScriptedFailure(.signIn)  // no user is signed in
                 }
                 await tokens.replace(with: AccessToken("Anna's"))
                 let profile = Profile(tokens: tokens) { _ in
@@ -56,7 +56,7 @@ import Testing
     ) async throws {
         let clock = simulation.clock
         let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: clock)) { _ in
-            throw ScriptedFailure.grantRefused
+            throw ScriptedFailure(.signIn)
         }
         await tokens.replace(with: AccessToken("Anna's"))
         let profile = make(tokens) { _ in

@@ -37,7 +37,7 @@ func watch(
             let clock = simulation.clock
             let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: clock, seed: 1)) { _ in
                 try await clock.sleep(for: .seconds(1))
-                throw ScriptedFailure.transient
+                throw ScriptedFailure()
             }
             let events = tokens.events()
             let lines = Lines()

@@ -44,7 +44,7 @@ private struct LossyLoader<Login: TokenLoader>: TokenLoader {
         let token = try await login.loadToken(replacing: previous)
         guard lost.lines.isEmpty else { return token }
         lost.add(token.value)
-        throw ScriptedFailure.transient
+        throw ScriptedFailure()
     }
 }
 

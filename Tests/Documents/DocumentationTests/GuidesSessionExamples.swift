@@ -177,7 +177,7 @@ private struct FailingStore: TokenStore {
                 await showSignIn()
             }
         }
-        for failure in [ScriptedFailure.transient, .grantRefused] {
+        for failure in [ScriptedFailure(), ScriptedFailure(.signIn)] {
             async let token = tokens.retrieveToken()
             try await loader.nextCall().fail(with: failure)
             _ = try? await token

@@ -26,7 +26,7 @@ private struct RecordVault {
         // Both have read the same refresh token before either has saved.
         let grant = try #require(store.contents)
         _ = try await server.loader.loadToken(replacing: grant)
-        await #expect(throws: ScriptedFailure.grantRefused) { try await server.loader.loadToken(replacing: grant) }
+        await #expect(throws: ScriptedFailure(.signIn)) { try await server.loader.loadToken(replacing: grant) }
         #expect(server.reuseDetected == 1)
     }
 

@@ -48,8 +48,8 @@ actor ReportScreen {
     }
 
     @Test(arguments: [
-        (ScriptedFailure.transient, ReportScreen.State.failed),
-        (.grantRefused, .signIn),
+        (ScriptedFailure(), ReportScreen.State.failed),
+        (ScriptedFailure(.signIn), .signIn),
     ])
     func `tells a refused grant from a bad network`(
         failure: ScriptedFailure, state: ReportScreen.State

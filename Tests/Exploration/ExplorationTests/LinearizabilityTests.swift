@@ -83,16 +83,11 @@ private final class Crowd: Sendable {
     }
 
     func retrieve(as caller: String, from subject: some Subject) async -> AccessToken? {
-        try? await history.record(caller, .retrieve(expired: expired)) {
-            try await subject.retrieve()
-        } outcome: { result in
-            switch result {
-            case .success(let token): .token(Int(token.value) ?? 0, expired: self.perhapsExpired)
-            case .failure(is CancellationError): .cancelled
-            case .failure(let error as TokenServiceError) where error.code == .reset: .reset
-            case .failure: .failure(expired: self.perhapsExpired)
-            }
+        var token: AccessToken?
+        await history.record(caller, .retrieve(expired: expired)) {
+            await .retrieving(&token, expired: { self.perhapsExpired }) { try await subject.retrieve() }
         }
+        return token
     }
 
     /// One thing that a program does with its token service.

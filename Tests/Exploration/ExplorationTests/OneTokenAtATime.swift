@@ -1,3 +1,4 @@
+import AccessTokens
 import Interleavings
 
 /// What a token service answers when its callers come one after another.
@@ -28,6 +29,25 @@ struct OneTokenAtATime: SequentialSpecification {
         case reset
         case cancelled
         case done
+
+        /// Performs a retrieval and says how it ended.
+        ///
+        /// - Parameter expired: Called when it has ended.
+        static func retrieving(
+            _ token: inout AccessToken?, expired: () -> Int, _ retrieve: () async throws -> AccessToken
+        ) async -> Outcome {
+            do {
+                let answer = try await retrieve()
+                token = answer
+                return .token(Int(answer.value) ?? 0, expired: expired())
+            } catch is CancellationError {
+                return .cancelled
+            } catch let error as TokenServiceError where error.code == .reset {
+                return .reset
+            } catch {
+                return .failure(expired: expired())
+            }
+        }
     }
 
     let initialState = State()

@@ -57,7 +57,7 @@ import Testing
         throws
     {
         let server = SimulatedAuthorizationServer(clock: stage.clock)
-        let service = ThreadSafeTokenService(loader: server.callbackLoader, queue: stage.queue, clock: stage.clock)
+        let service = ThreadSafeTokenService(loader: server.loader, queue: stage.queue, clock: stage.clock)
         for _ in 1...2 {
             service.retrieveToken { [stage] in stage.answers.append($0) }
             // The loader answers on the queue; its answer comes behind this wait, and so does the second one's handler.

@@ -34,7 +34,7 @@ import Testing
     @Test func `flaw of stage 1: the server has revoked the token that the first of two callers holds`() {
         let stage = Stage()
         let server = SimulatedAuthorizationServer(clock: clock, latency: .seconds(1), executor: stage)
-        let service = UnpredictableTokenService(loader: server.callbackLoader, clock: clock)
+        let service = UnpredictableTokenService(loader: server.loader, clock: clock)
         ask(service)
         ask(service)
         stage.run()

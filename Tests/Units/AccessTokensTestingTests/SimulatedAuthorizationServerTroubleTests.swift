@@ -84,15 +84,15 @@ import Testing
     @Test func `a callback load without latency answers before it returns`() {
         let server = SimulatedAuthorizationServer(clock: clock)
         let answers = Log<String?>()
-        server.callbackLoader.load { answers.append(try? $0.get().value) }
+        server.loader.load { answers.append(try? $0.get().value) }
         #expect(answers.entries == ["access-1"])
-        #expect(server.callbackLoader.isRepeatable)
+        #expect(server.loader.isRepeatable)
     }
 
     @Test func `a callback load's answer takes its latency, even if the server is gone by then`() {
         var server: SimulatedAuthorizationServer? = .init(clock: clock, latency: .seconds(1), executor: stage)
         let answers = Log<String?>()
-        server?.callbackLoader.load { answers.append(try? $0.get().value) }
+        server?.loader.load { answers.append(try? $0.get().value) }
         stage.run()
         #expect(answers.entries.isEmpty)
         weak let gone = server
@@ -107,7 +107,7 @@ import Testing
         var server: SimulatedAuthorizationServer? = .init(clock: clock)
         let answers = Log<String?>()
         server?.loseNextAnswers()
-        server?.callbackLoader.load { answers.append(try? $0.get().value) }
+        server?.loader.load { answers.append(try? $0.get().value) }
         weak let handlersLog = answers
         #expect(answers.entries.isEmpty)
         #expect(server?.tokensIssued == 1)

@@ -114,7 +114,7 @@ struct SecretsTests {
         let caller = Task { try await service.retrieveToken() }
         let call = try await loader.nextCall()
         let server = SimulatedAuthorizationServer(rotatesRefreshTokens: true)
-        for value in [loader, call, service, server.loader, server.callbackLoader, server] as [Any] {
+        for value in [loader, call, service, server.loader, server] as [Any] {
             #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))")
         }
         call.succeed(with: Self.token)

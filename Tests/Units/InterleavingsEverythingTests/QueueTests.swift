@@ -47,7 +47,7 @@ import UntouchedCode
         #expect("\(found)".contains("2 loads"))
         #expect("\(found)".contains("driving: .everythingAndQueues"))
         #expect(found.isMinimal)
-        #expect(found.schedule.choices.count { $0 > 0 } == 1)
+        #expect(found.choices.count { $0 > 0 } == 1)
         let again = await #expect(throws: ScheduleFailure.self) {
             try await explore(.replay(found.schedule), time: found.time, driving: .everythingAndQueues, scenario)
         }

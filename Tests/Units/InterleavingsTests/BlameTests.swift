@@ -47,7 +47,7 @@ import TokenServiceConcurrency
                 try await Task.sleep(for: .milliseconds(20))
                 isDone.next()
             }
-            while isDone.value == 0 { try await simulation.settleNow() }
+            while isDone.value == 0 { try await simulation.settle(waitsForTimers: false) }
         }
         #expect(found.problem?.code == .escape, "\(found)")
         #expect("\(found)".contains("'Anna'"))

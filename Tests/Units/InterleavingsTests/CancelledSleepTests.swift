@@ -46,7 +46,7 @@ import Testing
             _ = Task(executorPreference: simulation.taskExecutor) {
                 while true { try? await simulation.clock.sleep(for: .seconds(1)) }
             }
-            try await simulation.settleNow()
+            try await simulation.settle(waitsForTimers: false)
         }
     }
 }

@@ -57,7 +57,7 @@ import Musl
         #expect(report.contains("granularity: .accesses") == isFine)
         let second = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             [crash = crash as Crash, isFine = isFine as Bool, schedule = schedule as String] in
-            try await exploreUntil(.replay(Schedule(schedule) ?? ""), isFine: isFine) { await crash.go() }
+            try await exploreUntil(.replay(schedule), isFine: isFine) { await crash.go() }
         }
         let again = String(decoding: second?.standardErrorContent ?? [], as: UTF8.self)
         #expect(again.contains("ended inside schedule 1 of"), "\(again)")
@@ -88,7 +88,7 @@ import Musl
         #expect(third?.standardErrorContent.isEmpty == true)
         // The schedule comes to the place where the process ended.
         _ = await #expect(processExitsWith: .exitCode(9)) { [place = place as UInt, schedule = schedule as String] in
-            try await exploreUntil(.replay(Schedule(schedule) ?? ""), line: place) { exit(9) }
+            try await exploreUntil(.replay(schedule), line: place) { exit(9) }
         }
         // The line is used once: no later run would remove its file.
         _ = BlackBoxFile.takeLeft(by: "InterleavingsTests/CrashTests.swift:\(place)")

@@ -11,7 +11,7 @@ import Testing
         #expect(found.problem?.code == .deadlock)
         #expect(found.problem?.tasks == ["scenario", "lost"])
         #expect("\(found)".contains("'scenario', 'lost'"))
-        #expect(found.schedule.choices.isEmpty)
+        #expect(found.choices.isEmpty)
         // From inside, an escape that takes long looks the same.
         #expect("\(found)".contains("simulation.clock"))
     }

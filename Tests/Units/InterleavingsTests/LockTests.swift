@@ -10,7 +10,7 @@ import Testing
             let (lock, shared) = (InterleavedLock("lock"), Unprotected())
             for name in ["a", "b"] { simulation.spawn(name) { lock.withLock { shared.number += 1 } } }
             try await simulation.settle()
-            try simulation.require(shared.$number == 2, "no update is lost")
+            try simulation.require(shared.number == 2, "no update is lost")
         }
         #expect(summary.coverage.isAll == (strategy == .exhaustive()))
     }

@@ -61,7 +61,7 @@ import Testing
             let order = Mutex("")
             for name in ["a", "b"] {
                 simulation.spawn(name) {
-                    try await simulation.settleNow()
+                    try await simulation.settle(waitsForTimers: false)
                     order.withLock { $0 += name }
                 }
             }

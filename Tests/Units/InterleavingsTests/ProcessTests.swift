@@ -80,7 +80,7 @@ import Testing
                 try await simulation.clock.sleep(for: .seconds(1))
                 simulation.fail("it ran", at: "")
             }
-            try await simulation.settleNow()
+            try await simulation.settle(waitsForTimers: false)
             app.kill()
             app.spawn("late") { simulation.fail("it began", at: "") }
             app.thaw()
@@ -128,7 +128,7 @@ import Testing
                     times.note("\(seconds) at \(simulation.clock.now.offset.components.seconds)")
                 }
             }
-            try await simulation.settleNow()
+            try await simulation.settle(waitsForTimers: false)
             app.freeze()
             try await simulation.clock.sleep(for: .seconds(5))
             try simulation.require(times.all.isEmpty, "none fires")
@@ -142,7 +142,7 @@ import Testing
         try await explore(.exhaustive()) { simulation in
             let app = simulation.process("app")
             let sleeper = app.spawn("sleeper") { try? await simulation.clock.sleep(for: .seconds(100)) }
-            try await simulation.settleNow()
+            try await simulation.settle(waitsForTimers: false)
             app.freeze()
             sleeper.cancel()
             try await simulation.clock.sleep(for: .seconds(5))

@@ -12,13 +12,13 @@ import Testing
     @Test(arguments: ["x", "0.x", "1..2", ".", "-1", "1.-2", " 1", "99999999999999999999", "0.?"])
     func `with invalid text are not read`(text: String) {
         #expect(Schedule(text) == nil)
-        // As a literal it is one that never fits.
+        // As a text to replay it is one that never fits.
         #expect("\(Schedule(stringLiteral: text))".contains("?"))
     }
 
     @Test(arguments: ["2", "5", "0.7", "1.1.1.1.1.1.1.1.1", "0.0.0.0.0.0.0.1", "nonsense", "0.?"])
     func `that don't fit diverge, and the report says where`(text: String) async throws {
-        let found = try await failure(.replay(Schedule(stringLiteral: text)), twoTasksUnawaited(jobs: 2, orders: Journal()))
+        let found = try await failure(.replay(text), twoTasksUnawaited(jobs: 2, orders: Journal()))
         #expect(found.problem?.code == .divergence)
         #expect(found.problem?.detail.contains("choice") == true)
         #expect("\(found)".contains("debug or release"))
@@ -26,7 +26,7 @@ import Testing
 
     @Test func `that fit are replayed, and the empty one is the first of all`() async throws {
         let orders = Journal()
-        for schedule in ["", "1", "0.1", "1.1"] as [Schedule] {
+        for schedule in ["", "1", "0.1", "1.1"] {
             try await explore(.replay(schedule), twoTasksUnawaited(jobs: 2, orders: orders))
         }
         #expect(orders.count == 8)

@@ -27,10 +27,10 @@ import Testing
                 try await simulation.clock.sleep(for: .seconds(1))
                 done.next()
             }
-            try await simulation.settleNow()
+            try await simulation.settle(waitsForTimers: false)
             try simulation.require(done.value == 1 && simulation.clock.now.offset == .zero, "asleep")
             try await simulation.clock.sleep(for: .seconds(1))
-            try await simulation.settleNow()
+            try await simulation.settle(waitsForTimers: false)
             try simulation.require(done.value == 2, "awake")
         }
         #expect(summary.coverage.bounds == [.timeWhenIdle] && summary.coverage.isAllWithinBounds)
@@ -44,7 +44,7 @@ import Testing
                 await Task.yield()
                 working.next()
             }
-            try await simulation.settleNow()
+            try await simulation.settle(waitsForTimers: false)
             try simulation.require(working.value == 1, "the work is done")
         }
     }
@@ -64,7 +64,7 @@ import Testing
                 }
             }
             simulation.spawn("now") {
-                try await simulation.settleNow()
+                try await simulation.settle(waitsForTimers: false)
                 order.note("now")
             }
             try await simulation.settle()

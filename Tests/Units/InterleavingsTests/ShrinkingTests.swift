@@ -20,7 +20,7 @@ import TokenServiceConcurrency
                 try await simulation.settle()
                 try simulation.require(number.withLock { $0 } == 3, "no update is lost")
             }
-            #expect(found.schedule.choices.count { $0 > 0 } == 1)
+            #expect(found.choices.count { $0 > 0 } == 1)
             #expect(found.problem?.detail == "no update is lost")
         }
     }
@@ -31,7 +31,7 @@ import TokenServiceConcurrency
             try await simulation.settle()
             throw Stop()
         }
-        #expect(found.schedule.choices.isEmpty)
+        #expect(found.choices.isEmpty)
         #expect(found.underlying is Stop)
     }
 
@@ -65,7 +65,7 @@ import TokenServiceConcurrency
                 let final = balance.withLock { $0 }
                 try simulation.require(final == 255, "the balance is \(final), not 255")
             }
-            #expect(found.schedule.choices.count { $0 > 0 } <= 1)
+            #expect(found.choices.count { $0 > 0 } <= 1)
             #expect(found.isMinimal)
         }
     }
@@ -91,7 +91,7 @@ import TokenServiceConcurrency
             guard let fewest = try fewestSwitches(scenario) else { continue }
             needed.insert(fewest)
             let found = try await failure(.random(schedules: 10_000), scenario)
-            #expect(found.schedule.choices.count { $0 > 0 } == fewest)
+            #expect(found.choices.count { $0 > 0 } == fewest)
             #expect(found.isMinimal)
         }
         #expect(needed.isSuperset(of: isThorough ? [0, 1, 2] : [0, 2]), "\(needed)")
@@ -113,7 +113,7 @@ import TokenServiceConcurrency
             try simulation.require(!order.all.joined().hasPrefix("abababab"), "not in turns")
         }
         let found = try await failure(.random(schedules: 100_000), scenario)
-        let switches = found.schedule.choices.count { $0 > 0 }
+        let switches = found.choices.count { $0 > 0 }
         #expect(switches > 4)
         #expect(!found.isMinimal)
         #expect("\(found)".contains("No schedule with at most 3 switches fails here: "), "\(found)")
@@ -129,7 +129,7 @@ import TokenServiceConcurrency
             try await simulation.settle()
             throw Stop()
         }
-        #expect(found.schedule.choices.isEmpty)
+        #expect(found.choices.isEmpty)
         #expect(runs.value <= 505)
         #expect(found.isMinimal)
     }

@@ -165,7 +165,7 @@ import TokenServiceConcurrency
             _ = Task(executorPreference: simulation.taskExecutor) {
                 do { try await simulation.clock.sleep(for: .seconds(60)) } catch is CancellationError { ends.note("cancelled") }
             }
-            try await simulation.settleNow()
+            try await simulation.settle(waitsForTimers: false)
         }
         #expect(ends.count == 21)
     }

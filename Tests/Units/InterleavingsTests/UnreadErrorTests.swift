@@ -18,7 +18,7 @@ import TokenServiceConcurrency
             "Unread error: 'Anna' threw \"Refusal(number: 7)\", and nothing read it. Read its 'value' or 'result', catch"
         #expect(problem.description.hasPrefix(text))
         #expect(found.diagram.contains("nothing read its error"))
-        #expect(found.isMinimal && found.schedule.choices.isEmpty)
+        #expect(found.isMinimal && found.choices.isEmpty)
     }
 
     @Test func `passes where the scenario or another task asks for the value or the result, before or after its end`()
@@ -125,7 +125,7 @@ import TokenServiceConcurrency
         let summary = try await explore(.exhaustive(), granularity: granularity, countsFailures: true, scenario)
         #expect(summary.failures == 2 && summary.schedules == 6)
         let found = try #require(summary.firstFailure)
-        #expect(found.isMinimal && found.schedule.choices.count { $0 > 0 } == 1)
+        #expect(found.isMinimal && found.choices.count { $0 > 0 } == 1)
         let again = try await failure(.replay(found.schedule), granularity: granularity, scenario)
         #expect(again.problem?.place == found.problem?.place)
     }
@@ -155,8 +155,9 @@ import TokenServiceConcurrency
     @Test(arguments: [Granularity.jobs, .accesses])
     func `has none if it waits, in whatever way`(granularity: Granularity) async throws {
         let waits: [Scenario] = [
-            { try await $0.settle() }, { try await $0.settleNow() }, { try await $0.clock.sleep(for: .seconds(1)) },
-            { _ = await $0.spawn("other") {}.result }, { _ in await Task.yield() },
+            { try await $0.settle() }, { try await $0.settle(waitsForTimers: false) },
+            { try await $0.clock.sleep(for: .seconds(1)) }, { _ = await $0.spawn("other") {}.result },
+            { _ in await Task.yield() },
         ]
         for wait in waits {
             let summary = try await explore(.exhaustive(), granularity: granularity) { simulation in

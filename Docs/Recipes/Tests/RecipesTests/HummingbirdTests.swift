@@ -70,8 +70,8 @@ struct `A Hummingbird server in front of an API` {
     }
 
     @Test(arguments: [
-        (ScriptedFailure.grantRefused, HTTPResponse.Status.unauthorized), (.clientRefused, .internalServerError),
-        (.transient, .serviceUnavailable),
+        (ScriptedFailure(.signIn), HTTPResponse.Status.unauthorized),
+        (ScriptedFailure(.clientRegistration), .internalServerError), (ScriptedFailure(), .serviceUnavailable),
     ])
     func `a tenant without a token learns what can help`(failure: ScriptedFailure, status: HTTPResponse.Status) async throws {
         let services = TokenServices<String> { _, _ in throw failure }

@@ -53,7 +53,8 @@ struct `Events in a log` {
     }
 
     @Test(arguments: [
-        (ScriptedFailure.transient, Logger.Level.error), (.grantRefused, .notice), (.clientRefused, .critical),
+        (ScriptedFailure(), Logger.Level.error), (ScriptedFailure(.signIn), .notice),
+        (ScriptedFailure(.clientRegistration), .critical),
     ])
     func `a failure's level says who can end it`(failure: ScriptedFailure, level: Logger.Level) async {
         let lines = await Self.lines { logger in

@@ -17,7 +17,7 @@ struct `Loads in a trace` {
     @Test func `each load has a span of its own, without a parent, and shows no secret`() async throws {
         _ = Self.tracer
         let server = SimulatedAuthorizationServer(clock: ManualClock())
-        server.failNext(with: ScriptedFailure.grantRefused)
+        server.failNext(with: ScriptedFailure(.signIn))
         let loader = TracedLoader(base: server.loader)
         #expect(loader.isRepeatable == server.loader.isRepeatable)
         let tokens = TokenService(loader: loader)

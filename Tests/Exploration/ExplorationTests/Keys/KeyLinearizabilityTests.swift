@@ -51,16 +51,11 @@ private final class KeyCrowd: Sendable {
     }
 
     private func retrieve(_ key: Int, as caller: String, from services: TokenServices<Int>) async -> AccessToken? {
-        try? await histories[key].record(caller, .retrieve(expired: 0)) {
-            try await services[key].retrieveToken()
-        } outcome: { result in
-            switch result {
-            case .success(let token): .token(Int(token.value) ?? 0, expired: 0)
-            case .failure(is CancellationError): .cancelled
-            case .failure(let error as TokenServiceError) where error.code == .reset: .reset
-            case .failure: .failure(expired: 0)
-            }
+        var token: AccessToken?
+        await histories[key].record(caller, .retrieve(expired: 0)) {
+            await .retrieving(&token, expired: { 0 }) { try await services[key].retrieveToken() }
         }
+        return token
     }
 
     private func record(

@@ -63,18 +63,17 @@ import Testing
         #expect(throws: NotLinearizable.self) { try history.requireLinearizable() }
     }
 
-    @Test func `translates a result into an outcome, and leaves the call open for nil`() async throws {
+    @Test func `takes an error that its body turns into an outcome as an answer`() async throws {
         let history = History(Register())
-        let text = history.record("a", .write(3), { "done" }, outcome: { _ in .some(nil) })
-        #expect(text == "done")
-        func refuse() throws(Refused) -> String { throw Refused() }
-        func refuseLater() async throws(Refused) -> String { throw Refused() }
+        history.record("a", .write(3)) { nil }
         #expect(throws: Refused.self) {
-            try history.record("b", .write(4), refuse) { result in result == .failure(Refused()) ? nil : .some(nil) }
+            try history.record("b", .write(4)) { () throws(Refused) in throw Refused() }
         }
-        await #expect(throws: Refused.self) {
-            try await history.record("b", .read, refuseLater) { result in result == .failure(Refused()) ? .some(4) : nil }
+        func refuseLater() async throws(Refused) -> Int { throw Refused() }
+        let answer = await history.record("b", .read) {
+            do { return try await refuseLater() } catch { return 4 }
         }
+        #expect(answer == 4)
         try history.requireLinearizable()
         history.record("c", .read) { 3 }
         #expect(throws: NotLinearizable.self) { try history.requireLinearizable() }

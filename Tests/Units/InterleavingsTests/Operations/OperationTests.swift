@@ -101,8 +101,8 @@ private func lostUpdate(
         #expect(failure.replayLine.contains(line), "\(failure.replayLine)")
         #expect(failure.variables.contains("INTERLEAVINGS_PROGRAM='\(program)' INTERLEAVINGS_REPLAY='\(failure.schedule)'"))
         let again = try await lostUpdate(
-            programs: .replay(program), schedules: .replay(failure.schedule), time: failure.time)
-        var overrides = Overrides(replay: failure.schedule, time: failure.time)
+            programs: .replay("\(program)"), schedules: .replay(failure.schedule), time: failure.time)
+        var overrides = Overrides(replay: Schedule(failure.schedule), time: failure.time)
         overrides.program = program
         let byVariables = try await Overrides.$current.withValue(overrides) { try await lostUpdate() }
         for replayed in [again, byVariables] {
@@ -112,7 +112,7 @@ private func lostUpdate(
     }
 
     @Test func `pass for a right actor, with programs that differ`() async throws {
-        func explore(seed: UInt64) async throws -> OperationsSummary {
+        func explore(seed: UInt64) async throws -> ExplorationSummary {
             try await exploreOperations(
                 [.read, .increment], against: Counter(), programs: .random(20, seed: seed), schedules: .mixed(schedules: 20)
             ) { _ in
@@ -129,7 +129,8 @@ private func lostUpdate(
         #expect(first.programs == again.programs)
         #expect(first.programs != other.programs)
         #expect(first.programs.allSatisfy { $0.hasPrefix("task 1: ") && $0.contains("; task 2: ") })
-        #expect("\(first)" == "20 programs (seed 1), 400 schedules, none failed")
+        #expect("\(first)".hasPrefix("20 programs (seed 1), 400 schedules"))
+        #expect("\(first)".hasSuffix("; not all orders of jobs: the schedules are a sample") && !first.ranAllOrders)
     }
 
     @Test func `are as many as there can be, if more are asked for`() async throws {
@@ -145,7 +146,7 @@ private func lostUpdate(
             }
         }
         #expect(summary.programs.count == 4)
-        #expect(summary.explorations.allSatisfy { $0.coverage.isAll })
+        #expect(summary.ranAllOrders)
     }
 
     @Test func `fail if one never returns, or throws`() async throws {
@@ -220,7 +221,7 @@ private func lostUpdate(
     }
 
     @Test func `are so many that the run's number of schedules runs, from the run's seed`() async throws {
-        func explore() async throws -> OperationsSummary {
+        func explore() async throws -> ExplorationSummary {
             try await exploreOperations([0, 1, 2], schedules: .mixed(schedules: 4)) { _ in
             } perform: { _, _, _ in
             } check: { _ in
@@ -229,8 +230,8 @@ private func lostUpdate(
         let usual = try await explore()
         let other = try await Overrides.$current.withValue(Overrides(schedules: 40, seed: 2)) { try await explore() }
         #expect(other.programs.count == 10)
-        #expect(other.explorations.allSatisfy { $0.schedules == 4 })
-        #expect(other.seed == 2)
+        #expect(other.schedules == 40)
+        #expect(other.programSeed == 2)
         #expect(Array(usual.programs.prefix(10)) != other.programs)
     }
 

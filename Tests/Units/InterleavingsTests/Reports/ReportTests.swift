@@ -77,7 +77,7 @@ import TokenServiceConcurrency
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.random(schedules: 2)) { simulation in
                 runs.balance += 1
-                for _ in 0..<runs.final { simulation.spawn("task") {} }
+                for _ in 0..<runs.balance { simulation.spawn("task") {} }
             }
         }
         let report = "\(try #require(failure))"

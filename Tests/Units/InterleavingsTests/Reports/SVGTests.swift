@@ -16,7 +16,7 @@ import FoundationXML
     func `is well-formed, with every name and the reason`(index: Int) async throws {
         let (schedule, granularity, scenario) = Self.scenarios[index]
         let failure = await #expect(throws: ScheduleFailure.self) {
-            try await explore(.replay(Schedule(stringLiteral: schedule)), granularity: granularity, scenario)
+            try await explore(.replay(schedule), granularity: granularity, scenario)
         }
         let svg = try #require(failure).svg
         let document = try #require(ParsedSVG(svg), "\(svg)")
