@@ -55,7 +55,7 @@ private actor TokenCache {
             try await simulation.settle()
             try simulation.require(server.loadsStarted == 1, "one load for both")
         }
-        #expect(summary.coverage.omitsDefaultActorsOnly && summary.schedules > 10)
+        #expect(summary.omitsDefaultActorsOnly && summary.schedules > 10)
     }
 
     @Test func `a sign-out during the load is not undone by it`() async throws {

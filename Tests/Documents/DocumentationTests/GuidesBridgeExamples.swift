@@ -71,7 +71,7 @@ private struct Bridge {
             let service = AccessTokenService(service: tokens, on: queue)
             try await Self.inOrder(simulation) { service.retrieveToken(then: $0) }
         }
-        #expect(summary.coverage.omitsDefaultActorsOnly)
+        #expect(summary.omitsDefaultActorsOnly)
     }
 
     private static func inOrder(

@@ -44,7 +44,7 @@ import Testing
         let summary = try await explore(.exhaustive(preemptions: 2)) {
             try await Self.leavesNothing($0, MendedProfiles.Profile.init)
         }
-        #expect(summary.coverage.omitsDefaultActorsOnly)
+        #expect(summary.omitsDefaultActorsOnly)
         #if DEBUG
         #expect(try Self.page().contains("\(summary.schedules) schedules"), "\(summary.schedules)")
         #endif

@@ -60,9 +60,9 @@ extension AccessTokenService {
     }
 }
 
-extension Coverage {
+extension ExplorationSummary {
     /// Whether nothing was left out but the orders of calls to default actors, which only `InterleavingsEverything` sees.
-    public var omitsDefaultActorsOnly: Bool { gaps == [.defaultActor] }
+    public var omitsDefaultActorsOnly: Bool { coverage.gaps == [.defaultActor] }
 }
 
 /// Explores like a program that doesn't link `InterleavingsEverything`.

@@ -122,7 +122,9 @@ import TokenServiceConcurrency
             let folder = directory.appending(path: SHA256.hexadecimal(of: "anna"))
             try FileManager.default.moveItem(at: folder.appending(path: "token"), to: folder.appending(path: leftover))
             #expect(try await store.load() == nil)
-            let services = TokenServices<String>(stores: stores) { _, _ in throw ScriptedFailure.transient }
+            let services = TokenServices<String>(stores: stores, environment: .init(clock: ManualClock())) { _, _ in
+                throw ScriptedFailure.transient
+            }
             let change = await services.reset { _ in true }
             #expect(change.changes["anna"]?.storeFailure == nil && change.storeFailure == nil)
             #expect(try files() == [])
