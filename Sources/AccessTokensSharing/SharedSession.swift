@@ -30,11 +30,11 @@ final class SharedSession: Sendable {
         (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
     }
 
-    /// Returns what a flight begins with; a check leaves the user's retry to the load that follows.
-    func begin(isLook: Bool) -> (knowledge: SharedFlight.Knowledge, fences: Int, strays: [StrayMark], isRetry: Bool) {
+    /// Returns the state with which a flight begins; a check leaves the user's retry to the load that follows.
+    func begin(isLook: Bool) -> State {
         state.withLock { state in
             defer { if !isLook { state.isRetry = false } }
-            return (state.knowledge, state.fences, state.strays, state.isRetry)
+            return state
         }
     }
 
@@ -285,7 +285,7 @@ final class SharedSession: Sendable {
 
 extension SharedSession {
     /// The session's knowledge of the store, and the sign-ins and sign-outs that haven't reached it.
-    private struct State: Sendable {
+    struct State: Sendable {
         /// How many unfinished operations a store may have, since each keeps a task; after that it gets no more until the first are
         /// forgotten.
         private static let mostUnfinished = 16
