@@ -149,7 +149,7 @@ extension FileTokenStores where Key: LosslessStringConvertible {
 }
 
 /// The token of one key, in its directory.
-struct KeyFileStore: TokenStore {
+private struct KeyFileStore: TokenStore {
     static let file = "token"
     private let folder: KeyFolder
     private let token: TokenFile

@@ -6,7 +6,7 @@ import Foundation
 /// Each operation opens the directory once and works inside it, so a directory that is moved meanwhile does no harm.
 package struct TokenFile: Sendable {
     package let path: String
-    package let directory: String
+    private let directory: String
     package let name: String
 
     /// Systems allow names of 255 bytes; the longest name derived from the file's is `.NAME.0123456789abcdef.alive`.
@@ -39,7 +39,7 @@ package struct TokenFile: Sendable {
         removeLeftovers(in: directory)
         do {
             if let damaged { try setAside(damaged, in: directory) }
-            try replace(with: bytes, in: directory)
+            try rename(try write(bytes, in: directory), to: name, in: directory)
         } catch { throw failure(.writeFailed, error) }
     }
 
@@ -121,17 +121,17 @@ package struct TokenFile: Sendable {
 
 /// Reports the format's and the system's problems as errors of this file.
 extension TokenFile {
-    func encode(_ stored: StoredToken) throws(TokenFileError) -> [UInt8] {
+    private func encode(_ stored: StoredToken) throws(TokenFileError) -> [UInt8] {
         do { return try StoredTokenFormat.encode(stored) } catch { throw problem(error) }
     }
 
-    func decode(_ bytes: [UInt8]) throws(TokenFileError) -> StoredToken {
+    private func decode(_ bytes: [UInt8]) throws(TokenFileError) -> StoredToken {
         do { return try StoredTokenFormat.decode(bytes) } catch {
             throw bytes.isEmpty ? TokenFileError(.damaged, path: path, detail: "it is empty") : problem(error)
         }
     }
 
-    func problem(_ problem: StoredTokenFormat.Problem) -> TokenFileError {
+    private func problem(_ problem: StoredTokenFormat.Problem) -> TokenFileError {
         switch problem {
         case .foreign: TokenFileError(.notATokenFile, path: path, detail: "it doesn't begin with a token file's header")
         case .damaged: TokenFileError(.damaged, path: path, detail: "it is cut off or altered")
@@ -154,18 +154,13 @@ extension TokenFile {
 /// The process that writes a temporary file has it locked, and the system unlocks it when the process ends, for whatever reason.
 /// So a file that can be locked is a leftover, and one that can't belongs to a running save, in this process or another.
 extension TokenFile {
-    /// Writes the bytes to a temporary file and puts it in the token file's place.
-    func replace(with bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
-        try rename(try write(bytes, in: directory), to: name, in: directory)
-    }
-
     /// Keeps unreadable bytes beside the file that replaces them; only the latest ones.
     package func setAside(_ bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) {
         if !bytes.isEmpty { try rename(try write(bytes, in: directory), to: aside, in: directory) }
     }
 
     /// The name for unreadable bytes: `.NAME.damaged`.
-    package var aside: String { prefix + "damaged" }
+    var aside: String { prefix + "damaged" }
 
     /// Writes the bytes to a temporary file and waits until the disk has them.
     package func write(_ bytes: [UInt8], in directory: borrowing OpenFile) throws(SystemFailure) -> Temporary {

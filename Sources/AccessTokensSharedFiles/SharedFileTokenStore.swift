@@ -149,7 +149,7 @@ extension SharedFileTokenStores where Key: LosslessStringConvertible {
 }
 
 /// The record of one key, in its directory; all keys of a process share one holder.
-struct KeySharedFileStore: SharedTokenStore {
+private struct KeySharedFileStore: SharedTokenStore {
     static let file = "grant"
     private let folder: KeyFolder
     private let record: SharedFile
@@ -196,7 +196,7 @@ struct KeySharedFileStore: SharedTokenStore {
 /// waits for the lock while process B swaps; then A finds that its file was replaced, and begins again with B's. A separate
 /// lock file beside the record could be removed by a cleaner, and two processes would hold the lock. The first record is put in
 /// place with a link, which fails if there is a record.
-struct SharedFile: Sendable {
+private struct SharedFile: Sendable {
     let file: TokenFile
 
     /// How long a swap tries to get the lock.

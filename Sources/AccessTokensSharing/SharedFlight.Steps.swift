@@ -263,7 +263,7 @@ extension SharedFlight.Failure {
     static let outOfTurn = Self(error: TokenServiceError(.loadFailed), isDefinite: true)
 
     /// The record is older than one that the service has seen, or gone.
-    static let lostInStore = Self(
+    fileprivate static let lostInStore = Self(
         error: TokenServiceError(.storeFailed, underlying: RecordLost(), remedy: .signIn), isDefinite: true)
 
     /// The server refused the grant when another service presented it.
@@ -290,7 +290,7 @@ struct SealFailure: Error, CustomStringConvertible {
 }
 
 /// The store has lost a record that it had acknowledged.
-struct RecordLost: Error, CustomStringConvertible {
+private struct RecordLost: Error, CustomStringConvertible {
     let description =
         "The shared store's record was removed, or replaced by an older one, so its refresh token may be used up. Sign in again."
 }

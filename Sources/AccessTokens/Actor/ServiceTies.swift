@@ -174,7 +174,7 @@ package final class EventHub<Event: Sendable>: Sendable {
 package final class HubUse: Sendable {
     private let hasBegun = Atomic<Bool>(false)
 
-    package var wasUsed: Bool { hasBegun.load(ordering: .acquiring) }
+    var wasUsed: Bool { hasBegun.load(ordering: .acquiring) }
 
-    func begin() { hasBegun.store(true, ordering: .releasing) }
+    fileprivate func begin() { hasBegun.store(true, ordering: .releasing) }
 }

@@ -146,7 +146,7 @@ struct BackOff: Sendable {
     }
 
     /// Counts an unclear refusal; after several in a row the grant counts as refused.
-    mutating func judge(_ error: TokenServiceError) -> TokenServiceError {
+    fileprivate mutating func judge(_ error: TokenServiceError) -> TokenServiceError {
         guard error.remedy == .signInOrRegistration else { return error }
         unclearRefusals += 1
         guard unclearRefusals >= RefreshPolicy.unclearRefusalLimit else { return error }
@@ -155,7 +155,7 @@ struct BackOff: Sendable {
 
     /// Closes the gate until `moment` without counting a failure: the server asked for the wait while a token was still good.
     @discardableResult
-    mutating func hold(_ error: TokenServiceError, until moment: Duration) -> TokenServiceError {
+    fileprivate mutating func hold(_ error: TokenServiceError, until moment: Duration) -> TokenServiceError {
         gate = .opens(at: moment)
         let error = error.holding(until: moment)
         lastError = error

@@ -75,7 +75,7 @@ extension TokenService.StateMachine.State {
     }
 
     /// Whether a refresh has failed since the token came.
-    var isRefreshFailing: Bool {
+    fileprivate var isRefreshFailing: Bool {
         switch self {
         case .empty, .loading: false
         case .fresh(let cached): cached.failedRefreshes > 0
