@@ -160,7 +160,7 @@ package struct OpenFile: ~Copyable {
     }
 
     /// Waits until the disk has everything.
-    package func synchronize() throws(SystemFailure) {
+    func synchronize() throws(SystemFailure) {
         #if canImport(Darwin)
         // `fsync` leaves the data in the drive's own memory there; not every volume knows the stronger call.
         if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
@@ -175,7 +175,7 @@ package struct OpenFile: ~Copyable {
 }
 
 /// Repeats a system call until no signal interrupts it.
-package func systemCall<Number: SignedInteger>(_ call: () -> Number) throws(SystemFailure) -> Number {
+func systemCall<Number: SignedInteger>(_ call: () -> Number) throws(SystemFailure) -> Number {
     while true {
         let result = call()
         if result >= 0 { return result }

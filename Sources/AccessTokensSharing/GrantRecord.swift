@@ -101,6 +101,113 @@ struct GrantRecord: Sendable, Hashable {
     }
 }
 
+extension SharedFlight {
+    /// The knowledge that a session keeps from one flight to the next.
+    struct Knowledge: Sendable, Hashable {
+        /// A request of this service that has no answer, although its load has ended.
+        struct Unanswered: Sendable, Hashable {
+            /// The generation of the token that the request presents.
+            var generation: UInt64
+            var began: Duration
+            /// When the request can no longer be under way.
+            var end: Duration
+        }
+
+        /// The generation of the last token or tombstone that the service took over.
+        var generation: UInt64?
+        /// The latest generation that the service has seen; `nil`: it has yet to read.
+        var seen: UInt64?
+        /// The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read.
+        var signedOut: UInt64?
+        /// The sign-in of the session that the service knows, as ``GrantRecord/fence``; `nil`: it knows of none.
+        var session: String?
+        var unanswered: Unanswered?
+        /// The revision that was read last, and when it was written or, if the store can't tell, first seen, from which a doubt
+        /// counts.
+        var revision: SharedRecord.Revision?
+        var since = Duration.zero
+        /// The record at that revision, if it has no mark; the next flight may mark it without reading again.
+        var unmarked: GrantRecord?
+        /// The generation that counts as refused for all, though this service itself wasn't refused.
+        var refusedElsewhere: UInt64?
+        /// The generation that was refused to this service, or for all; no later failure cancels a refusal.
+        var refused: UInt64?
+        /// The sign-in, as ``GrantRecord/fence``, under which the server has given this service a token, which shows that its
+        /// client is accepted.
+        var served: String?
+        /// How many records this service has written.
+        var writes = 0
+    }
+}
+
+extension SharedFlight.Knowledge {
+    /// Adds what a flight has learnt; flights may end in another order than they began.
+    ///
+    /// - Parameter isFenced: Whether a sign-in or a sign-out has come since the flight began; then its record is outdated.
+    mutating func learn(_ other: Self, isFenced: Bool) {
+        writes = max(writes, other.writes)
+        if !isFenced {
+            generation = [generation, other.generation].compactMap { $0 }.max()
+            seen = [seen, other.seen].compactMap { $0 }.max()
+            refusedElsewhere = other.refusedElsewhere
+            refused = other.refused ?? refused
+            served = other.served ?? served
+            signedOut = [signedOut, other.signedOut].compactMap { $0 }.max()
+        }
+        unanswered = [unanswered, other.unanswered].compactMap { $0 }.max { $0.end < $1.end }
+        // Of two reads the later one counts.
+        if revision == other.revision || since <= other.since {
+            (revision, since, unmarked) = (other.revision, other.since, isFenced ? nil : other.unmarked)
+            if !isFenced { session = other.session }
+        }
+    }
+
+    /// Whether a record shows a sign-out that the service doesn't know of.
+    func hasNews(_ record: GrantRecord?) -> Bool {
+        if let record, let signedOut { signedOut < record.signedOut } else { false }
+    }
+
+    /// Whether a record is older than one that the service has seen.
+    ///
+    /// By its count, or by a missing sign-out if it was restored from a backup and renewed since.
+    func isNewer(than record: GrantRecord) -> Bool { record.generation < seen ?? 0 || record.signedOut < signedOut ?? 0 }
+
+    /// Notes the record's session as known.
+    mutating func meet(_ record: GrantRecord?) { session = record?.token == nil ? nil : record?.fence }
+
+    /// Whether a record shows a sign-out that the service doesn't know of; from now on it knows of it, or else of the session.
+    ///
+    /// A sign-in may have followed. The flights that begin after the session has ended adopt it.
+    mutating func learnSession(of record: GrantRecord) -> Bool {
+        let isNews = hasNews(record)
+        signedOut = max(signedOut ?? 0, record.signedOut)
+        if isNews {
+            (generation, session) = (record.signedOut, nil)
+        } else if !isNewer(than: record) {
+            meet(record)
+        }
+        return isNews
+    }
+
+    /// Notes that another service has ended the session: its token is adopted as if the service had read nothing yet.
+    mutating func overtaken(signedOut last: UInt64) {
+        (generation, signedOut, unmarked) = (nil, max(signedOut ?? 0, last), nil)
+    }
+
+    /// Notes that a sign-in or a sign-out of the service is in the store.
+    ///
+    /// - Parameter isRenewed: Whether another service has saved a token since, which hasn't been adopted yet.
+    mutating func take(_ record: GrantRecord, isRenewed: Bool) {
+        if !isRenewed { generation = record.generation }
+        unmarked = nil
+        signedOut = record.signedOut
+        meet(record)
+        // The program got the token of a sign-in from the server.
+        served = record.fence
+        seen = max(seen ?? 0, record.generation)
+    }
+}
+
 /// The bytes of a grant's record: one line of JSON, whose members `Docs/Sharing.md` describes.
 ///
 /// A record of another version is an error and is never overwritten: two versions of a program may share a store.

@@ -32,3 +32,207 @@ package struct Lock<Value>: ~Copyable, Sendable {
         }
     }
 }
+
+/// The continuation of a waiting task: checked in debug builds, and so in the everyday tests; unchecked in other builds.
+///
+/// The check costs two allocations and a longer frame for each task (`Docs/Decisions/Core.md`). Code that keeps one documents why
+/// it is resumed exactly once.
+///
+/// It carries no value: a resumed task takes its result from under a lock. A task that is resumed before it has suspended reads
+/// the continuation's value without synchronization that Thread Sanitizer sees (swiftlang/swift#57803).
+@usableFromInline
+@safe package struct WaitingTask: Sendable {
+    #if DEBUG
+    @usableFromInline let continuation: CheckedContinuation<Void, Never>
+    #else
+    @usableFromInline let continuation: UnsafeContinuation<Void, Never>
+    #endif
+
+    #if DEBUG
+    @inlinable init(_ continuation: CheckedContinuation<Void, Never>) {
+        self.continuation = continuation
+    }
+    #else
+    @inlinable init(_ continuation: UnsafeContinuation<Void, Never>) {
+        unsafe self.continuation = continuation
+    }
+    #endif
+
+    /// Wakes the task.
+    @inlinable package func resume() {
+        #if DEBUG
+        continuation.resume()
+        #else
+        unsafe continuation.resume()
+        #endif
+    }
+
+    /// Suspends the task until the value passed to `body` is resumed; `body` runs at once.
+    @inlinable
+    @inline(__always)
+    package static func suspend(
+        isolation: isolated (any Actor)? = #isolation, _ body: (WaitingTask) -> Void
+    ) async {
+        #if DEBUG
+        await withCheckedContinuation { body(WaitingTask($0)) }
+        #else
+        await unsafe withUnsafeContinuation { unsafe body(WaitingTask($0)) }
+        #endif
+    }
+}
+
+/// A result that one task waits for; the first completion counts.
+///
+/// Inlinable for the same reason as ``Lock``: called as generic code, it cost a callback loader's first token a quarter of its
+/// time.
+@usableFromInline
+package final class SingleResult<Value: Sendable>: Sendable {
+    @usableFromInline struct State {
+        @usableFromInline var result: Result<Value, any Error>?
+        /// Resumed exactly once: a task is put here if there is no result, and taken out to be resumed.
+        @usableFromInline var waiting: WaitingTask?
+
+        @inlinable init() {}
+    }
+
+    @usableFromInline let state = Lock(State())
+
+    /// Creates a result that has yet to come.
+    @inlinable package init() {}
+
+    /// Sets the result and wakes the task that waits for it, unless there is a result already.
+    @inlinable package func complete(with result: Result<Value, any Error>) {
+        let waiting = state.withLock { state in
+            if state.result == nil { state.result = result }
+            return state.waiting.take()
+        }
+        waiting?.resume()
+    }
+
+    /// Waits for the result; only one task may call this, once.
+    @inlinable package func value() async throws -> Value {
+        await WaitingTask.suspend { task in
+            let isComplete = state.withLock { state in
+                if state.result == nil { state.waiting = task }
+                return state.result != nil
+            }
+            if isComplete { task.resume() }
+        }
+        guard let result = state.withLock({ $0.result }) else { throw CancellationError() }
+        return try result.get()
+    }
+
+    /// The same; also reports when the waiting task is more urgent than `known`, or becomes so, on systems that notify of it.
+    package func value(known: Urgency, onRaise: @escaping @Sendable (Urgency) -> Void) async throws -> Value {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return try await value() }
+        return try await withTaskPriorityEscalationHandler {
+            // It may have been raised before there was a handler.
+            let current = Urgency.current
+            if known < current { onRaise(current) }
+            return try await value()
+        } onPriorityEscalated: { _, priority in
+            onRaise(Urgency(priority))
+        }
+    }
+}
+
+/// A line of tasks that do something one after another, in the order of their arrival.
+///
+/// No lock is held during a task's turn. A task that is cancelled while it waits leaves at once.
+package final class TurnLine: Sendable {
+    /// The first task in the line has its turn.
+    private let line = Lock<[SingleResult<Void>]>([])
+
+    package init() {}
+
+    /// Waits for the task's turn, and performs `body` in it.
+    package func turn<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        let place = SingleResult<Void>()
+        let isFirst = line.withLock { line in
+            line.append(place)
+            return line.count == 1
+        }
+        if !isFirst {
+            try await withTaskCancellationHandler {
+                try await place.value()
+            } onCancel: {
+                leave(place)
+            }
+        }
+        defer { next() }
+        try Task.checkCancellation()
+        return try await body()
+    }
+
+    /// Removes the place of a waiting task that was cancelled; a task whose turn has come isn't affected.
+    private func leave(_ place: SingleResult<Void>) {
+        let hasLeft = line.withLock { line in
+            guard let index = line.firstIndex(where: { $0 === place }), index > 0 else { return false }
+            line.remove(at: index)
+            return true
+        }
+        if hasLeft { place.complete(with: .failure(CancellationError())) }
+    }
+
+    private func next() {
+        let next = line.withLock { line in
+            line.removeFirst()
+            return line.first
+        }
+        next?.complete(with: .success(()))
+    }
+}
+
+/// A task's priority as a value of known size.
+///
+/// A type that stores the library's `TaskPriority` is copied by way of its metadata, which took a tenth of the time to a first
+/// token.
+@usableFromInline
+package struct Urgency: Comparable, Sendable {
+    @usableFromInline let value: UInt8
+
+    @inlinable init(value: UInt8) {
+        self.value = value
+    }
+
+    @inlinable package init(_ priority: TaskPriority) {
+        value = priority.rawValue
+    }
+
+    /// Same as `TaskPriority.background`, without a call at each use.
+    @inlinable package static var background: Urgency { Urgency(value: 9) }
+
+    /// The urgency of the current task.
+    @inlinable package static var current: Urgency { Urgency(Task.currentPriority) }
+
+    @inlinable package var priority: TaskPriority { TaskPriority(rawValue: value) }
+
+    @inlinable package static func < (one: Urgency, other: Urgency) -> Bool { one.value < other.value }
+}
+
+extension Task where Failure == any Error {
+    /// Starts a detached task on an executor; `nil`: on the default pool.
+    ///
+    /// A task with an executor preference, even for `nil`, looks for its preferred executor at each step. A task that can't fail
+    /// has its operation wrapped in a function that could.
+    @discardableResult
+    package static func detached(
+        on executor: (any TaskExecutor)?, priority: TaskPriority? = nil,
+        operation: sending @escaping @isolated(any) () async throws -> Success
+    ) -> Task {
+        guard let executor else { return detached(priority: priority, operation: operation) }
+        return detached(executorPreference: executor, priority: priority, operation: operation)
+    }
+}
+
+extension Task where Success == Void, Failure == any Error {
+    /// Raises the task's urgency to the given one; a more urgent task stays as it is.
+    package func raise(to urgency: Urgency, on executor: (any TaskExecutor)?) {
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            escalatePriority(to: urgency.priority)
+        } else {
+            // A task that awaits another lends it its priority; this task ends when the other one does.
+            Task.detached(on: executor, priority: urgency.priority) { _ = await result }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 /// When tokens are refreshed, how long loads may take, and how failures are paced.
 ///
 /// The defaults suit the common authorization servers; each is documented with its reason. The formulas, with worked tables, are
-/// beside the functions in `CachedToken.swift` and `BackOff.swift`.
+/// beside the functions in `CachedToken.swift`.
 public struct RefreshPolicy: Sendable, Hashable {
     package let loadTimeout: Duration
     package let maximumLeeway: Duration

@@ -1,11 +1,5 @@
 import TokenServiceConcurrency
 
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
-
 /// Where a ``TokenService`` keeps its token between runs of the program.
 ///
 /// The service calls one operation at a time, in the order in which it decided on them, in tasks that are never cancelled. So a
@@ -32,25 +26,6 @@ public protocol TokenStore: Sendable {
 
     /// Forgets the token; not an error if there is none.
     @concurrent func remove() async throws
-}
-
-/// A token and the moment from which its lifetime counts, on the wall clock, the only clock that outlives a process.
-public struct StoredToken: Sendable, Hashable {
-    /// The token.
-    public var token: AccessToken
-
-    /// When its load began.
-    public var received: Date
-
-    /// Creates the pair.
-    ///
-    /// - Parameters:
-    ///   - token: The token.
-    ///   - received: When its load began.
-    public init(_ token: AccessToken, received: Date) {
-        self.token = token
-        self.received = received
-    }
 }
 
 /// A store without a disk, for tests and `InMemoryTokenStores`.

@@ -99,6 +99,88 @@ extension TokenService {
     }
 }
 
+/// The pace of failing loads: one failure count, one moment before which the server is not asked.
+struct BackOff: Sendable {
+    /// When the server may be asked again.
+    enum Gate: Sendable {
+        case open
+        case opens(at: Duration)
+        /// Not before a new sign-in: the grant itself was refused.
+        case closed
+    }
+
+    private(set) var gate = Gate.open
+    private(set) var failures = 0
+    private var lastError: TokenServiceError?
+    /// Refusals since the last success that may be about the grant or about the client.
+    private var unclearRefusals = 0
+
+    /// Counts a failure and returns it with the moment of the next attempt.
+    ///
+    /// - Parameter isCostly: Whether each attempt spends a refresh token; then the pause is the longest, unless the server names
+    ///   one.
+    @inline(never)
+    mutating func record(
+        _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool = false, jitter: Double, at now: Duration
+    ) -> TokenServiceError {
+        failures += 1
+        let error = judge(error)
+        if error.remedy == .signIn {
+            gate = .closed
+            lastError = error
+            return error
+        }
+        let pause =
+            isCostly || error.remedy != .retry
+            ? RefreshPolicy.longestPause : RefreshPolicy.pause(afterFailures: failures, jitter: jitter)
+        return hold(error, until: now + (RefreshPolicy.honoured(retryAfter: retryAfter) ?? pause))
+    }
+
+    /// Ends every pause.
+    ///
+    /// Keeps the count of unclear refusals, so that tapping “try again” each time doesn't hide a dead grant.
+    mutating func reopen() {
+        let refusals = unclearRefusals
+        self = BackOff()
+        unclearRefusals = refusals
+    }
+
+    /// Counts an unclear refusal; after several in a row the grant counts as refused.
+    fileprivate mutating func judge(_ error: TokenServiceError) -> TokenServiceError {
+        guard error.remedy == .signInOrRegistration else { return error }
+        unclearRefusals += 1
+        guard unclearRefusals >= RefreshPolicy.unclearRefusalLimit else { return error }
+        return TokenServiceError(error.code, underlying: error.underlying, remedy: .signIn)
+    }
+
+    /// Closes the gate until `moment` without counting a failure: the server asked for the wait while a token was still good.
+    @discardableResult
+    fileprivate mutating func hold(_ error: TokenServiceError, until moment: Duration) -> TokenServiceError {
+        gate = .opens(at: moment)
+        let error = error.holding(until: moment)
+        lastError = error
+        return error
+    }
+
+    /// The last error, if the server must not be asked at this moment.
+    func obstacle(at now: Duration) -> TokenServiceError? {
+        switch gate {
+        case .open: nil
+        case .opens(let moment): now < moment ? lastError : nil
+        case .closed: lastError
+        }
+    }
+
+    /// When the failure count no longer matters: the longest pause after the moment of the next attempt.
+    var restsFrom: Duration? {
+        switch gate {
+        case .open: .zero
+        case .opens(let moment): moment + RefreshPolicy.longestPause
+        case .closed: nil
+        }
+    }
+}
+
 extension RefreshPolicy {
     /// The leeway of a token: `min(maximumLeeway, lifetime / 10)`.
     ///
@@ -163,7 +245,7 @@ extension RefreshPolicy {
 
     // The same functions for a lifetime that is already clamped, so that it is compared only once.
 
-    fileprivate static func counted(_ lifetime: Duration) -> Duration {
+    static func counted(_ lifetime: Duration) -> Duration {
         min(max(lifetime, .zero), longestLifetime)
     }
 
@@ -185,8 +267,45 @@ extension RefreshPolicy {
         return expiry - window.scaled(by: 1 - Self.windowJitter * Self.share(jitter))
     }
 
+    /// The pause after a number of consecutive failed loads: none, then doubling to a minute, lengthened by up to a quarter.
+    ///
+    /// | failures | pause (jitter 0 … 1) |
+    /// |---|---|
+    /// | 1 | none: a caller's first retry is free |
+    /// | 2 | 1 … 1.25 s |
+    /// | 3 | 2 … 2.5 s |
+    /// | 4 | 4 … 5 s |
+    /// | 7 | 32 … 40 s |
+    /// | 8 and more | 60 … 75 s |
+    package static func pause(afterFailures failures: Int, jitter: Double) -> Duration {
+        guard failures > 1 else { return .zero }
+        // The exponent is bounded before it is used: another library's arithmetic overflowed at failure 58.
+        let doubled = Duration.seconds(1 << min(failures - 2, 6))
+        return min(doubled, longestPause).scaled(by: 1 + pauseJitter * share(jitter))
+    }
+
+    /// The pause after a number of consecutive failed refreshes ahead: 30 s doubling to 300 s, lengthened likewise.
+    ///
+    /// | failures | pause (jitter 0 … 1) |
+    /// |---|---|
+    /// | 1 | 30 … 37.5 s |
+    /// | 2 | 60 … 75 s |
+    /// | 3 | 120 … 150 s |
+    /// | 4 | 240 … 300 s |
+    /// | 5 and more | 300 … 375 s |
+    package static func refreshPause(afterFailures failures: Int, jitter: Double) -> Duration {
+        let doubled = Duration.seconds(30 << min(max(failures, 1) - 1, 4))
+        return min(doubled, longestRefreshPause).scaled(by: 1 + pauseJitter * share(jitter))
+    }
+
+    /// A server's `Retry-After` as it is honoured: up to an hour; `nil` for zero or less, which asks for no wait.
+    package static func honoured(retryAfter: Duration?) -> Duration? {
+        guard let retryAfter, retryAfter > .zero else { return nil }
+        return min(retryAfter, retryAfterLimit)
+    }
+
     /// The jitter clamped to a share from 0 to 1; zero if it is not a number.
-    static func share(_ jitter: Double) -> Double {
+    fileprivate static func share(_ jitter: Double) -> Double {
         jitter > 0 ? min(jitter, 1) : 0
     }
 }
@@ -198,7 +317,7 @@ extension Duration {
     }
 
     /// The same as `*` for shares of up to a few years, to the nanosecond; for the same reason.
-    func scaled(by factor: Double) -> Duration {
+    fileprivate func scaled(by factor: Double) -> Duration {
         let nanoseconds = Double(Int64(clamping: attoseconds / 1_000_000_000)) * factor
         return Duration(attoseconds: Int128(Int64(nanoseconds.rounded())) * 1_000_000_000)
     }
@@ -209,37 +328,4 @@ extension SplitMix64 {
     mutating func jitter() -> Double {
         Double.random(in: 0..<1, using: &self)
     }
-}
-
-extension TokenService.StateMachine {
-    /// Why a token that a flight brought can't be used; `nil` if it can at least be given to the waiters.
-    func flaw(of token: AccessToken, by flight: borrowing Flight, at now: Duration) -> TokenServiceError? {
-        if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
-        if let lifetime = token.lifetime, flight.start + RefreshPolicy.counted(lifetime) <= now {
-            return TokenServiceError(.tokenExpiredOnArrival)
-        }
-        return token.isUnusable ? TokenServiceError(.loadFailed, underlying: EmptyAccessToken()) : nil
-    }
-
-    /// Whether a token that a flight brought will be handed out, if only to the waiters.
-    func isServable(_ token: AccessToken, by flight: borrowing Flight, at now: Duration) -> Bool {
-        guard flaw(of: token, by: flight, at: now) == nil else { return false }
-        guard state.token != nil, let lifetime = token.lifetime else { return true }
-        return now < flight.start + policy.hardExpiry(forLifetime: lifetime)
-    }
-
-    /// When a caller that gets this token starts a refresh; `nil`: never.
-    ///
-    /// A load that no caller waits for doesn't keep a program alive. If the program ends in the middle of a load that spends a
-    /// refresh token, the server has rotated the token, and the new one is lost. A young program may be a tool that ends soon, so
-    /// at first such a load starts only if a caller waits for it.
-    func refreshStart(of cached: CachedToken) -> Duration? {
-        guard !isDrained else { return nil }
-        return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
-    }
-
-    private var spendsGrant: Bool { !isRepeatable && (borrowsGrant || grant.token?.refreshToken != nil) }
-
-    /// Whether the program is so young that a load starts only if a caller waits for it.
-    func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }
 }

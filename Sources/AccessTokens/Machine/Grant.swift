@@ -137,3 +137,89 @@ struct HandedOut: Sendable {
         last == token.value || digests.contains(token.value.hashValue)
     }
 }
+
+/// The tokens that resource servers refused, and the loads that followed.
+struct Rejections: Sendable {
+    // Whole tokens, not strings: a token hides its secret from mirrors, a string wouldn't.
+    private(set) var tokens: [(token: AccessToken, until: Duration?)] = []
+    private(set) var loads: [Duration] = []
+
+    /// Whether the next load happens because of an invalidation, and so counts against the limit.
+    private(set) var causeNextLoad = false
+
+    /// Remembers a refused token until it has certainly expired, or until eight newer ones were refused.
+    mutating func remember(_ token: AccessToken, at now: Duration) {
+        tokens.removeAll { $0.token.value == token.value || $0.until.map { $0 <= now } ?? false }
+        if tokens.count == RefreshPolicy.rememberedRejections { tokens.removeFirst() }
+        let until = token.lifetime.map { now + min(max($0, .zero), RefreshPolicy.longestLifetime) }
+        tokens.append((token, until))
+    }
+
+    /// Whether this very string was refused.
+    func contains(_ token: AccessToken, at now: Duration) -> Bool {
+        tokens.contains { $0.token.value == token.value && ($0.until.map { now < $0 } ?? true) }
+    }
+
+    /// Notes that a refusal causes the next load.
+    mutating func markNextLoad() {
+        causeNextLoad = true
+    }
+
+    /// Counts a load that starts now, if a refusal caused it.
+    mutating func loadStarts(at now: Duration) {
+        guard causeNextLoad else { return }
+        causeNextLoad = false
+        if loads.count == RefreshPolicy.invalidationLimit { loads.removeFirst() }
+        loads.append(now)
+    }
+
+    /// The error to report if refusals have caused too many loads lately.
+    func obstacle(at now: Duration) -> TokenServiceError? {
+        guard causeNextLoad, loads.count == RefreshPolicy.invalidationLimit else { return nil }
+        let opens = loads[0] + RefreshPolicy.invalidationPeriod
+        return now < opens ? TokenServiceError(.tooManyInvalidations).holding(until: opens) : nil
+    }
+
+    /// When no refused token can be handed out again, and no further load would count as caused by refusals.
+    var restsFrom: Duration? {
+        var end = (loads.last ?? .zero) + (loads.isEmpty ? .zero : RefreshPolicy.invalidationPeriod)
+        for (_, until) in tokens {
+            guard let until else { return nil }
+            end = max(end, until)
+        }
+        return end
+    }
+}
+
+extension TokenService.StateMachine {
+    /// Why a token that a flight brought can't be used; `nil` if it can at least be given to the waiters.
+    func flaw(of token: AccessToken, by flight: borrowing Flight, at now: Duration) -> TokenServiceError? {
+        if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
+        if let lifetime = token.lifetime, flight.start + RefreshPolicy.counted(lifetime) <= now {
+            return TokenServiceError(.tokenExpiredOnArrival)
+        }
+        return token.isUnusable ? TokenServiceError(.loadFailed, underlying: EmptyAccessToken()) : nil
+    }
+
+    /// Whether a token that a flight brought will be handed out, if only to the waiters.
+    func isServable(_ token: AccessToken, by flight: borrowing Flight, at now: Duration) -> Bool {
+        guard flaw(of: token, by: flight, at: now) == nil else { return false }
+        guard state.token != nil, let lifetime = token.lifetime else { return true }
+        return now < flight.start + policy.hardExpiry(forLifetime: lifetime)
+    }
+
+    /// When a caller that gets this token starts a refresh; `nil`: never.
+    ///
+    /// A load that no caller waits for doesn't keep a program alive. If the program ends in the middle of a load that spends a
+    /// refresh token, the server has rotated the token, and the new one is lost. A young program may be a tool that ends soon, so
+    /// at first such a load starts only if a caller waits for it.
+    func refreshStart(of cached: CachedToken) -> Duration? {
+        guard !isDrained else { return nil }
+        return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
+    }
+
+    private var spendsGrant: Bool { !isRepeatable && (borrowsGrant || grant.token?.refreshToken != nil) }
+
+    /// Whether the program is so young that a load starts only if a caller waits for it.
+    func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }
+}

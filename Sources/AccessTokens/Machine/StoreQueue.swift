@@ -154,6 +154,13 @@ extension TokenService.StateMachine {
     /// When the running operation counts as lost; `nil` if it isn't late, or if the grant is shared.
     var storeLostFrom: Duration? {
         guard storage.isLate, !isShared else { return nil }
-        return storage.operations.first.map { $0.deadline + policy.loadTimeout * (timeoutsUntilForgotten - 1) }
+        return storage.operations.first.map { $0.deadline + patience }
+    }
+
+    /// When the store has all that it should have, or is read anew because the callback of a restore was lost.
+    var storeRestsFrom: Duration? {
+        // The session knows more about a shared store: a later flight may have written what failed.
+        if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }
+        return storage.operations.count == 1 && !storage.operations[0].isWrite ? storeLostFrom : nil
     }
 }

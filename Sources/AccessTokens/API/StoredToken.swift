@@ -6,6 +6,25 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
+/// A token and the moment from which its lifetime counts, on the wall clock, the only clock that outlives a process.
+public struct StoredToken: Sendable, Hashable {
+    /// The token.
+    public var token: AccessToken
+
+    /// When its load began.
+    public var received: Date
+
+    /// Creates the pair.
+    ///
+    /// - Parameters:
+    ///   - token: The token.
+    ///   - received: When its load began.
+    public init(_ token: AccessToken, received: Date) {
+        self.token = token
+        self.received = received
+    }
+}
+
 extension StoredToken {
     /// Returns the token as bytes, for a store of your own: a keychain item, a row of a database.
     ///
