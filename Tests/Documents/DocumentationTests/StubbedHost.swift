@@ -1,8 +1,8 @@
 import Foundation
-import FoundationNetworking
 import Synchronization
 
 #if canImport(FoundationNetworking)
+import FoundationNetworking
 #endif
 
 /// A server inside the process, for the guides' examples: its session asks it instead of the network.
