@@ -41,6 +41,10 @@ struct Message: Sendable {
                 .invalidRequest, detail: "the URL must be http or https, with a host and without user and password")
         }
         try require(HTTPToken.isValid(request.method), "the HTTP method is not a valid token")
+        let capitals = request.method.uppercased()
+        // Foundation would send `post` as `POST`, for which redirects, connections and proofs have other rules.
+        try require(
+            request.method == capitals || !Self.standardMethods.contains(capitals), "the HTTP method must be written \(capitals)")
         try require(request.body == nil || !["GET", "HEAD"].contains(request.method), "a GET or HEAD request can't have a body")
         // Only one of them would be sent, at random.
         try require(
@@ -59,6 +63,9 @@ struct Message: Sendable {
         headers = request.headers
         body = request.body
     }
+
+    /// Source: RFC 9110 §9.3, RFC 5789.
+    private static let standardMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
 
     private static func url(of request: Request) -> URL? {
         guard !request.query.isEmpty else { return request.url }

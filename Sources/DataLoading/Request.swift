@@ -16,6 +16,8 @@ public struct Request: Sendable {
     /// The HTTP method, case-sensitive: `GET` and `HEAD` read and have no body; `POST`, `PUT`, `PATCH`, `DELETE` and any other
     /// may change something.
     ///
+    /// A standard method in small letters is an error: some systems would send it in capitals.
+    ///
     /// Source: RFC 9110 §9.
     public var method: String
 

@@ -55,7 +55,8 @@ struct PerformTests {
         ("http://127.0.0.1/", "G T", [:], nil), ("http://127.0.0.1/", "", [:], nil), ("http://127.0.0.1/", "GET", ["": "x"], nil),
         ("http://127.0.0.1/", "GET", ["X\r\nY": "x"], nil), ("http://127.0.0.1/", "GET", ["X": "x\r\nAuthorization: y"], nil),
         ("http://127.0.0.1/", "GET", ["X-Key": "x", "x-key": "y"], nil), ("http://127.0.0.1/", "GET", [:], "body"),
-        ("http://127.0.0.1/", "HEAD", [:], "body"),
+        ("http://127.0.0.1/", "HEAD", [:], "body"), ("http://127.0.0.1/", "get", [:], "body"),
+        ("http://127.0.0.1/", "Post", [:], nil), ("http://127.0.0.1/", "patch", [:], nil),
     ])
     func `what makes no request is an error, and nothing is sent`(
         url: String, method: String, headers: [String: String], body: String?
