@@ -86,7 +86,7 @@ public struct ClientAuthentication: Sendable, Described {
     /// `URLSessionTransport` presents none: bring a transport that does. Source: RFC 8705 §2.
     public static let mutualTLS = ClientAuthentication("tls_client_auth", .idAlone)
 
-    /// By an assertion that the program makes for each request, whole; the client needs an `issuer`.
+    /// By an assertion that the program itself makes for each request; the client needs an `issuer`.
     ///
     /// For an assertion that ``privateKeyJWT(algorithm:keyID:audience:wallClock:sign:)`` can't make, such as one with other claims.
     ///

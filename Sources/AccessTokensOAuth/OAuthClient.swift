@@ -252,6 +252,7 @@ extension OAuthClient {
         }
         return isActive ? members : nil
     }
+
     /// Tells the server that a token is no longer needed, with one request: the last step of a sign-out.
     ///
     /// ```swift
@@ -266,10 +267,10 @@ extension OAuthClient {
     /// - Parameters:
     ///   - token: A token that was issued to this client: one that `TokenService.reset()` returned, or that its `onDiscard` was
     ///     called with.
-    ///   - url: The revocation endpoint: `https`, or `http` to a loopback address. Its query is kept.
+    ///   - url: The revocation endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 7009 §2.
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
     ///
-    /// Source: RFC 7009.
+    /// Source: RFC 7009 §2.1, §2.2.
     @concurrent public func revoke(_ token: AccessToken, at url: URL) async throws {
         let endpoint = try TokenEndpoint("revocation URL", url)
         var revoked = token.value

@@ -21,7 +21,8 @@ public struct ExplorationSummary: Sendable, Described {
     /// Whether all orders ran, without any bound.
     ///
     /// An order is one of the steps at the exploration's granularity, of the work that the explorer drives. Other work is listed in
-    /// <doc:WhatAPassProves>. The summary's description says which orders are missing, and why.
+    /// <doc:WhatAPassProves>. Of generated programs, only those that ran count. The summary's description says which orders are
+    /// missing, and why.
     public var ranAllOrders: Bool { coverage.isAll }
     /// Whether all orders within the exploration's bounds ran; the summary's description names the bounds.
     public var ranAllOrdersWithinBounds: Bool { coverage.isAllWithinBounds }
