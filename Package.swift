@@ -183,18 +183,18 @@ let package = Package(
         tests(
             "Units/RaceLabTests", "AccessTokensSharing", "ChildProcesses", "Interleavings", "InterleavingsTesting", "RaceGallery",
             "movie-screens", "race-lab"),
-        // The migration guide's app, before and after, with the settings that an app has.
+        // The migration guide's app, before and after, with what an app sees and the settings that it has.
         .target(
-            name: "MigrationBefore", path: "Tests/Documents/Migration/Before", swiftSettings: [.swiftLanguageMode(.v5)]),
+            name: "MigrationBefore", path: "Tests/Documents/Migration/Before", packageAccess: false,
+            swiftSettings: [.swiftLanguageMode(.v5)]),
         .target(
             name: "MigrationAfter", dependencies: ["AccessTokens", "AccessTokensDispatch"],
-            path: "Tests/Documents/Migration/After"),
+            path: "Tests/Documents/Migration/After", packageAccess: false),
         tests(
             "Documents/DocumentationTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch",
-            "AccessTokensEtcd",
-            "AccessTokensFiles", "AccessTokensHTTP", "AccessTokensKeys", "AccessTokensOAuth", "AccessTokensSharedFiles",
-            "AccessTokensSharing", "DataLoading", "Insides", "Interleavings", "InterleavingsEverything", "InterleavingsTesting",
-            "LoopbackServers", "MigrationAfter", "MigrationBefore"),
+            "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensHTTP", "AccessTokensKeys", "AccessTokensOAuth",
+            "AccessTokensSharedFiles", "AccessTokensSharing", "DataLoading", "Insides", "Interleavings",
+            "InterleavingsEverything", "InterleavingsTesting", "LoopbackServers", "MigrationAfter", "MigrationBefore"),
         tests(
             "System/RealServerTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch", "AccessTokensHTTP",
             "AccessTokensKeys", "AccessTokensOAuth",
