@@ -46,7 +46,7 @@ public struct Strategy: Sendable, Hashable {
     ///   - preemptions: How often a schedule may switch away from a task that could have continued; `nil`: without bound.
     ///   - delays: How many candidates a schedule may pass over; `nil`: without bound. This also bounds code that suspends
     ///     at each step, such as calls of actors.
-    ///   - limit: The most schedules to run; if there are more, the coverage says so.
+    ///   - limit: The most schedules to run; if there are more, the summary says so.
     public static func exhaustive(preemptions: Int? = nil, delays: Int? = nil, limit: Int = 1_000_000) -> Strategy {
         Strategy(kind: .exhaustive(preemptions: preemptions.map { max($0, 0) }, delays: delays.map { max($0, 0) }, limit: limit))
     }
