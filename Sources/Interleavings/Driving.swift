@@ -7,7 +7,7 @@ public struct Driving: Sendable {
     ///
     /// The code under test takes an executor, a clock and a queue as parameters; its plain `Task {}` and `Task.sleep` escape. In
     /// a program that links the module `InterleavingsEverything`, each call of a default actor is a step of its own. In any
-    /// other, the calls that wait for an actor run in one step, and the summary's coverage says so.
+    /// other, the calls that wait for an actor run in one step, and the summary says so.
     public static let preferred = Driving(doors: nil)
 
     /// All code, through open doors.

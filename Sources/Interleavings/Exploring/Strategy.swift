@@ -46,7 +46,7 @@ public struct Strategy: Sendable, Hashable {
     ///   - preemptions: How often a schedule may switch away from a task that could have continued; `nil`: without bound.
     ///   - delays: How many candidates a schedule may pass over; `nil`: without bound. This also bounds code that suspends
     ///     at each step, such as calls of actors.
-    ///   - limit: The most schedules to run; if there are more, the coverage says so.
+    ///   - limit: The most schedules to run; if there are more, the summary says so.
     public static func exhaustive(preemptions: Int? = nil, delays: Int? = nil, limit: Int = 1_000_000) -> Strategy {
         Strategy(kind: .exhaustive(preemptions: preemptions.map { max($0, 0) }, delays: delays.map { max($0, 0) }, limit: limit))
     }
@@ -72,8 +72,8 @@ public struct Strategy: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - schedule: The choices to make: `"0.2.1"` picks the first candidate, then the third, then the second. Choices are
-    ///     counted only where there is more than one candidate; after the last one the first candidate is picked. A pick that no
-    ///     candidate fits, or that is no number, fails the replay.
+    ///     counted only where there is more than one candidate; after the last one the first candidate is picked. A choice that
+    ///     is too large, or isn't a number, fails the replay.
     ///   - step: The step before which the replay stops, numbered as in the report's diagram; `nil`: it runs to the end. Where a
     ///     debugger is attached, it stops the process there, and the replay then continues. Elsewhere the schedule fails there, and
     ///     the report says which task runs next, and what the others wait for.
