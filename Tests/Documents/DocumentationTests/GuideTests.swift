@@ -71,7 +71,7 @@ struct GuideTests {
         #expect(try RecipePage.targets() == Set(RecipePage.all.map(\.target)))
     }
 
-    /// The names by which code shows that it needs a module: the public declarations of ours, and a few of each other's.
+    /// The names that show which module a code block needs: the public declarations of our modules, and a few of each other one.
     private static let names = Result { try readNames() }
 
     private static func readNames() throws -> [String: [String]] {

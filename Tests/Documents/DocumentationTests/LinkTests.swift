@@ -58,7 +58,7 @@ struct LinkTests {
         // The build writes the museum's page into the core's catalog, with its diagrams.
         let module = target.path.hasSuffix("/Docs/Museum.md") ? "AccessTokens" : catalog
         guard target.path.contains(".docc/") || module != catalog else { return nil }
-        // What a module adds to the core's types has a page of the core's name there, at which docc looks for all that is linked.
+        // A module that extends the core's types has a page of the core's name, in which docc looks for every linked symbol.
         if module == "AccessTokens", page.contains("/AccessTokensSharing.docc/") { return nil }
         let isHere = page.contains("/\(module).docc/")
         let path = isHere ? name : name == module ? "/\(module)" : "/\(module)/\(name)"

@@ -34,7 +34,7 @@ struct MarkdownPage {
         return (targets + definitions.map(\.target)).filter { $0.firstMatch(of: scheme) == nil }
     }
 
-    /// The links that it defines once, for labels; in their order.
+    /// The definitions of its link labels, in their order.
     var definitions: [(label: String, target: String)] {
         let definition = /^\s*\[([^\]]+)\]:\s*(\S+)/
         return prose.filter { $0.contains("]:") }.flatMap { line in

@@ -33,7 +33,7 @@ extension World {
         end(invalidation: index)
     }
 
-    /// Doesn't wait: what is called next is behind it all the same.
+    /// Doesn't wait: later calls still come after it.
     func invalidate(_ token: AccessToken, in shim: AccessTokenService) {
         let index = begin(invalidating: token, isCallback: true)
         shim.invalidate(token) { self.end(invalidation: index) }

@@ -76,7 +76,7 @@ enum Fuzz {
         return text.isEmpty || text.utf8.elementsEqual("r1".utf8) || body.count > 1 << 20 ? nil : text
     }
 
-    /// What a decoder takes, the scanner takes too, and reads the same strings.
+    /// The scanner accepts all that a decoder accepts, and reads the same strings.
     static func members(of body: Data, _ members: AnswerMembers) {
         struct Anything: Decodable {
             let text: String?
@@ -219,7 +219,7 @@ enum Fuzz {
         require(wait.map { .zero < $0 && $0 <= .longest } ?? true, "a wait out of bounds")
     }
 
-    /// What was read can be written, and is the same when it is read again, also twice in one header.
+    /// Challenges that were read can be written, and read the same again, also twice in one header.
     static func challenges(_ header: String) {
         let challenges = AuthenticationChallenge.challenges(in: header)
         let written = challenges.map(written(_:)).joined(separator: ", ")

@@ -26,7 +26,7 @@ struct Audience: Sendable {
         factory = DataLoaderFactory(session: session, tokens: try OriginTokens(service, for: [request.url]))
     }
 
-    /// Everybody asks at once; returns the answers of all.
+    /// Lets all callers ask at once; returns their answers.
     func ask() async -> [Answer] {
         await withTaskGroup(of: Answer.self) { group in
             for _ in 0..<Self.size {

@@ -12,7 +12,7 @@ struct RealServer: Sendable {
         var secret: String
     }
 
-    /// Somebody who signs in.
+    /// A user who signs in.
     struct User: Sendable {
         var name: String
         var password: String

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension RealServerTests {
-    /// The server's introspection as a protected resource: it wants a token for whoever asks, and is told one to look at.
+    /// The server's introspection as a protected resource: the request carries one token, and names another to look at.
     private func introspection() throws -> Audience {
         let request = Request(
             url: server.introspectionURL, method: "POST", headers: ["Content-Type": "application/x-www-form-urlencoded"],

@@ -14,7 +14,7 @@ enum Step: Sendable {
     case again(String)
     case wait(Int)
     case signOut
-    /// Whoever holds the service lets it go.
+    /// The service's last owner releases it.
     case release
 }
 

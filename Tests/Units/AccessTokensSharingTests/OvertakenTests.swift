@@ -28,7 +28,7 @@ private enum Start: CaseIterable {
 private struct Rivalry: CustomStringConvertible {
     let start: Start
     let acts: [Act]
-    /// What becomes of each service's swaps.
+    /// How each service's swaps go wrong.
     let faults: [[OddSharedStore.Fault?]]
     /// Which service is asked first, afterwards.
     let first: Int
@@ -115,7 +115,7 @@ private struct Rivalry: CustomStringConvertible {
             }
             if old == nil, count > 0 { problems.append("\(index) has no session, and it ends") }
         }
-        // What is signed in at one is adopted by the other once its own token has expired; a refusal pauses a service for a minute.
+        // The other service adopts a sign-in once its own token has expired; a refusal pauses a service for a minute.
         for index in [0, 1, 0, 1] {
             fleet.advance(by: .seconds(3600))
             answer(fleet.call(index), index)

@@ -61,7 +61,8 @@ extension World {
         let isHeld = held != nil && held == (machine.state.cached ?? machine.reserve)?.token
         key.append(held == nil ? -15 : isHeld ? (hasFailed ? -16 : -17) : -18)
         key.append(-5)
-        // What was overtaken only counts, for a time; what was not can still deliver. Those that count no longer are alike.
+        // An overtaken load only counts against the limit, for a time; any other can still deliver. All that no longer count are
+        // alike.
         let givenUp = machine.abandoned.map { flight in
             let counts = self.counts(flight), isAlike = machine.hasStore && flight.publications != machine.publications
             return (counts: counts, key: (isAlike ? 0 : counts ? age(flight.start) : 9) * 3 + flight.phase.key)

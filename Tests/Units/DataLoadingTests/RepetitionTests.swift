@@ -35,7 +35,7 @@ struct RepetitionTests {
     }
 
     #if canImport(FoundationNetworking)
-    /// What the guide says of Linux; if this fails there, `URLSession` no longer repeats anything: correct the guide.
+    /// The guide says this of Linux; if the test fails there, `URLSession` no longer repeats anything: correct the guide.
     @Test(arguments: ["GET", "HEAD"])
     func `a request that only reads is sent again by the session itself`(method: String) async throws {
         let server = try Self.server()
