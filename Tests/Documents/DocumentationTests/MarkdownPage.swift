@@ -49,7 +49,7 @@ struct MarkdownPage {
         return Set(lines.flatMap { $0.replacing(span, with: "`").matches(of: label).map { String($0.1) } })
     }
 
-    /// What a `#` may lead to: the names that GitHub gives headings, and the ids that the page sets itself.
+    /// The targets of a `#`: the names that GitHub gives headings, and the ids that the page sets itself.
     var anchors: Set<String> {
         var anchors: Set<String> = []
         var counts: [String: Int] = [:]

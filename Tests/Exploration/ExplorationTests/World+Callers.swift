@@ -3,7 +3,7 @@ import AccessTokensDispatch
 import Interleavings
 import TokenServiceConcurrency
 
-/// What callers do, and what is noted of it.
+/// The callers' operations, and the notes about them.
 extension World {
     /// Asks with async, and notes the answer.
     @discardableResult

@@ -5,7 +5,7 @@ import AccessTokensDPoP
 import Foundation
 import AccessTokensHTTP
 
-/// What libFuzzer calls with each input, which goes to the parser that the environment's `PARSER` names.
+/// Called by libFuzzer with each input, which goes to the parser that the environment's `PARSER` names.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
@@ -24,7 +24,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// What must hold for every input.
+/// The properties that must hold for every input.
 enum Fuzz {
     static let parser = ProcessInfo.processInfo.environment["PARSER"]
     static let statuses = [200, 200, 200, 400, 401, 503]

@@ -38,7 +38,7 @@ struct Audience: Sendable {
         }
     }
 
-    /// The performances of everybody, begun and not waited for; they end with the loader.
+    /// All callers' requests, started and not awaited; they end with the loader.
     func begin(with loader: DataLoader) -> [StatefulRequest] { (0..<Self.size).map { _ in loader.start(request) } }
 
     func makeLoader() -> DataLoader { factory.makeLoader() }

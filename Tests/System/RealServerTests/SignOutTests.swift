@@ -50,7 +50,8 @@ extension RealServerTests {
         for await event in events { names.append(event.name) }
         let after = try #require(names.firstIndex(of: .reset))
         #expect(names[..<after].contains(.loadStarted))
-        #expect(names[after...].allSatisfy { [.reset, .loadStarted, .loadFailed].contains($0) }, "nobody is signed in: \(names)")
+        #expect(
+            names[after...].allSatisfy { [.reset, .loadStarted, .loadFailed].contains($0) }, "no user is signed in: \(names)")
         #expect(store.contents == nil, "nothing is written back")
         #expect(dropped == signedIn)
         return dropped
@@ -72,7 +73,7 @@ extension RealServerTests {
         let errors = try await answers.serviceErrors
         #expect(errors.count == 2 * Crowd.size, "all are told while the load is still kept")
         #expect(errors.contains { $0.code == .reset })
-        #expect(errors.allSatisfy { $0.code == .reset || $0.isNotSignedIn }, "who came later found nobody signed in")
+        #expect(errors.allSatisfy { $0.code == .reset || $0.isNotSignedIn }, "later callers found no user signed in")
 
         transport.open()
         for await _ in transport.arrivals {}

@@ -26,7 +26,7 @@ protocol Subject: AnyObject {
     func call(then log: @escaping @Sendable (Result<AccessToken, any Error>) -> Void)
     func signOut()
     func release()
-    /// Runs until everybody waits.
+    /// Runs until all tasks wait.
     func settle()
 }
 

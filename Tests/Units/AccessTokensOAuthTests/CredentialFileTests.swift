@@ -101,7 +101,7 @@ final class CredentialFileTests {
         }
     }
 
-    /// What was spent, and which file had stood there before.
+    /// The credential that was spent, and the file that was there before.
     private final class Ledger: Sendable {
         let newest = Lock(0)
         let spent = Lock<[(before: Int, text: String)]>([])

@@ -3,7 +3,7 @@
 
 /// Several processes with one flight after another each, the record that they share, and the server: a state of the walk.
 struct FleetWorld: Hashable {
-    /// What goes wrong at most, each at any step.
+    /// The most faults that may happen, each at any step.
     struct Faults: Hashable, CustomStringConvertible {
         var crashes = 0, freezes = 0, lostMessages = 0, lostSwaps = 0, signOuts = 0
         /// A request is given up while it is under way; the next user signs in right after a sign-out.
@@ -37,7 +37,7 @@ struct FleetWorld: Hashable {
     /// A request whose process has given it up.
     struct Request: Hashable { let process: Int, token: Int }
 
-    /// What the processes know of the server and of each other.
+    /// The processes' knowledge of the server and of each other.
     struct Facts: Hashable {
         /// The grace period that the services are told of.
         var grace: Duration?
@@ -380,7 +380,7 @@ struct FleetWorld: Hashable {
 
     // MARK: The end
 
-    /// What became of the session when nothing more can happen.
+    /// The session's fate when nothing more can happen.
     enum Fate: Hashable { case kept, signedOut, lostAndExplained, violated(String) }
 
     var fate: Fate? {

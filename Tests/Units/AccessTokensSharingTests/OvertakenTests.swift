@@ -6,7 +6,7 @@ import Testing
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-/// What the program does at one of two services.
+/// The program's operations at one of two services.
 private enum Act: CaseIterable {
     case nothing, replace, reset, change
 
@@ -14,7 +14,7 @@ private enum Act: CaseIterable {
     var endsWithToken: Bool { self == .replace || self == .change }
 }
 
-/// What the second service knows before anything goes wrong; a user has signed in at the first one.
+/// The second service's knowledge before anything goes wrong; a user has signed in at the first one.
 private enum Start: CaseIterable {
     /// It has never read the record.
     case nothing
@@ -41,7 +41,7 @@ private struct Rivalry: CustomStringConvertible {
         "\(start), \(acts), \(faults), \(first) is asked first, lands early: \(landsEarly), unread: \(isUnread)"
     }
 
-    /// Who is signed in with a token.
+    /// The user who is signed in with a token.
     ///
     /// A sign-in in a session, without a sign-out before it, is for the same principal. A late sign-in by a service
     /// that has never read may be for any.

@@ -189,7 +189,7 @@ struct StoreTests {
         scene.stage.run()
         #expect(caller.isCancelledWithError)
         scene.release(store)
-        #expect(scene.loader.loadCount == 0, "nobody waits any longer, so nothing is loaded")
+        #expect(scene.loader.loadCount == 0, "no caller waits any longer, so nothing is loaded")
         let next = scene.call()
         try scene.deliver(.hour("a"))
         #expect(next.value?.value == "a" && store.log == ["load", "save a"])

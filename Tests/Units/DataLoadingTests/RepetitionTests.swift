@@ -5,7 +5,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// What happens on a connection that was used before and that the server closes after reading the next request.
+/// Requests on a connection that was used before, and that the server closes after reading them.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct RepetitionTests {
     /// A server that keeps its connections after a `GET /first`, and ends them after reading anything else but once more.

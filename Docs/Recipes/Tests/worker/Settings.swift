@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a test tells its processes; the times are milliseconds.
+/// A test's settings for its processes; the times are milliseconds.
 struct Settings: Codable {
     var directory: String
     var ledger: String
