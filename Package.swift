@@ -53,7 +53,7 @@ let package = Package(
         .default(enabledTraits: ["URLSession"]),
     ],
     targets: [
-        // What several modules share and no user sees: everything in it is `package`.
+        // Shared by several modules and hidden from users: everything in it is `package`.
         .target(name: "TokenServiceConcurrency"),
         // The seam to the network, which comes with the products that send something; the rest of it is `package`.
         .target(name: "AccessTokensHTTP", dependencies: ["TokenServiceConcurrency"]),
@@ -129,9 +129,9 @@ let package = Package(
                 "empty-program",
             ],
             path: "Benchmarks/Benchmarks"),
-        // What the tests do every day, and what in CI.
+        // How much the tests do every day, and how much in CI.
         .target(name: "TestBudgets", path: "Tests/Support/TestBudgets"),
-        // What the tests of documents see of the package beyond what is public.
+        // The internals that the tests of documents may use.
         .target(
             name: "Insides",
             dependencies: [

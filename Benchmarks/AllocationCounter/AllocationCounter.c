@@ -44,7 +44,7 @@ void *malloc(size_t size) { return counted(__libc_malloc(size)); }
 void *calloc(size_t count, size_t size) { return counted(__libc_calloc(count, size)); }
 
 void *realloc(void *block, size_t size) {
-    // What is resized is counted off first: afterwards the old block can't be asked for its size.
+    // Read the old block's size first: after the call the block may be gone.
     size_t old = block ? malloc_usable_size(block) : 0;
     void *moved = __libc_realloc(block, size);
     if ((moved || size == 0) && atomic_load_explicit(&is_counting, memory_order_relaxed))

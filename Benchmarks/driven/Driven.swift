@@ -44,7 +44,7 @@ import InterleavingsEverything
         try simulation.require(await counter.sum == 20, "an addition is lost")
     }
 
-    /// What the process has had resident at most; `nil` where the system doesn't say.
+    /// The process's largest resident memory; `nil` where the system doesn't say.
     private static var mostMemory: Int? {
         guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return nil }
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }

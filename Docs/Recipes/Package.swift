@@ -105,7 +105,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-/// What to leave out: the test file of each target, and the package, the system's library or the program that it needs.
+/// Parts that can be left out: the test file of each target, and the package, the system's library or the program that it needs.
 let parts = [
     "BehindHummingbird": (tests: "HummingbirdTests.swift", needs: "hummingbird", isSlow: true),
     "InPostgreSQL": (tests: "PostgreSQLTests.swift", needs: "CPostgreSQL", isSlow: false),
@@ -115,7 +115,8 @@ let parts = [
     "ThroughABroker": (tests: "BrokerTests.swift", needs: "worker", isSlow: true),
     "worker": (tests: "RollingRestartTests.swift", needs: "hummingbird", isSlow: true),
 ]
-// What takes longest to build, as CI does for each change: RECIPES=quick. What the system lacks: RECIPES_WITHOUT="InSQLite InValkey"
+// RECIPES=quick leaves out the slowest builds, as CI does for each change; RECIPES_WITHOUT="InSQLite InValkey" leaves out parts
+// whose libraries the system lacks.
 let lacking = Context.environment["RECIPES_WITHOUT", default: ""].split(separator: " ").map { String($0) }
 let left = parts.filter { lacking.contains($0.key) || $0.value.isSlow && Context.environment["RECIPES"] == "quick" }
 package.targets.removeAll { target in left.contains { [$0.key, $0.value.needs].contains(target.name) } }

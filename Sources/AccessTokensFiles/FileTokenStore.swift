@@ -76,6 +76,8 @@ public final class FileTokenStore: TokenStore {
     }
 }
 
+// MARK: A file for each key
+
 /// A file store for each key, all of them in one directory, for `TokenServices`.
 ///
 /// ```swift
@@ -100,7 +102,7 @@ public final class FileTokenStore: TokenStore {
 ///
 /// All methods may be called concurrently, from any thread.
 public struct FileTokenStores<Key: Hashable & Sendable>: TokenStores {
-    let directory: String
+    private let directory: String
     private let name: @Sendable (Key) -> String
     private let key: @Sendable (String) -> Key?
 

@@ -41,6 +41,8 @@ final class GrantShare: TokenLoader, GrantLender {
     var wasFenced: Bool { grant.wasFenced }
 }
 
+// MARK: The keys' services
+
 /// The services of the keys that share a grant, with the sign-outs that haven't reached them: a pure value behind the grant's
 /// lock.
 struct GrantMembers {
@@ -88,6 +90,8 @@ struct GrantMembers {
         return true
     }
 }
+
+// MARK: The keys' turns
 
 /// The order in which keys that share a grant load with it, first come, first served: a pure value behind the grant's lock.
 ///

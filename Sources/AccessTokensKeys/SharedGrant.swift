@@ -284,7 +284,7 @@ final class SharedGrant: Sendable {
 
     /// Saves the refresh token that a load has brought, or a new expiration of the old one.
     ///
-    /// Returns `false` if another token has come meanwhile, so that the load must begin anew.
+    /// Returns `false` if another token has come meanwhile, so that the load must begin again.
     private func keep(_ token: AccessToken?, given: AccessToken?, over edition: Edition) async -> Bool {
         guard let token = token.map(AccessToken.kept), token.refreshToken != nil, token != given else {
             return state.withLock { $0.edition } == edition

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 /// let client = try OAuthClient(id: "reports", authentication: .assertion(identity.read), tokenURL: url)
 /// ```
 ///
-/// A value without state, which keeps nothing: each load reads it anew, so replacing the credential needs no restart. Neither the
+/// It is a value without state: each load reads the credential again, so replacing it needs no restart. Neither the
 /// value nor its errors show the credential.
 public struct Credential: Sendable {
     private let source: CredentialSource

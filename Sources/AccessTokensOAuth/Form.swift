@@ -28,7 +28,7 @@ public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 
     private(set) var parameters: [Parameter] = []
 
-    /// Creates a form of parameters that are no secrets, in their order; a name may repeat.
+    /// Creates a form of parameters that aren't secret, in their order; a name may repeat.
     public init(dictionaryLiteral elements: (String, String)...) {
         for (name, value) in elements { add(name, value) }
     }

@@ -166,7 +166,7 @@ struct ResponseReader {
     /// Returns when a refresh token expires: as this answer says, or as before if the token stays and the answer doesn't say.
     ///
     /// It counts from the answer, the latest moment when the server may have issued it, so that it never expires on this side
-    /// first. Ten years or more are no limit.
+    /// first. Ten years or more count as no limit.
     private func expiration(of refreshToken: String?, replacing previous: AccessToken?) -> Date? {
         guard let refreshToken else { return nil }
         if let lifetime = members.refreshTokenLifetime {
@@ -211,7 +211,7 @@ extension ResponseReader {
     /// treats the third such refusal in a row as one.
     private func refusal(_ error: String?, of grant: Grant?) -> OAuthError {
         var failure = failure(.refused)
-        // A known code is no secret, even if one contains the other.
+        // A known code isn't secret, even if a secret contains it or is part of it.
         failure.error = error.map { Self.knownCodes.contains($0) ? $0 : safe($0) }
         // Compared as shown, so that callers find `invalid_grant` even if the server added a line break.
         failure.remedy = .ending(failure.error, status: response.status, of: grant)

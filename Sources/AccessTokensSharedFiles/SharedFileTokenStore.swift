@@ -89,6 +89,8 @@ public final class SharedFileTokenStore: SharedTokenStore {
     }
 }
 
+// MARK: A record for each key
+
 /// A shared file store for each key, all of them in one directory, for `TokenServices` in the processes of one machine.
 ///
 /// ```swift
@@ -101,7 +103,7 @@ public final class SharedFileTokenStore: SharedTokenStore {
 ///
 /// All methods may be called concurrently, from any thread. The directory must exist, on a local disk.
 public struct SharedFileTokenStores<Key: Hashable & Sendable>: SharedTokenStores {
-    let directory: String
+    private let directory: String
     private let process: SharedFileTokenStore
     private let name: @Sendable (Key) -> String
     private let key: @Sendable (String) -> Key?
@@ -186,6 +188,8 @@ private struct KeySharedFileStore: SharedTokenStore {
 
     @concurrent func isRunning(_ holder: String) async -> Bool? { await process.isRunning(holder) }
 }
+
+// MARK: The file of both
 
 /// The file of a shared record, and its operations; the calls block.
 ///

@@ -101,6 +101,8 @@ struct GrantRecord: Sendable, Hashable {
     }
 }
 
+// MARK: What one service knows of the record
+
 extension SharedFlight {
     /// The knowledge that a session keeps from one flight to the next.
     struct Knowledge: Sendable, Hashable {
@@ -207,6 +209,8 @@ extension SharedFlight.Knowledge {
         seen = max(seen ?? 0, record.generation)
     }
 }
+
+// MARK: The record as bytes
 
 /// The bytes of a grant's record: one line of JSON, whose members `Docs/Sharing.md` describes.
 ///

@@ -333,7 +333,7 @@ extension SharedSession {
         }
 
         /// Returns the number of an operation of the store that begins now; `nil` if too many are unfinished.
-        mutating func beginOperation(at now: Duration) -> Int? {
+        fileprivate mutating func beginOperation(at now: Duration) -> Int? {
             if unfinished.count >= Self.mostUnfinished { unfinished = unfinished.filter { now < $0.value + Self.patience } }
             guard unfinished.count < Self.mostUnfinished else { return nil }
             operations += 1

@@ -21,7 +21,7 @@ import TokenServiceConcurrency
 public struct OriginTokens: Sendable {
     /// The tokens for an origin's requests.
     struct Binding: Sendable {
-        /// Finds the service anew for each request, so that this value keeps no service alive.
+        /// Finds the service for each request, so that this value keeps no service alive.
         let service: @Sendable () -> TokenService
         let stepUp: StepUp?
     }

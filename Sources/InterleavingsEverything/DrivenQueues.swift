@@ -6,8 +6,8 @@ import TokenServiceConcurrency
 ///
 /// Dispatch's own objects keep the counts. This keeps their effects when a count changes: a block begins, or a thread continues.
 ///
-/// Objects are identified by their addresses. A queue is retained, so that its address isn't reused. Work items aren't: each that
-/// is made in the execution is registered anew.
+/// Objects are identified by their addresses. A queue is retained, so that its address isn't reused. Work items aren't: each is
+/// registered again when the execution makes it.
 final class DrivenQueues: Sendable {
     /// An address; safe because it is used only while its object is kept: by the code's call, by a waiting thread's stack, or
     /// retained here.

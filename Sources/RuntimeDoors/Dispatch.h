@@ -25,8 +25,9 @@ typedef struct {
 } doors_shared;
 extern doors_shared doors_queues;
 
-// Dispatch calls its own functions by their names, too, such as to wake a thread of its pool. That is no step of the code, and
-// whether it comes depends on real threads. (At a function's end the call is a jump, and looks like one of the code; it always comes.)
+// Dispatch calls its own functions by their names, too, such as to wake a thread of its pool. Such a call isn't a step of
+// the code, and depends on real threads. (At a function's end the call is a jump, which looks like one of the code and always
+// comes.)
 extern uintptr_t doors_dispatch_start, doors_dispatch_end;
 
 // Always inlined, so that the address is that to which the replaced function returns.

@@ -29,7 +29,7 @@ REPLACE(int, pthread_cond_timedwait, pthread_cond_t *condition, pthread_mutex_t 
 
 // Foundation sleeps until its clock shows the time, so the time that is shown moves too. Dispatch sleeps while another thread is
 // about to add to a queue. A sleep of zero only gives the processor to another thread; Foundation's locks do that while real threads
-// hold them, which is no deed of the code.
+// hold them, so it isn't a step of the code.
 #define LEAVE_FOR(nanoseconds)                                                                              \
     do {                                                                                                    \
         int64_t duration = (nanoseconds);                                                                   \

@@ -188,7 +188,7 @@ const char *doors_install_queues(doors_queue_callbacks given) {
     global_class = class_of(real_dispatch_get_global_queue()(0, 0));
     if (!serial_class || !concurrent_class || serial_class == concurrent_class || global_class == serial_class ||
         global_class == concurrent_class || class_of(doors_queues.main_queue) == global_class)
-        return "a way to tell the kinds of queues";
+        return "a way to tell the kinds of queues apart";
     doors_queues.callbacks = given;
     doors_learn_items();
     return NULL;

@@ -18,6 +18,8 @@ package enum DrivenExecutions {
     }
 }
 
+// MARK: Time and chance that repeat
+
 /// An instant of a clock that begins at zero.
 package protocol OffsetInstant: InstantProtocol, Sendable where Duration == Swift.Duration {
     var offset: Duration { get }

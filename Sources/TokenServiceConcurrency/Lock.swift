@@ -33,6 +33,8 @@ package struct Lock<Value>: ~Copyable, Sendable {
     }
 }
 
+// MARK: Waiting
+
 /// The continuation of a waiting task: checked in debug builds, and so in the everyday tests; unchecked in other builds.
 ///
 /// The check costs two allocations and a longer frame for each task (`Docs/Decisions/Core.md`). Code that keeps one documents why
@@ -182,6 +184,8 @@ package final class TurnLine: Sendable {
         next?.complete(with: .success(()))
     }
 }
+
+// MARK: Tasks and their priority
 
 /// A task's priority as a value of known size.
 ///

@@ -2,7 +2,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/// What the process has allocated since it started, as far as it is counted.
+/// The process's counted allocations since it started.
 typedef struct {
     /// Blocks allocated, freed ones included; a block that is resized counts again.
     int64_t allocations;
@@ -16,5 +16,5 @@ bool allocation_counter_works(void);
 /// Counts from now on, or no longer; not counting costs an allocation one load.
 void allocation_counter_set_counting(bool counting);
 
-/// What was counted so far; blocks freed while counting that were allocated before make `live_bytes` smaller.
+/// Returns the counts so far; freeing a block that was allocated before the counting began makes `live_bytes` smaller.
 allocation_count allocation_counter_read(void);

@@ -10,7 +10,7 @@ struct LinePlot {
         case steps
     }
 
-    /// What is written beside the plot.
+    /// The texts beside the plot.
     struct Labels {
         let title: String
         let x: String

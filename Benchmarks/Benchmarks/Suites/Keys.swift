@@ -4,7 +4,7 @@ import BenchmarkSubjects
 import Synchronization
 
 extension Suite {
-    /// What a service costs that is one of many: a hit through its key, its memory, and several threads at once.
+    /// The cost of a service that is one of many: a hit through its key, its memory, and several threads at once.
     static func keys(_ effort: Effort) async throws -> [Table] {
         [try await sizes(effort), try await keyedHits(effort), try await contendedKeys(effort)]
     }
@@ -12,7 +12,7 @@ extension Suite {
     /// A hit through each of so many keys in turn, beside the same services without keys, and their memory.
     private static func sizes(_ effort: Effort) async throws -> Table {
         var table = Table(id: "keys-size", title: "TokenServices: memory, and a hit through each key in turn")
-        // What is made once, by whichever comes first, is not counted.
+        // Not counted: what the first use makes once for all.
         _ = await WarmKeys(1)
         for count in [1, 1_000, 100_000] + (effort.isQuick ? [] : [1_000_000]) {
             let (warm, memory) = await measured(count)

@@ -6,7 +6,7 @@ import AccessTokensTesting
 import BenchmarkSubjects
 
 extension Suite {
-    /// What one more caller or handler that waits keeps allocated.
+    /// The memory that one more waiting caller or handler takes.
     static func memory(_ effort: Effort) async throws -> [Table] {
         let callers = 10_000, handlers = 100_000
         var waiting = Table(id: "memory-callers", title: "Memory of a waiting async caller")

@@ -50,7 +50,7 @@ extension Suite {
         }
     }
 
-    /// What a rotation must write: a mark before the request, and the new grant after it.
+    /// The least that a rotation must write: a mark before the request, and the new grant after it.
     private static func swaps(over store: any SharedTokenStore) async throws -> Subject {
         let record = Data(repeating: 0x20, count: 600)  // as long as a grant's
         return Subject("two swaps") { times in

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Suite {
-    /// What the core adds to a program: until its first token, and in its file.
+    /// The core's share of a program: the time until its first token, and the size of its file.
     static func startUp(_ effort: Effort) async throws -> [Table] {
         let folder = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
         let programs = ["first-token", "empty-program"].map { folder.appending(path: $0) }

@@ -32,6 +32,8 @@ package final class ServiceTies: Sendable {
     var store: (any TokenStore)? { session ?? ownStore }
 }
 
+// MARK: A service among many
+
 /// How a service that is one of many, all with one clock, reports what it does and when it may be released.
 @usableFromInline
 package struct ServiceTether: Sendable {
@@ -56,22 +58,7 @@ package enum ServiceReport: Sendable {
     case ended
 }
 
-/// A load that used a shared grant failed.
-package struct LentGrantFailure: Error {
-    let cause: any Error
-    /// Whether a user has signed in or out since, so that the failure says nothing about the current grant.
-    let isOutdated: @Sendable () -> Bool
-
-    package init(_ cause: any Error, isOutdated: @escaping @Sendable () -> Bool) {
-        self.cause = cause
-        self.isOutdated = isOutdated
-    }
-}
-
-/// A load that would use a shared grant was not started, because the service is drained and no caller waits.
-package struct LoadDeserted: Error {
-    package init() {}
-}
+// MARK: A grant of several keys
 
 /// Keeps a refresh token that several keys use; their services hand sign-ins and sign-outs over to it.
 package protocol GrantLender: AnyObject, Sendable {
@@ -92,6 +79,23 @@ package protocol GrantLender: AnyObject, Sendable {
 
     /// Whether there was a sign-in or a sign-out.
     var wasFenced: Bool { get }
+}
+
+/// A load that used a shared grant failed.
+package struct LentGrantFailure: Error {
+    let cause: any Error
+    /// Whether a user has signed in or out since, so that the failure says nothing about the current grant.
+    let isOutdated: @Sendable () -> Bool
+
+    package init(_ cause: any Error, isOutdated: @escaping @Sendable () -> Bool) {
+        self.cause = cause
+        self.isOutdated = isOutdated
+    }
+}
+
+/// A load that would use a shared grant was not started, because the service is drained and no caller waits.
+package struct LoadDeserted: Error {
+    package init() {}
 }
 
 extension TokenService {
@@ -121,6 +125,8 @@ extension TokenService {
         return await end(of: fence)
     }
 }
+
+// MARK: Events
 
 /// Hands every event to every subscriber, each with a bounded buffer of its own.
 package final class EventHub<Event: Sendable>: Sendable {

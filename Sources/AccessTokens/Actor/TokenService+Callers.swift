@@ -83,7 +83,7 @@ extension TokenService {
         return look.token == nil || clock.now() < nothingDueUntil ? look : lookAndRefresh()
     }
 
-    /// The same when more may be due than handing out the token.
+    /// The same as ``look()``, when more may be due than handing out the token, such as a refresh or a deadline.
     private nonisolated func lookAndRefresh() -> Look {
         let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()

@@ -57,7 +57,7 @@ extension TokenService {
         join(callers: 1, seen: seen.generation, then: answer)
     }
 
-    /// Notes a callback's wait; returns what to call when it is answered, or `nil` if the current task is part of no load.
+    /// Notes a callback's wait; returns what to call when it is answered, or `nil` if the current task isn't part of a load.
     package nonisolated func beginWaitingForCallback() throws -> (@Sendable () -> Void)? {
         guard let membership = try beginWaiting() else { return nil }
         return { self.endWaiting(membership) }

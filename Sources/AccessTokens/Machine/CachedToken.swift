@@ -99,6 +99,8 @@ extension TokenService {
     }
 }
 
+// MARK: Failing loads
+
 /// The pace of failing loads: one failure count, one moment before which the server is not asked.
 struct BackOff: Sendable {
     /// When the server may be asked again.
@@ -180,6 +182,8 @@ struct BackOff: Sendable {
         }
     }
 }
+
+// MARK: The formulas of both
 
 extension RefreshPolicy {
     /// The leeway of a token: `min(maximumLeeway, lifetime / 10)`.

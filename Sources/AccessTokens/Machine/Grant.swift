@@ -4,7 +4,7 @@
 /// it: once, even if a store still has it, or reports it late.
 struct Grant: Sendable {
     /// A failing store may keep an old grant; within two dozen grants it is removed or overwritten.
-    static let mostPast = 24
+    private static let mostPast = 24
 
     /// Whether there is a store, which may return an old grant.
     let hasStore: Bool
@@ -108,6 +108,8 @@ extension AccessToken {
     fileprivate var grantDigest: Int { (refreshToken ?? value).hashValue }
 }
 
+// MARK: Tokens that requests carry
+
 /// The tokens of the current session: those that the service has handed out since the last reset.
 ///
 /// It distinguishes a request of this session from one of an earlier user. All tokens but the last are kept as digests: they need
@@ -190,6 +192,8 @@ struct Rejections: Sendable {
         return end
     }
 }
+
+// MARK: The use of a new token
 
 extension TokenService.StateMachine {
     /// Why a token that a flight brought can't be used; `nil` if it can at least be given to the waiters.

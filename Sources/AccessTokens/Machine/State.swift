@@ -1,9 +1,6 @@
 extension TokenService.StateMachine {
     typealias CachedToken = TokenService.CachedToken
 
-    /// A token from the store, and how long ago its load began by the wall clock, which may be wrong.
-    typealias Found = (token: AccessToken, age: Duration)
-
     /// The state of the service; everything else in the machine only paces it.
     indirect enum State: Sendable {
         /// No token to hand out and no load. A caller starts one (→ `loading`); a token may be given (→ `fresh`).
@@ -153,8 +150,10 @@ extension TokenService.StateMachine.State {
     }
 }
 
+// MARK: The flight
+
 extension TokenService.StateMachine {
-    /// What callers join: the store's restore, the load and the save of its token, as far as they are needed.
+    /// The work that callers join: the store's restore, the load and the save of its token, as far as they are needed.
     struct Flight: Sendable {
         let id: Int
         /// How many fences there were at its start.
@@ -231,6 +230,9 @@ extension TokenService.StateMachine {
         /// Adopted from a record that services share.
         case otherService
     }
+
+    /// A token from the store, and how long ago its load began by the wall clock, which may be wrong.
+    typealias Found = (token: AccessToken, age: Duration)
 }
 
 extension TokenService.StateMachine.Flight {
@@ -272,6 +274,8 @@ extension TokenService.StateMachine.Flight {
         if case .saving(let token, _) = phase { token } else { nil }
     }
 }
+
+// MARK: When work ends
 
 extension TokenService.StateMachine {
     /// How long after its limit a load or an operation of the store is forgotten if it hasn't ended.

@@ -229,7 +229,7 @@ extension TokenService.StateMachine {
         guard let deadline = state.loadDeadline, deadline <= now, let flight = state.flight else { return }
         if isRepeatable || flight.hasOldGrant {
             abandon(flight, TokenServiceError(.loadTimedOut), at: now)
-            // The flight may have begun anew with the new grant.
+            // The flight may have begun again with the new grant.
             if isRepeatable { effects.append(.cancel(flight: flight.id)) }
         } else {
             state = .stalled(state.cached, flight)

@@ -157,7 +157,7 @@ extension TokenService.StateMachine {
         return storage.operations.first.map { $0.deadline + patience }
     }
 
-    /// When the store has all that it should have, or is read anew because the callback of a restore was lost.
+    /// When the store has all that it should have, or is read again because the callback of a restore was lost.
     var storeRestsFrom: Duration? {
         // The session knows more about a shared store: a later flight may have written what failed.
         if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }

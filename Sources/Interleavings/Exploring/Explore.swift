@@ -11,8 +11,8 @@ import TokenServiceConcurrency
 /// Each exploration has a thread of its own, so that explorations do not disturb each other. As many run at once as there are
 /// processors, but one that drives everything runs alone; the others wait for their turn. A sampled schedule is fair: a task that
 /// was passed over some hundred times is picked, so that waiting by yielding is not a livelock. An exhaustive exploration passes
-/// over a task up to the step limit, and a schedule that got there may take as many steps again to end fairly; the summary
-/// then says so.
+/// over a task up to the step limit, and a schedule that got there may take as many steps again to end fairly; the summary then
+/// says so.
 ///
 /// If the process ends inside a schedule, the schedule is not lost: a crash writes it to standard error, and after a kill or an
 /// `exit` the next run of the same exploration does. A step that takes longer than 20 seconds of real time fails its schedule.
@@ -134,7 +134,7 @@ public enum Granularity: Sendable, Hashable {
 struct Settings: Sendable {
     /// Which exploration of its test it is, from 1.
     var number = 1
-    /// The program of operations that the scenario runs; `nil`: it is no such scenario.
+    /// The program of operations that the scenario runs; `nil` for any other scenario.
     var program: Program?
     var time = TimeModel.whenIdle
     var granularity = Granularity.jobs

@@ -72,8 +72,8 @@ public struct Strategy: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - schedule: The choices to make: `"0.2.1"` picks the first candidate, then the third, then the second. Choices are
-    ///     counted only where there is more than one candidate; after the last one the first candidate is picked. A pick that no
-    ///     candidate fits, or that is no number, fails the replay.
+    ///     counted only where there is more than one candidate; after the last one the first candidate is picked. A choice that
+    ///     is too large, or isn't a number, fails the replay.
     ///   - step: The step before which the replay stops, numbered as in the report's diagram; `nil`: it runs to the end. Where a
     ///     debugger is attached, it stops the process there, and the replay then continues. Elsewhere the schedule fails there, and
     ///     the report says which task runs next, and what the others wait for.

@@ -43,9 +43,11 @@ public struct Programs: Sendable, Hashable {
             return [program]
         case .random(let count, let tasks, let length, let seed):
             guard count > 0 else { throw Self.nothing("\(count) programs were asked for") }
-            guard tasks.lowerBound > 0 else { throw Self.nothing("programs may have \(tasks.lowerBound) tasks; 1 is the least") }
+            guard tasks.lowerBound > 0 else {
+                throw Self.nothing("programs may have \(tasks.lowerBound) tasks, but need at least 1")
+            }
             guard length.lowerBound > 0 else {
-                throw Self.nothing("a task may have \(length.lowerBound) operations; 1 is the least")
+                throw Self.nothing("a task may have \(length.lowerBound) operations, but needs at least 1")
             }
             var (random, programs, seen) = (SplitMix64(seed: seed), [Program](), Set<Program>())
             // After so many repetitions, probably all programs have been drawn.

@@ -15,7 +15,7 @@ struct Diagram: Sendable, Equatable {
         case failure
     }
 
-    /// What one column's task did in a step.
+    /// The actions of one column's task in a step.
     struct Action: Sendable, Equatable {
         let step: Int?
         let column: Int

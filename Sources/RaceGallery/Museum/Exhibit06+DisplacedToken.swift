@@ -73,6 +73,6 @@ extension Exhibit {
         _ = await simulation.callers(1...1, retrieve)[0].result
         try await simulation.clock.sleep(for: .seconds(1))
         let second = await simulation.callers(2...2, retrieve)[0].result
-        try simulation.require((try? second.get()) != nil, "a valid token is handed out, whatever becomes of its refresh")
+        try simulation.require((try? second.get()) != nil, "a valid token is handed out, whatever happens to its refresh")
     }
 }

@@ -79,6 +79,6 @@ extension Exhibit {
         }
         try await simulation.settle()
         let later = await simulation.spawn("later caller") { try await simulation.ask(retrieve) }.result
-        try simulation.require((try? later.get()) == nil, "after a sign-out no caller gets a token of the session before")
+        try simulation.require((try? later.get()) == nil, "after a sign-out no caller gets a token of the previous session")
     }
 }

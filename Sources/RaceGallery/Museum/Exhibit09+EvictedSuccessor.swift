@@ -62,6 +62,6 @@ extension Exhibit {
         try await user.value
         let begun = loader.begun
         for caller in simulation.callers(2...3, retrieve) { _ = await caller.result }
-        try simulation.require(loader.begun - begun <= 1, "after a sign-out one load, however many callers")
+        try simulation.require(loader.begun - begun <= 1, "after a sign-out there is one load, however many callers")
     }
 }

@@ -21,7 +21,7 @@ actor JoiningForcedRefreshService: LoadSharing {
 }
 
 extension Exhibit {
-    /// What forces a refresh on `TokenService` is the new grant itself: an expired token that carries it.
+    /// With `TokenService`, passing the new grant forces the refresh: an expired token that carries it.
     static let joinedForcedRefresh = Exhibit(
         13, "A forced refresh joins the older, ordinary load, and gets what that was asked for",
         source: "okta-mobile-swift [R]; MeetingBar PR#974",

@@ -59,7 +59,7 @@ extension Exhibit {
             simulation.spawn(name) {
                 try await simulation.clock.sleep(for: .seconds(delay))
                 let token = try await simulation.ask({ try await retrieve(scope) }, saying: "asks for a token to \(scope)")
-                try simulation.require(token.scope == scope, "a token asked for to \(scope) may be used for that")
+                try simulation.require(token.scope == scope, "a token that was requested for \(scope) has that scope")
             }.allowingError()
         }
         try await simulation.settle()

@@ -68,6 +68,6 @@ extension Exhibit {
             }.allowingError()
         }
         try await simulation.settle()
-        try simulation.require(server.reuseDetected == 0, "keys with one refresh token take turns: the session goes on")
+        try simulation.require(server.reuseDetected == 0, "keys with one refresh token take turns, so the session survives")
     }
 }

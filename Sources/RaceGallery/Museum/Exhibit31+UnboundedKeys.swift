@@ -48,6 +48,6 @@ extension Exhibit {
             simulation.spawn("tenant \(tenant)") { try await simulation.ask { try await served(tenant) } }
         }
         try await simulation.settle()
-        try simulation.require(await count() <= kept, "services that are not in use are let go, but for \(kept)")
+        try simulation.require(await count() <= kept, "services that are not in use are released, all but \(kept)")
     }
 }

@@ -73,6 +73,7 @@ extension Exhibit {
             simulation.spawn(process) { try await simulation.ask { try await retrieve(index) } }.allowingError()
         }
         try await simulation.settle()
-        try simulation.require(server.reuseDetected == 0, "of two processes one presents the refresh token: the session goes on")
+        try simulation.require(
+            server.reuseDetected == 0, "only one of two processes presents the refresh token, so the session survives")
     }
 }

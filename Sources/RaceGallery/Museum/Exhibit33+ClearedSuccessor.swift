@@ -50,6 +50,6 @@ extension Exhibit {
             }.allowingError()
         }
         for caller in callers { _ = await caller.result }
-        try simulation.require(loader.begun <= 2, "after a failed load one more, however many callers")
+        try simulation.require(loader.begun <= 2, "a failed load is followed by one more, however many callers")
     }
 }

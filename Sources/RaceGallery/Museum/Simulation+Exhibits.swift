@@ -75,7 +75,7 @@ extension Simulation {
 }
 
 extension AccessToken {
-    /// The token that a service has from the beginning, where its first load is of no interest.
+    /// The token with which a service begins, in exhibits that aren't about its first load.
     static let signedIn = AccessToken("token 0", lifetime: .seconds(3600), refreshToken: "grant 0")
 }
 

@@ -28,7 +28,7 @@
 //    Reports the call to the simulation, which fails, and lets it through; where queues aren't driven, a block that goes to one is
 //    reported, too. If a call came by another way, what it starts would be noticed only when it comes back.
 //
-// A call that comes from Dispatch itself, such as to wake a thread of its pool, goes through: it is no step of the code.
+// A call that comes from Dispatch itself, such as to wake a thread of its pool, goes through: it isn't a step of the code.
 
 enum {
     doors_blocks = 128,

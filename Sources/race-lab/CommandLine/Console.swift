@@ -27,7 +27,7 @@ enum Console {
         try? write(line + "\n", to: .standardError)
     }
 
-    /// Replaces the line that shows the current activity; does nothing if standard error is no terminal.
+    /// Replaces the line that shows the current activity; does nothing if standard error isn't a terminal.
     static func progress(_ text: String) {
         guard isatty(STDERR_FILENO) == 1 else { return }
         // To the line's start, erase it, write.

@@ -6,7 +6,7 @@ import Testing
 struct GuideTests {
     private static let root = LinkTests.root
 
-    /// What a page's Swift blocks say: the modules that they import for the whole page, and the rest, block by block, with the
+    /// The Swift blocks of a page: the modules that they import for the whole page, and the rest, block by block, with the
     /// modules that a block imports for itself.
     private static func code(of page: String) throws -> (imports: Set<String>, blocks: [String], own: [Set<String>]) {
         let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
@@ -31,7 +31,7 @@ struct GuideTests {
         return (imports.isEmpty ? own.reduce([]) { $0.union($1) } : imports, blocks, own)
     }
 
-    /// What is compiled beside this file, in the migration's sample, in the recipes and in their tests, each file condensed.
+    /// The code that is compiled beside this file, in the sample, in the recipes and in their tests, each file condensed.
     private static func examples() throws -> [String] {
         try ["Tests/Documents", "Docs/Recipes/Sources", "Docs/Recipes/Tests/RecipesTests"].flatMap(sources).map {
             condensed(try String(contentsOf: $0, encoding: .utf8))
@@ -71,7 +71,7 @@ struct GuideTests {
         #expect(try RecipePage.targets() == Set(RecipePage.all.map(\.target)))
     }
 
-    /// The names by which code shows that it needs a module: the public declarations of ours, and a few of each other's.
+    /// The names that show which module a code block needs: the public declarations of our modules, and a few of each other one.
     private static let names = Result { try readNames() }
 
     private static func readNames() throws -> [String: [String]] {

@@ -18,7 +18,7 @@ struct BlueskyClient {
     private let server: AuthorizationServer
     private let client: OAuthClient
 
-    /// Finds the account's servers; nobody needs to be signed in yet.
+    /// Finds the account's servers, before any user is signed in.
     ///
     /// - Parameters:
     ///   - host: The account's server (PDS), such as `https://pds.example`.
@@ -44,7 +44,7 @@ struct BlueskyClient {
     ///
     /// - Parameters:
     ///   - account: The account's identifier (DID).
-    ///   - redirectURI: Where the browser ends, as the client's metadata say.
+    ///   - redirectURI: The callback's address, as in the client's metadata.
     ///   - browse: Opens a URL in a browser, and returns the callback.
     func signIn(
         account: String, redirectURI: String,

@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensSharing
 import Foundation
 
-// The Swift blocks of `OtherEngines` that are no recipe; `EngineTests` runs the store against a stand-in for its engine.
+// The Swift blocks of `OtherEngines` that aren't part of a recipe; `EngineTests` runs the store against a stand-in for an engine.
 
 /// Sends one request, once, and returns any answer; throws if there is none.
 protocol EngineClient: Sendable {

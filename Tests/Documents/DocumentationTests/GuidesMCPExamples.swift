@@ -18,7 +18,7 @@ struct MCPClient {
     /// - Parameters:
     ///   - clientID: From the authorization server, or, if it takes such
     ///     clients, the URL of the client's metadata document.
-    ///   - redirectURI: Where the browser ends, as the server knows it.
+    ///   - redirectURI: The callback's address, as the server has it.
     ///   - browse: Opens a URL in a browser, and returns the callback.
     init(
         url: URL, clientID: String, redirectURI: String,

@@ -3,7 +3,7 @@ import AccessTokensTesting
 import TestBudgets
 import Testing
 
-// What “Writing a loader” says a loader must not do, run. `GuideTests` holds the page to this file.
+// The mistaken loaders of “Writing a loader”, run. `GuideTests` holds the page to this file.
 
 private actor Backend {
     private(set) lazy var tokens = TokenService { [unowned self] _ in

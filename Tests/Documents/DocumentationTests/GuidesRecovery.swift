@@ -2,7 +2,7 @@ import AccessTokens
 import Foundation
 import Insides
 
-/// What pauses between failed loads cost and spare, when a server is away for a time and callers ask without a break.
+/// The costs and savings of pauses between failed loads, when a server is away for a time and callers ask without a break.
 enum Recovery {
     /// How a program goes on after a failed load.
     enum Pacing: String, CaseIterable {

@@ -18,14 +18,14 @@ struct LinkTests {
     /// The pages of documentation catalogs.
     static let catalogPages = pages.filter { $0.contains(".docc/") }
 
-    /// What can be linked to in each page of `pages`.
+    /// The possible targets of links in each page of `pages`.
     private static let anchors: [String: Set<String>] = Dictionary(
         uniqueKeysWithValues: pages.map { page in
             let text = try? String(contentsOf: root.appending(path: page), encoding: .utf8)
             return (root.appending(path: page).path, MarkdownPage(text: text ?? "").anchors)
         })
 
-    /// What is wrong with a link on a page; `nil`: nothing.
+    /// The problem of a link on a page; `nil`: none.
     static func problem(of link: String, on page: String) throws -> String? {
         let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
         let path = String(parts[0]).removingPercentEncoding ?? String(parts[0])
@@ -49,7 +49,7 @@ struct LinkTests {
         }
     }
 
-    /// What a link to a file of the repository is called in DocC; `nil`: only GitHub has the file.
+    /// The name in DocC of a link to a file of the repository; `nil`: only GitHub has the file.
     private static func documentationLink(of link: String, on page: String) -> String? {
         let parts = link.split(separator: "#", maxSplits: 1).map(String.init)
         let target = root.appending(path: page).deletingLastPathComponent().appending(path: parts[0]).standardizedFileURL
@@ -58,7 +58,7 @@ struct LinkTests {
         // The build writes the museum's page into the core's catalog, with its diagrams.
         let module = target.path.hasSuffix("/Docs/Museum.md") ? "AccessTokens" : catalog
         guard target.path.contains(".docc/") || module != catalog else { return nil }
-        // What a module adds to the core's types has a page of the core's name there, at which docc looks for all that is linked.
+        // A module that extends the core's types has a page of the core's name, in which docc looks for every linked symbol.
         if module == "AccessTokens", page.contains("/AccessTokensSharing.docc/") { return nil }
         let isHere = page.contains("/\(module).docc/")
         let path = isHere ? name : name == module ? "/\(module)" : "/\(module)/\(name)"

@@ -34,7 +34,7 @@ struct MarkdownPage {
         return (targets + definitions.map(\.target)).filter { $0.firstMatch(of: scheme) == nil }
     }
 
-    /// The links that it defines once, for labels; in their order.
+    /// The definitions of its link labels, in their order.
     var definitions: [(label: String, target: String)] {
         let definition = /^\s*\[([^\]]+)\]:\s*(\S+)/
         return prose.filter { $0.contains("]:") }.flatMap { line in
@@ -49,7 +49,7 @@ struct MarkdownPage {
         return Set(lines.flatMap { $0.replacing(span, with: "`").matches(of: label).map { String($0.1) } })
     }
 
-    /// What a `#` may lead to: the names that GitHub gives headings, and the ids that the page sets itself.
+    /// The targets of a `#`: the names that GitHub gives headings, and the ids that the page sets itself.
     var anchors: Set<String> {
         var anchors: Set<String> = []
         var counts: [String: Int] = [:]

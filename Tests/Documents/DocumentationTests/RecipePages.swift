@@ -2,7 +2,7 @@ import Foundation
 
 /// A page with the whole text of a recipe, for readers who have the documentation and not the repository.
 ///
-/// `RECIPE_PAGES=renew swift test --filter GuideTests` writes the pages anew.
+/// `RECIPE_PAGES=renew swift test --filter GuideTests` writes the pages again.
 struct RecipePage: CustomStringConvertible {
     private static let folder = LinkTests.root.appending(path: "Docs/Recipes")
 
@@ -67,7 +67,7 @@ struct RecipePage: CustomStringConvertible {
         lines.isEmpty ? "" : (["// \(name)"] + lines).map { $0 + "\n" }.joined()
     }
 
-    /// What the page has to be.
+    /// The text that the page must have.
     func text() throws -> String {
         let manifest = try String(contentsOf: Self.folder.appending(path: "Package.swift"), encoding: .utf8)
         let entry = manifest.components(separatedBy: "name: \"\(target)\"")[1].components(separatedBy: "arget(")[0]

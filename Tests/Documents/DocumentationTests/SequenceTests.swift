@@ -3,7 +3,7 @@ import Testing
 
 /// The sequence diagrams of the design document are drawn from the text that stands below each of them.
 ///
-/// After a change of a text, `SEQUENCES=renew swift test --filter SequenceTests` draws the pictures anew.
+/// After a change of a text, `SEQUENCES=renew swift test --filter SequenceTests` draws the pictures again.
 @Suite("The sequence diagrams")
 struct SequenceTests {
     @Test func `each sequence diagram shows the text below it`() throws {

@@ -3,7 +3,7 @@ import AccessTokensDispatch
 import Interleavings
 import TokenServiceConcurrency
 
-/// What threads do with one shim, and what they get.
+/// Calls of threads on one shim, and their answers.
 final class CallbackProgram: Sendable {
     let simulation: Simulation
     let service: TokenService

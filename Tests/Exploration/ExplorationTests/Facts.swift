@@ -1,6 +1,6 @@
 import AccessTokens
 
-/// What happened in one execution, in order: what the rules are checked against.
+/// The events of one execution, in order; the rules are checked against them.
 struct Facts: Sendable {
     /// A load, as its server saw it.
     struct Load: Sendable {

@@ -199,7 +199,7 @@ import TokenServiceConcurrency
             try await simulation.clock.sleep(for: .seconds(1_000))
             let late = Self.service(server, count, simulation)
             var token = try? await late.retrieveToken(within: .seconds(1_000))
-            // What is left of the planned failures of the store may hit it first.
+            // The rest of the store's planned failures may hit it first.
             for _ in 1...8 where token == nil {
                 try await simulation.clock.sleep(for: .seconds(100))
                 token = try? await late.retrieveToken(within: .seconds(1_000))

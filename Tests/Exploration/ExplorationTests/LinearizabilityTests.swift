@@ -6,7 +6,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// What callers of any token service can do.
+/// The operations of any token service.
 private protocol Subject: Sendable {
     func retrieve() async throws -> AccessToken
     func invalidate(_ token: AccessToken) async
@@ -33,7 +33,7 @@ private struct Naive: Subject {
     func reset() async { await service.signOut() }
 }
 
-/// What a caller does; replacements are numbered from -1 downwards.
+/// A caller's operation; replacements are numbered from -1 downwards.
 private indirect enum Act: Sendable {
     case retrieve, invalidate, reset, pause
     case replace(Int)

@@ -49,7 +49,7 @@ struct MixedScenario: Sendable {
         self.world = world
     }
 
-    /// What a program does to it, soon or later.
+    /// Performs an operation, sooner or later.
     func perform(_ act: Act, as caller: String) async throws {
         try await wait()
         switch act {

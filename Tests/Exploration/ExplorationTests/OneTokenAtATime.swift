@@ -1,7 +1,7 @@
 import AccessTokens
 import Interleavings
 
-/// What a token service answers when its callers come one after another.
+/// The answers of a token service whose callers come one after another.
 ///
 /// Tokens are numbered in the order in which their loads begin, replacements from -1 downwards.
 struct OneTokenAtATime: SequentialSpecification {

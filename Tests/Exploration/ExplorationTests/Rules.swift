@@ -4,7 +4,7 @@ import AccessTokens
 struct Rules {
     let facts: Facts
     let timeout = RefreshPolicy().loadTimeout
-    /// Whether work takes no time, so that what comes at once comes at the same time.
+    /// Whether work takes no time, so that an immediate answer comes at the time of its call.
     let isPunctual: Bool
 
     var firstViolation: String? {
@@ -35,7 +35,7 @@ struct Rules {
         let loads = facts.loads.filter { $0.token == token }
         let replacements = facts.fences.filter { $0.token == token }
         guard !loads.isEmpty || !replacements.isEmpty else { return "a token that was never issued" }
-        // It was there before the answer.
+        // The token must have been issued before the answer.
         let births = loads.compactMap(\.ended) + replacements.map(\.began)
         guard births.contains(where: { $0 <= ended }) else { return "a token before it was issued" }
         for fence in facts.fences where fence.token != token && fence.span.isBefore(question.span) {

@@ -5,7 +5,7 @@ import Foundation
 import Interleavings
 import TokenServiceConcurrency
 
-/// What fleets have done that share one rotating refresh token, and lost their session by.
+/// Mistakes by which fleets that share one rotating refresh token have lost their session.
 ///
 /// Each is one line of ``SharingClient`` that goes another way. Sources: the threads named beside them.
 enum SharingMistake: CaseIterable, Sendable {

@@ -3,7 +3,7 @@ import AccessTokensDispatch
 import Interleavings
 import TokenServiceConcurrency
 
-/// What callers do, and what is noted of it.
+/// The callers' operations, and the notes about them.
 extension World {
     /// Asks with async, and notes the answer.
     @discardableResult
@@ -33,7 +33,7 @@ extension World {
         end(invalidation: index)
     }
 
-    /// Doesn't wait: what is called next is behind it all the same.
+    /// Doesn't wait: later calls still come after it.
     func invalidate(_ token: AccessToken, in shim: AccessTokenService) {
         let index = begin(invalidating: token, isCallback: true)
         shim.invalidate(token) { self.end(invalidation: index) }

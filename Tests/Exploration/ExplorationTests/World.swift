@@ -16,7 +16,7 @@ final class World: Sendable {
 
     var time: Duration { simulation.clock.now.offset }
 
-    /// What becomes of the next load.
+    /// How long the next load takes.
     private func nextLatency(_ number: Int) -> Duration {
         if isMended.withLock({ $0 }) { return .zero }
         // In time, late, and so late that no caller waits any longer: 30 seconds are the limit.

@@ -67,7 +67,7 @@ import Testing
     }
 }
 
-/// What becomes of an exhibit whose service takes nothing from the simulation.
+/// The result of exploring an exhibit whose service takes nothing from the simulation.
 enum Untouched: Sendable {
     case found
     /// Its service runs on a `DispatchQueue`, so that `.everything` isn't enough.

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 /// ([swift-corelibs-foundation#5472](https://github.com/swiftlang/swift-corelibs-foundation/pull/5472)): with Swift 6.3.1, beside hundreds
 /// of other tests, the process that runs them crashed there.
 package final class ChildProcess: Sendable {
-    /// What is connected to the tests; the rest is inherited.
+    /// The streams that are connected to the tests; the rest is inherited.
     package struct Stream: Sendable {
         fileprivate let number: Int32
 
@@ -16,7 +16,7 @@ package final class ChildProcess: Sendable {
 
     package let processIdentifier: pid_t
     private let ends: [Int32: FileHandle]
-    /// What it ended with; `nil`: it runs.
+    /// Its exit status; `nil` while it runs.
     private let status = Lock<Int32?>(nil)
     private let exit = DispatchGroup()
 

@@ -7,7 +7,7 @@ import InterleavingsTesting
 public import Testing
 import TokenServiceConcurrency
 
-// What the tests of the documents ask of the package's insides. They themselves see only what a reader's program sees.
+// The package's internals that the tests of documents need. The tests themselves see only what a reader's program sees.
 
 extension RefreshPolicy {
     /// When a refresh ahead starts, counted from the load's start: as early, and as late, as jitter allows.
@@ -47,7 +47,7 @@ extension EtcdTokenStore {
 /// Random numbers that are the same in each run.
 public struct SameNumbers: RandomNumberGenerator {
     private var generator = SplitMix64(seed: 1)
-    /// Starts the sequence anew.
+    /// Starts the sequence again.
     public init() {}
     /// The next number.
     public mutating func next() -> UInt64 { generator.next() }

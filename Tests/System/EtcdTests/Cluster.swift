@@ -75,7 +75,7 @@ struct Cluster: Sendable {
     func restoring(_ body: () async throws -> Void) async throws {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-        // In a task of its own: a test that ran out of time is cancelled, and the next one needs the nodes all the same.
+        // In a task of its own: a test that ran out of time is cancelled, but the next one still needs the nodes.
         try await Task {
             for node in endpoints.indices {
                 if Self.hasHosts { try await script("rejoin", node) }

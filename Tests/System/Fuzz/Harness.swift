@@ -5,7 +5,7 @@ import AccessTokensDPoP
 import Foundation
 import AccessTokensHTTP
 
-/// What libFuzzer calls with each input, which goes to the parser that the environment's `PARSER` names.
+/// Called by libFuzzer with each input, which goes to the parser that the environment's `PARSER` names.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
@@ -24,7 +24,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// What must hold for every input.
+/// The properties that must hold for every input.
 enum Fuzz {
     static let parser = ProcessInfo.processInfo.environment["PARSER"]
     static let statuses = [200, 200, 200, 400, 401, 503]
@@ -76,7 +76,7 @@ enum Fuzz {
         return text.isEmpty || text.utf8.elementsEqual("r1".utf8) || body.count > 1 << 20 ? nil : text
     }
 
-    /// What a decoder takes, the scanner takes too, and reads the same strings.
+    /// The scanner accepts all that a decoder accepts, and reads the same strings.
     static func members(of body: Data, _ members: AnswerMembers) {
         struct Anything: Decodable {
             let text: String?
@@ -219,7 +219,7 @@ enum Fuzz {
         require(wait.map { .zero < $0 && $0 <= .longest } ?? true, "a wait out of bounds")
     }
 
-    /// What was read can be written, and is the same when it is read again, also twice in one header.
+    /// Challenges that were read can be written, and read the same again, also twice in one header.
     static func challenges(_ header: String) {
         let challenges = AuthenticationChallenge.challenges(in: header)
         let written = challenges.map(written(_:)).joined(separator: ", ")

@@ -26,7 +26,7 @@ struct Audience: Sendable {
         factory = DataLoaderFactory(session: session, tokens: try OriginTokens(service, for: [request.url]))
     }
 
-    /// Everybody asks at once; returns the answers of all.
+    /// Lets all callers ask at once; returns their answers.
     func ask() async -> [Answer] {
         await withTaskGroup(of: Answer.self) { group in
             for _ in 0..<Self.size {
@@ -38,7 +38,7 @@ struct Audience: Sendable {
         }
     }
 
-    /// The performances of everybody, begun and not waited for; they end with the loader.
+    /// All callers' requests, started and not awaited; they end with the loader.
     func begin(with loader: DataLoader) -> [StatefulRequest] { (0..<Self.size).map { _ in loader.start(request) } }
 
     func makeLoader() -> DataLoader { factory.makeLoader() }

@@ -22,7 +22,7 @@ struct Crowd: Sendable {
         events = service.events()
     }
 
-    /// Everybody asks for a token, each in two ways; returns the answers of all, callbacks last.
+    /// Lets each caller ask for a token in two ways; returns all answers, those of callbacks last.
     ///
     /// - Parameter prepare: What a caller, known by its number, does before it asks.
     func ask(after prepare: @escaping @Sendable (Int) async throws -> Void = { _ in }) async throws -> [Answer] {

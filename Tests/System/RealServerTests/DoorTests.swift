@@ -6,7 +6,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// What goes through `OAuthClient` besides secrets and refresh tokens: keys, browsers, other devices.
+/// The other uses of `OAuthClient` than secrets and refresh tokens: keys, browsers, other devices.
 extension RealServerTests {
     @Test func `a client proves itself by its key, with an assertion that is good once and for this server alone`() async throws {
         let assertion = JWTAssertion(algorithm: "RS256") { [server] in try await server.signature(of: $0) }

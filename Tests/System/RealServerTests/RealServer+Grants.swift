@@ -41,7 +41,7 @@ extension RealServer {
 }
 
 extension RealServerTests {
-    /// Callers who live on refresh tokens; the wall clock, by which a stored token's age is told, goes with the manual one.
+    /// Callers of a service with refresh tokens; the wall clock, which gives a stored token's age, moves with the manual clock.
     func refreshingCrowd(
         store: any TokenStore, over transport: any TokenTransport = URLSessionTransport()
     ) throws -> Crowd {

@@ -12,7 +12,7 @@ struct RealServer: Sendable {
         var secret: String
     }
 
-    /// Somebody who signs in.
+    /// A user who signs in.
     struct User: Sendable {
         var name: String
         var password: String
@@ -111,7 +111,7 @@ struct RealServer: Sendable {
         try await introspect(token, for: client).active
     }
 
-    /// What the server says of a token of a client's.
+    /// The server's description of a client's token.
     func introspect(_ token: String, for client: Client) async throws -> Introspection {
         let answer = try await post([URLQueryItem(name: "token", value: token)], to: introspectionURL, by: client)
         return try JSONDecoder().decode(Introspection.self, from: answer)

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension RealServerTests {
-    /// The server's introspection as a protected resource: it wants a token for whoever asks, and is told one to look at.
+    /// The server's introspection as a protected resource: the request carries one token, and names another to look at.
     private func introspection() throws -> Audience {
         let request = Request(
             url: server.introspectionURL, method: "POST", headers: ["Content-Type": "application/x-www-form-urlencoded"],
@@ -62,7 +62,7 @@ extension RealServerTests {
         try await server.revoke(signedIn, by: server.app)
         let answers = await audience.ask()
         #expect(answers.failures.isEmpty, "\(answers.failures.first.map { "\($0)" } ?? "")")
-        #expect(Set(answers.compactMap { try? $0.get().body }).count == 1, "everybody is the same user")
+        #expect(Set(answers.compactMap { try? $0.get().body }).count == 1, "all callers are the same user")
         #expect(try await server.refreshesIssued() == before + 1)
         #expect(try await audience.finish().flights == Flights(loads: 1, successes: 1))
     }

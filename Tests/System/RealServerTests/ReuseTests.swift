@@ -27,7 +27,7 @@ private final class CountingTransport: TokenTransport {
     }
 }
 
-/// Somebody else has used the refresh token: a thief, or a program that shares it.
+/// Another program has used the refresh token: a thief's, or one that shares it.
 extension RealServerTests {
     @Test func `a reused refresh token is one request, and everybody is told to sign in`() async throws {
         let transport = CountingTransport(namingErrors: true)
@@ -43,7 +43,7 @@ extension RealServerTests {
         #expect(transport.count == 1)
     }
 
-    /// Glewlwyd 2.7.5 gives no reason: it may be the client's credentials, and nobody is signed out on a guess.
+    /// Glewlwyd 2.7.5 gives no reason: the client's credentials may be wrong, and a guess must not sign users out.
     @Test func `a refresh token refused without a reason is one request a minute, and a sign-in after the third`() async throws {
         let transport = CountingTransport(namingErrors: false)
         let crowd = try await crowdWithSpentGrant(over: transport)

@@ -4,7 +4,7 @@ import AccessTokensTesting
 import Foundation
 import Testing
 
-/// One-time refresh tokens: each load spends one and brings the next, and whoever loses one is signed out.
+/// One-time refresh tokens: each load spends one and brings the next, and a client that loses one is signed out.
 extension RealServerTests {
     @Test func `two thousand callers live on one-time refresh tokens, and the store has the newest`() async throws {
         let store = InMemoryTokenStore()

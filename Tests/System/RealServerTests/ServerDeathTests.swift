@@ -25,7 +25,7 @@ private struct AnnouncingTransport: TokenTransport {
 }
 
 extension TokenServiceError {
-    /// What the network had against the exchange.
+    /// The code of the network's error in the exchange.
     fileprivate var urlError: URLError.Code? {
         ((underlying as? OAuthError)?.underlying as? URLError)?.code
     }

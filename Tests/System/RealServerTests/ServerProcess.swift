@@ -6,7 +6,7 @@ struct ServerProcess: Sendable {
     let script: String
     let directory: String
 
-    /// Freezes the server: the system goes on accepting connections and bytes for it, and nobody answers.
+    /// Freezes the server: the system still accepts connections and bytes for it, but no answer comes.
     func freeze() throws {
         let text = try String(contentsOfFile: "\(directory)/pid", encoding: .utf8)
         let process = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
@@ -22,7 +22,7 @@ struct ServerProcess: Sendable {
     func restarting(after body: () async throws -> Void) async throws {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-        // In a task of its own: a test that ran out of time is cancelled, and the next one needs the server all the same.
+        // In a task of its own: a test that ran out of time is cancelled, but the next one still needs the server.
         try await Task { try await restart() }.value
         try outcome.get()
     }

@@ -25,14 +25,14 @@ extension RealServerTests {
         let before = try await server.refreshesIssued()
         let dropped = try await signOutMidRefresh(over: transport)
         #expect(try await server.refreshesIssued() == before + 1, "the server had answered")
-        #expect(try await !server.isGrantActive(of: dropped), "and so what was dropped is spent")
+        #expect(try await !server.isGrantActive(of: dropped), "so the dropped refresh token was used up")
 
         struct Late: Decodable { let refresh_token: String }
         let late = try JSONDecoder().decode(Late.self, from: try await transport.answer.value().body)
         #expect(late.refresh_token != dropped.refreshToken)
         try await server.endGrant(of: dropped)
-        // Nobody has it but this test. To revoke its predecessor did not end it here, though RFC 7009 §2.1 would have the
-        // grant end; to use the predecessor once more does (RFC 9700 §4.14.2).
+        // Only this test has it. Revoking its predecessor doesn't end it here, although by RFC 7009 §2.1 the grant should end;
+        // using the predecessor once more does (RFC 9700 §4.14.2).
         #expect(try await server.isActive(late.refresh_token, for: server.app))
         try await expectRefusal(of: dropped)
         #expect(try await !server.isActive(late.refresh_token, for: server.app))
@@ -45,13 +45,13 @@ extension RealServerTests {
         let store = InMemoryTokenStore()
         let signedIn = try await server.signIn()
         let (dropped, events) = try await signOutMidRefresh(of: signedIn, in: store, over: transport)
-        // Nobody holds the service any more but the fenced load and the store's operations: at the end of its events they
-        // have ended too.
+        // Only the fenced load and the store's operations still hold the service: at the end of its events they have ended, too.
         var names: [TokenEvent.Name] = []
         for await event in events { names.append(event.name) }
         let after = try #require(names.firstIndex(of: .reset))
         #expect(names[..<after].contains(.loadStarted))
-        #expect(names[after...].allSatisfy { [.reset, .loadStarted, .loadFailed].contains($0) }, "nobody is signed in: \(names)")
+        #expect(
+            names[after...].allSatisfy { [.reset, .loadStarted, .loadFailed].contains($0) }, "no user is signed in: \(names)")
         #expect(store.contents == nil, "nothing is written back")
         #expect(dropped == signedIn)
         return dropped
@@ -73,7 +73,7 @@ extension RealServerTests {
         let errors = try await answers.serviceErrors
         #expect(errors.count == 2 * Crowd.size, "all are told while the load is still kept")
         #expect(errors.contains { $0.code == .reset })
-        #expect(errors.allSatisfy { $0.code == .reset || $0.isNotSignedIn }, "who came later found nobody signed in")
+        #expect(errors.allSatisfy { $0.code == .reset || $0.isNotSignedIn }, "later callers found no user signed in")
 
         transport.open()
         for await _ in transport.arrivals {}

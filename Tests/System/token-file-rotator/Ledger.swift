@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the authorization server knows: a line `PRESENTED ISSUED` for each exchange, in a file that outlives the client.
+/// The authorization server's knowledge: a line `PRESENTED ISSUED` for each exchange, in a file that outlives the client.
 ///
 /// Only whole lines count, each written in one call before the client gets its answer.
 struct Ledger {

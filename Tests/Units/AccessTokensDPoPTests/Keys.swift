@@ -4,7 +4,7 @@ import Foundation
 import TokenServiceConcurrency
 
 extension DPoPKey {
-    /// A key of no value, whose signatures no test checks.
+    /// A key whose signatures no test checks.
     static func test(
         _ byte: UInt8 = 1, clock: ManualClock = ManualClock(), wallClock: @escaping @Sendable () -> Date = { Date() },
         executor: (any TaskExecutor)? = nil,

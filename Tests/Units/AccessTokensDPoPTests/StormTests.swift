@@ -10,7 +10,7 @@ import TokenServiceConcurrency
 
 /// Nonces and keys under many orders of events.
 struct StormTests {
-    /// What the ledger of each server must say.
+    /// Checks the ledger of each server.
     private func check(_ server: NonceServer, requests: Int) {
         let facts = server.facts
         #expect(facts.spent == (0..<facts.spent.count).map { "r\($0)" })

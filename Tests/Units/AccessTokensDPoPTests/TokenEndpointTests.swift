@@ -44,7 +44,7 @@ struct TokenEndpointTests {
         #expect(server.facts.spent == (0..<10).map { "r\($0)" })
     }
 
-    // What leaves open whether the grant was spent, or says that it was.
+    // Answers that leave open whether the grant was spent, or say that it was.
     @Test(arguments: [
         TransportResponse.refusal("use_dpop_nonce", status: 500, nonce: "n"), .refusal("use_dpop_nonce", status: 502, nonce: "n"),
         .refusal("use_dpop_nonce", status: 200, nonce: "n"), .refusal("use_dpop_nonce", status: 403, nonce: "n"),
@@ -144,7 +144,7 @@ struct TokenEndpointTests {
             DPoPKey.test(), NonceServer(script: [answer]), acceptedTokenTypes: ["DPoP", "Bearer"])
         let token = try await lax.token(for: .jwtBearer("a")).token
         #expect(token.tokenType == "Bearer" && token.keyThumbprint == nil)
-        // And a bound token is of no use to a client without a key.
+        // And a client without a key can't use a bound token.
         let plain = try OAuthClient.test(nil, NonceServer(script: [.bound(#""expires_in":9"#)]))
         await #expect(throws: OAuthError.self) { try await plain.token(for: .jwtBearer("a")) }
     }
@@ -197,7 +197,7 @@ struct TokenEndpointTests {
         #expect(other?.code == .invalidSignature && server.facts.requests.isEmpty)
     }
 
-    // RFC 9700 §4.9: proofs, nonces and the key in a text are a leak, whoever wrote them there.
+    // RFC 9700 §4.9: proofs, nonces and the key in a text are a leak, whichever code wrote them.
     @Test(arguments: [200, 400, 401, 503])
     func `a proof or a nonce that the server echoes is hidden`(status: Int) async throws {
         let key = try DPoPKey.test()

@@ -89,7 +89,7 @@ import TokenServiceConcurrency
 
     @Test func `limits of calls that have been answered are forgotten, also in a line that is never empty`() {
         var state = CallbackLine.State()
-        // Somebody always waits at the end.
+        // There is always a call at the end that waits.
         for number in 0..<10_000 {
             let limit = CallbackLine.Limit(.seconds(3_600 - number % 7), from: .zero)
             state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium), limit: limit)

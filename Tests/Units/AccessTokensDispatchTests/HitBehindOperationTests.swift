@@ -52,7 +52,7 @@ struct HitBehindOperationTests {
         static let all = [(1, false), (1, true), (2, false), (2, true)].map { Moment(reading: $0, delivers: $1) }
     }
 
-    /// In its soft window a token is no hit at the first look.
+    /// A token in its soft window isn't a hit at the first look.
     @Test(arguments: Ending.allCases, Moment.all)
     func `called before: it takes effect between the call's look and its place`(_ ending: Ending, moment: Moment) {
         for age in [0, 3_000] {

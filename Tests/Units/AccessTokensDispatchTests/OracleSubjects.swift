@@ -14,7 +14,7 @@ enum Step: Sendable {
     case again(String)
     case wait(Int)
     case signOut
-    /// Whoever holds the service lets it go.
+    /// The service's last owner releases it.
     case release
 }
 
@@ -26,7 +26,7 @@ protocol Subject: AnyObject {
     func call(then log: @escaping @Sendable (Result<AccessToken, any Error>) -> Void)
     func signOut()
     func release()
-    /// Runs until everybody waits.
+    /// Runs until all tasks wait.
     func settle()
 }
 

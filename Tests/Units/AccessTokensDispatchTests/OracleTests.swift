@@ -10,7 +10,7 @@ struct OracleTests {
         let name: String
         let steps: [Step]
         let expected: [String]
-        /// What stage 3 does instead, and which of its flaws that is.
+        /// Stage 3's different behaviour, and which of its flaws that is.
         var stage3: (log: [String], flaw: String)?
 
         var testDescription: String { name }

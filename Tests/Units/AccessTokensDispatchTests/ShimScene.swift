@@ -59,7 +59,7 @@ struct ShimScene {
         run()
     }
 
-    /// Runs actor and queue until everybody waits; several times if handlers and loads call again.
+    /// Runs actor and queue until all tasks wait; several times if handlers and loads call again.
     func run(times: Int = 1) {
         for _ in 1...times {
             stage.run()

@@ -5,7 +5,7 @@ import AccessTokensSharing
 import Foundation
 import Testing
 
-/// What one endpoint does to a request.
+/// A way in which an endpoint fails a request.
 struct Trouble: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let code: EtcdError.Code

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the server of `shared-grant-worker` has written, read once from beginning to end as it grows.
+/// The ledger of `shared-grant-worker`'s server, read once from beginning to end as it grows.
 struct Ledger {
     /// The processes that were killed so far.
     var killed: Set<Int32> = []

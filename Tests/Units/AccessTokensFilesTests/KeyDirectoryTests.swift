@@ -171,7 +171,7 @@ struct KeyDirectoryTests {
         try FileManager.default.removeItem(atPath: path("Berta") + "/key")
         let error = try #require(await failure { _ = try await keys(kind) })
         #expect(error.code == .damaged && [path("Anna"), path("Berta")].contains { error.path.hasPrefix($0) })
-        // Who asks for a key knows its name.
+        // A caller that asks for a key knows its name.
         for key in ["Anna", "Berta"] { #expect(try await load(key, kind) == key) }
         for key in ["Anna", "Berta"] { try await save(key, kind) }
         #expect(try await keys(kind).sorted() == ["Anna", "Berta", "Carla"])

@@ -38,7 +38,7 @@ struct KillTests {
             try #require(!words.contains("refused"), "the server refused a grant; seed \(seed), kill \(tally.kills)")
             try await check(rotation, &tally, seed: seed)
         }
-        // What the last one left goes with the next save.
+        // The next save removes the last one's leftovers.
         let place = rotation.place
         try await place.store.save(Place.stored())
         #expect(try place.names == ["ledger", "token.json"])

@@ -160,7 +160,7 @@ struct SharedFileTests {
         #expect(await store.holder == second)
     }
 
-    // Whoever judges a lock by its date believes one from the future for ever, and takes an old one from a holder that is slow.
+    // Judged by its date, a lock from the future would be respected forever, and an old one would be stolen from a slow holder.
     @Test(arguments: [0, 4_102_444_800])
     func `the dates of locks and of holders' files mean nothing, also in the future`(date: TimeInterval) async throws {
         let living = store, ended = "0123456789abcdef"

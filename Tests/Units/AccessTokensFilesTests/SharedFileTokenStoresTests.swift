@@ -29,7 +29,7 @@ import TokenServiceConcurrency
         try await withDirectory {
             let store = stores().store(for: key)
             #expect(try await store.load() == nil)
-            #expect(try files() == [], "a read makes nothing")
+            #expect(try files() == [], "a read creates no file")
             guard case .done(let revision) = try await store.swap(Data("x".utf8), ifAt: nil) else { throw CancellationError() }
             let name = SHA256.hexadecimal(of: key)
             #expect(try files() == [name, "\(name)/grant", "\(name)/key"])

@@ -2,7 +2,7 @@
 import Testing
 import AccessTokensHTTP
 
-/// What the environment says about proxies, read as libcurl reads it, or more strictly.
+/// The environment's proxies are read as libcurl reads them, or more strictly.
 @Suite struct `The environment's proxy` {
     static let proxy = "http://user:SECRET@proxy.example:3128"
 

@@ -6,7 +6,7 @@ import TestBudgets
 import Testing
 import AccessTokensHTTP
 
-/// What a body takes at its peak that is longer than its exchange's limit, each in a process of its own.
+/// The peak memory of bodies that are longer than their exchange's limit, each in a process of its own.
 @Suite(.timeLimit(.minutes(10)))
 struct MemoryTests {
     static let spaces = [UInt8](repeating: 0x20, count: 1 << 16)
@@ -57,7 +57,7 @@ struct MemoryTests {
             let failure = await #expect(throws: TransportError.self) { try await exchange.answer() }
             // A libcurl without zstd ends with an error of its own.
             if case .tooLong = failure {} else { #expect(name == "zstd", "\(failure as Any)") }
-            // What the session does until it has ended counts, too.
+            // The session's memory counts until it has ended.
             #expect(await released.first { true } != nil)
             let taken = try Self.memory("VmHWM") - before
             // 17 to 45 on a quiet machine.

@@ -76,7 +76,7 @@ struct SpellingTests {
         "]": "rsqb",
     ]
 
-    /// What can only be first, since it makes other letters of everything.
+    /// Spellings that can only come first, since they change all letters.
     static let base64: [Spelling] = [
         ("Base64", { text, _ in Data(text.utf8).base64EncodedString() }),
         ("Base64 without padding", { text, _ in Data(text.utf8).base64EncodedString().replacing("=", with: "") }),
@@ -88,7 +88,7 @@ struct SpellingTests {
         ),
     ]
 
-    /// What can only be last.
+    /// Spellings that can only come last.
     static let wraps: [Spelling] = ["\r\n", "\n ", "\t", "\u{200B}", "\r\n\r\n"].map { wrap in
         (
             "wrapped",

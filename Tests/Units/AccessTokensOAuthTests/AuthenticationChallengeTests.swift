@@ -47,7 +47,7 @@ struct AuthenticationChallengeTests {
         #expect(Challenge.challenges(in: header).map(\.scheme) == schemes, "\(Challenge.challenges(in: header))")
     }
 
-    // RFC 6750 §3.1: an invalid token may be fetched anew, an insufficient scope may not.
+    // RFC 6750 §3.1: an invalid token calls for a new one, an insufficient scope doesn't.
     @Test(arguments: ["invalid_token", "insufficient_scope"])
     func `the Bearer error is found among other challenges`(error: String) throws {
         let header = #"DPoP algs="ES256", error="use_dpop_nonce", bearer realm="a, b", scope="x y", error="\#(error)", Basic"#

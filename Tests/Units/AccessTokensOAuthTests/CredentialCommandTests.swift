@@ -64,7 +64,7 @@ final class CredentialCommandTests {
         #expect(longest.utf8.count == 1 << 16)
     }
 
-    /// What the children of a script write to their fourth descriptor; ends when the last of them has ended.
+    /// The output of a script's children on their fourth descriptor; ends when the last of them has ended.
     func signsOfLife() -> AsyncStream<Data> {
         AsyncStream { [pipe] continuation in
             Thread.detachNewThread {

@@ -79,7 +79,7 @@ final class CredentialFileTests {
         #expect(try await problem(CredentialFile(path: directory.appending(path: "pipe").path)).contains("not a regular file"))
     }
 
-    // What is torn is told from what is empty: the one is good at the next attempt.
+    // The error tells a torn file, which is good at the next attempt, from an empty one.
     @Test func `a file that is written while it is read is not used`() async throws {
         let path = path
         for change in ["other1", "much longer", ""] {
@@ -101,7 +101,7 @@ final class CredentialFileTests {
         }
     }
 
-    /// What was spent, and which file had stood there before.
+    /// The credential that was spent, and the file that was there before.
     private final class Ledger: Sendable {
         let newest = Lock(0)
         let spent = Lock<[(before: Int, text: String)]>([])

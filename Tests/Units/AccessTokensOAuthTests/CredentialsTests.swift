@@ -6,7 +6,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// What a client proves itself with, asked for at each request.
+/// The client's credentials, which are requested for each request.
 @Suite(.inRealTime)
 struct CredentialsTests {
     let transport = ScriptedTransport { .token() }

@@ -6,7 +6,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-/// Assertions, codes, verifiers, subject tokens: hidden as client secrets are, whoever writes them.
+/// Assertions, codes, verifiers, subject tokens: hidden as client secrets are, whichever code writes them.
 @Suite(.inRealTime)
 struct DoorSecretsTests {
     static let secret = "s3cr3t+/: ü"

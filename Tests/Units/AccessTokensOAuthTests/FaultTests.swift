@@ -145,7 +145,7 @@ struct FaultTests {
         #expect(try await client.token(for: grant).token.value == "good")
     }
 
-    // What brings no token: the first request of a device, an introspection, a form to any endpoint.
+    // Requests that bring no token: the first request of a device, an introspection, a form to any endpoint.
     @Test(arguments: Fault.ofAnswers)
     func `whatever a server does, a request for no token ends with an error and shows nothing`(fault: Fault) async throws {
         for request in 0..<3 {

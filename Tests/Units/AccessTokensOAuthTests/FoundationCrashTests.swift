@@ -12,7 +12,7 @@ import Glibc
 import Musl
 #endif
 
-/// What `SECURITY.md` says ends the process on Linux, each in a process of its own.
+/// The answers that end the process on Linux, as `SECURITY.md` lists them, each in a process of its own.
 ///
 /// If one of these fails, Foundation survives it now: correct the document.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)

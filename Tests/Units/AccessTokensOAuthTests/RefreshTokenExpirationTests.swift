@@ -48,7 +48,7 @@ final class RefreshTokenExpirationTests: Sendable {
         #expect(try await renew(#""refresh_token_expires_in":"soon","refresh_expires_in":6"#) == 6)
     }
 
-    // Keycloak's offline tokens have a zero; others say “never” with a great number. What is wrong with it costs no token.
+    // Keycloak's offline tokens have a zero; others say “never” with a large number. A wrong value costs no token.
     @Test(arguments: ["0", "315360000", "1e300", "-1", #""x""#, "{}", "null", "NaN"])
     func `a new refresh token without a time never expires`(value: String) async throws {
         #expect(try await renew(#""refresh_token":"r2","refresh_token_expires_in":\#(value)"#) == nil)

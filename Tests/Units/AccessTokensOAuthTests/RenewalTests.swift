@@ -5,7 +5,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-/// What becomes of the refresh token, whatever the server answers.
+/// Whether the loader keeps, replaces or hands over the refresh token, for every kind of answer.
 @Suite(.inRealTime)
 struct RenewalTests {
     let previous = AccessToken("old", scope: "a b", refreshToken: "r1")
@@ -68,7 +68,7 @@ struct RenewalTests {
         #expect(sent?.removingPercentEncoding.map { Array($0.utf8) } == Array(text.utf8))
     }
 
-    /// What a server may write around a new refresh token, and why its answer is an error all the same.
+    /// Members that a server may send with a new refresh token, and why the answer is still an error.
     static let salvageable: [(body: String, code: OAuthError.Code, reason: String)] = [
         (#"{"refresh_token":"r2"}"#, .unreadableResponse, "access_token is missing"),
         (#"{"access_token":"abc","refresh_token":"r2"}"#, .unreadableResponse, "token_type is missing"),

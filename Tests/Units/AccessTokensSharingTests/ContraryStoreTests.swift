@@ -13,7 +13,7 @@ private final class ContraryStore: SharedTokenStore {
         /// How many swaps are let through before the others conflict.
         var swaps = Int.max
         var wakesAtOnce = false
-        /// What it was asked for; after a thousand times it fails.
+        /// How many operations were requested; after a thousand the store fails.
         var count = 0
     }
 

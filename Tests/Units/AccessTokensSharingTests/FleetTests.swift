@@ -115,7 +115,7 @@ struct FleetTests {
         _ = fleet.call(1)
         _ = fleet.signOut(0)
         fleet.advance(by: .seconds(3000))
-        #expect(fleet.call(1).value?.value == "first", "the soft window's look is not waited for")
+        #expect(fleet.call(1).value?.value == "first", "no caller waits for the check in the soft window")
         #expect(fleet.services[1].cachedToken == nil)
     }
 

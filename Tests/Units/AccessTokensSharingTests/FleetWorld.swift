@@ -3,7 +3,7 @@
 
 /// Several processes with one flight after another each, the record that they share, and the server: a state of the walk.
 struct FleetWorld: Hashable {
-    /// What goes wrong at most, each at any step.
+    /// The most faults that may happen, each at any step.
     struct Faults: Hashable, CustomStringConvertible {
         var crashes = 0, freezes = 0, lostMessages = 0, lostSwaps = 0, signOuts = 0
         /// A request is given up while it is under way; the next user signs in right after a sign-out.
@@ -37,7 +37,7 @@ struct FleetWorld: Hashable {
     /// A request whose process has given it up.
     struct Request: Hashable { let process: Int, token: Int }
 
-    /// What the processes know of the server and of each other.
+    /// The processes' knowledge of the server and of each other.
     struct Facts: Hashable {
         /// The grace period that the services are told of.
         var grace: Duration?
@@ -45,7 +45,7 @@ struct FleetWorld: Hashable {
         var isDeathKnown = false
         /// A process that the server refuses whatever it presents: its client id is wrong.
         var misfit: Int?
-        /// Whether that process starts anew for each flight, as another service that knows nothing.
+        /// Whether that process starts again for each flight, as another service that knows nothing.
         var isMisfitRestarted = false
     }
 
@@ -83,7 +83,7 @@ struct FleetWorld: Hashable {
     var late: [Late] = []
     /// Whether a mark may stay: its holder died, or the server may still be working on its request.
     var mayKeepMark = false
-    /// What a promise says must not be.
+    /// The broken promise, if one was broken.
     var violation: String?
 
     /// A wall clock that stands still: the first token has expired, each new one is fresh.
@@ -101,7 +101,8 @@ struct FleetWorld: Hashable {
         record = GrantRecord(write: "first", generation: 0, token: Self.token(0), received: 0)
     }
 
-    /// Why a used token is presented, or all that is left: the one that it was exchanged for was lost, or its holder doubted.
+    /// Whether there is a reason to present this token although it was used, or to be left with it: the next one was lost, or the
+    /// process that had announced to present it was doubted.
     private func hasReason(_ number: Int) -> Bool { lost.contains(number + 1) || doubted.contains(number) }
 
     /// The process whose service an owner is.
@@ -379,7 +380,7 @@ struct FleetWorld: Hashable {
 
     // MARK: The end
 
-    /// What became of the session when nothing more can happen.
+    /// The session's fate when nothing more can happen.
     enum Fate: Hashable { case kept, signedOut, lostAndExplained, violated(String) }
 
     var fate: Fate? {
@@ -391,7 +392,7 @@ struct FleetWorld: Hashable {
         guard isQuiet, underWay.isEmpty else { return nil }
         if isSignedOut { return record.isTombstone ? .signedOut : .violated("34: a late save brought a token back") }
         if record.mark != nil, !mayKeepMark { return .violated("39: a mark without a purpose stays") }
-        // Who asks next presents the token at once, if told that the server accepts it again.
+        // The next process presents the token at once if it was told that the server accepts it again.
         let isRepeatable = facts.grace != nil && number == server.parent
         if !server.isRevoked, number == server.live || isRepeatable { return .kept }
         return isLostForAReason ? .lostAndExplained : .violated("30: a session lost without a reason")

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 
 /// A store in memory in front of which things go wrong, as the test says.
 final class OddSharedStore: Sendable {
-    /// What becomes of a swap.
+    /// How a swap goes wrong.
     enum Fault: Sendable {
         /// Nothing is written, and nothing is known of it.
         case fails
@@ -41,7 +41,7 @@ final class OddSharedStore: Sendable {
         set { state.withLock { $0.isDown = newValue } }
     }
 
-    /// What becomes of the next swaps, one after another; `nil`: nothing odd.
+    /// Sets the faults of the next swaps, one after another; `nil`: a swap without a fault.
     func next(_ faults: Fault?...) { state.withLock { $0.faults += faults } }
 
     /// The swaps that were late take effect now, if they still can.

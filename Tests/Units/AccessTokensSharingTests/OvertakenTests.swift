@@ -6,7 +6,7 @@ import Testing
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-/// What the program does at one of two services.
+/// The program's operations at one of two services.
 private enum Act: CaseIterable {
     case nothing, replace, reset, change
 
@@ -14,7 +14,7 @@ private enum Act: CaseIterable {
     var endsWithToken: Bool { self == .replace || self == .change }
 }
 
-/// What the second service knows before anything goes wrong; a user has signed in at the first one.
+/// The second service's knowledge before anything goes wrong; a user has signed in at the first one.
 private enum Start: CaseIterable {
     /// It has never read the record.
     case nothing
@@ -28,7 +28,7 @@ private enum Start: CaseIterable {
 private struct Rivalry: CustomStringConvertible {
     let start: Start
     let acts: [Act]
-    /// What becomes of each service's swaps.
+    /// How each service's swaps go wrong.
     let faults: [[OddSharedStore.Fault?]]
     /// Which service is asked first, afterwards.
     let first: Int
@@ -41,7 +41,7 @@ private struct Rivalry: CustomStringConvertible {
         "\(start), \(acts), \(faults), \(first) is asked first, lands early: \(landsEarly), unread: \(isUnread)"
     }
 
-    /// Who is signed in with a token.
+    /// The user who is signed in with a token.
     ///
     /// A sign-in in a session, without a sign-out before it, is for the same principal. A late sign-in by a service
     /// that has never read may be for any.
@@ -115,7 +115,7 @@ private struct Rivalry: CustomStringConvertible {
             }
             if old == nil, count > 0 { problems.append("\(index) has no session, and it ends") }
         }
-        // What is signed in at one is adopted by the other once its own token has expired; a refusal pauses a service for a minute.
+        // The other service adopts a sign-in once its own token has expired; a refusal pauses a service for a minute.
         for index in [0, 1, 0, 1] {
             fleet.advance(by: .seconds(3600))
             answer(fleet.call(index), index)

@@ -134,7 +134,7 @@ struct PendingFenceTests {
         #expect(fleet.signIn(1, with: .granted("theirs"))?.storeFailure == nil)
         land(fleet)
         fleet.advance(by: .seconds(3550))
-        #expect(fleet.call(0).code == .reset, "what was here is over")
+        #expect(fleet.call(0).code == .reset, "the session here has ended")
         #expect(fleet.discarded.entries == ["mine superseded"])
         _ = fleet.call(0)
         #expect(try fleet.load(0).previous?.value == "theirs")
@@ -164,7 +164,7 @@ struct PendingFenceTests {
         #expect(signIn.displaced(in: record).map(\.reason) == [.replaced])
     }
 
-    /// A service whose store answers no read any more; callers ask again, with 5 s for each read.
+    /// Lets a caller ask again and again although the store no longer answers; each read takes its limit of 5 s.
     private func ask(_ times: Int, _ fleet: Fleet) {
         for _ in 0..<times {
             _ = fleet.stage.start { [service = fleet.services[0]] in await service.retryNow() }

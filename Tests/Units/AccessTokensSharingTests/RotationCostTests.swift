@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Testing
 
-/// What a rotation asks of a store, which may be a network away.
+/// The requests of a rotation to its store, which may be on another host.
 @Suite struct `A rotation's operations` {
     @Test(arguments: [1, 2, 4])
     func `are two swaps, and one for each other service, which gets the new token by its conflict`(services: Int) throws {

@@ -166,7 +166,7 @@ struct SharedFlightTests {
         _ = try cockpit.present(failed)
         let noted = try #require(cockpit.take(.failed(unclear)).written)
         #expect(noted.trouble?.failures == 7 && noted.trouble?.pause == .seconds(32))
-        #expect(noted.mark?.owner == "me", "the server may be at it: only an answer takes the mark away")
+        #expect(noted.mark?.owner == "me", "the server may still have the request: only an answer removes the mark")
         var other = Cockpit { $0.owner = "another" }
         var free = noted
         free.mark = nil

@@ -26,7 +26,7 @@ private actor MistakenStore: SharedTokenStore {
 
     struct Lost: Error {}
 
-    /// What it has, without a mistake.
+    /// Its contents, without a mistake.
     var bytes: Data? { record?.bytes }
 
     private func answer<Value>(_ value: Value) throws -> Value {

@@ -147,7 +147,7 @@ struct FailureTests {
         #expect(caller.code == .loadFailed)
     }
 
-    // Museum 29 again: what the service knows nothing about is no reason to ask for a sign-in.
+    // Museum 29 again: an unknown error isn't a reason to ask for a sign-in.
     @Test func `an error that says nothing of its remedy is a transient one`() throws {
         struct Unknown: Error {}
         let scene = Scene()

@@ -20,7 +20,7 @@ struct LifetimeTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    // Museum 19, when nobody is left to notice: the load outlives its limit, and the service the last who holds it.
+    // Museum 19, with no caller left to notice: the load outlives its limit, and the service its last owner.
     @Test func `a rotated refresh token that comes late is saved, though everybody has let the service go`() throws {
         let stage = Stage(), loader = ScriptedLoader(), clock = ManualClock(), store = ScriptedStore()
         var service: TokenService? = TokenService(store: store, environment: .driven(by: stage, clock: clock), loader: loader)

@@ -26,7 +26,7 @@ import TokenServiceConcurrency
                     #expect(owner == nil)
                     continue
                 }
-                // Of equal ones any: which of two callers leaves first at one moment is nobody's promise.
+                // Any of equal ones: the order in which two callers leave at the same moment isn't promised.
                 guard let index = list.firstIndex(where: { $0.owner == owner }) else {
                     Issue.record("\(owner as Any) is not in the list")
                     return

@@ -23,13 +23,13 @@ struct LostStoreTests {
         var contents: AccessToken? { state.withLock { $0.contents?.token } }
         var log: [String] { state.withLock { $0.log } }
 
-        /// What begins from now on doesn't end, except that loads may.
+        /// Operations that begin from now on never end; whether loads do depends on the parameter.
         func lose(loads: Bool = true) { state.withLock { ($0.loses, $0.losesLoads) = (true, loads) } }
 
-        /// What begins from now on ends.
+        /// Operations that begin from now on end.
         func work() { state.withLock { $0.loses = false } }
 
-        /// What was lost takes effect, and ends.
+        /// Lets the lost operations take effect and end.
         func find() { for gate in state.withLock({ $0.lost }) { gate.complete(with: .success(())) } }
 
         private func begin(_ entry: String) async throws {

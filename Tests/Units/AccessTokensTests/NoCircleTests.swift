@@ -75,8 +75,8 @@ struct NoCircleTests {
         ])
         #expect(neighbours.call(0).value?.value == "0")
         _ = neighbours.stage.start { [service = neighbours[0]] in await service.reset() }
-        // What the first load started still waits for the other service, whose loader waits for a new load of this one; what
-        // that one starts would have it wait for itself.
+        // A task of the first load still waits for the other service, whose loader waits for a new load of this service. If a
+        // task of that load waited for the other service as well, the load would wait for itself.
         neighbours.open("1")
         #expect(answers.entries == ["a circle", "1 by 0"])
         #expect(!neighbours.areWaiting)

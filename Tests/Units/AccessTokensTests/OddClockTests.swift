@@ -75,7 +75,7 @@ struct OddClockTests {
         #expect(clock.sleeps.entries.count == count && released == nil)
     }
 
-    /// What some tests replace a clock with: time moves, or not, and nobody sleeps.
+    /// A clock that some tests use instead: time moves or stands still, and each sleep returns at once.
     private struct SleeplessClock: Clock {
         let sleeps = Log<Void>()
         private let clock = ManualClock()

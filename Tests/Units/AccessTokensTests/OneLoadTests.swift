@@ -63,7 +63,7 @@ struct OneLoadTests {
         #expect(seen.entries == ["a"])
     }
 
-    // Museum 16: a continuation resumed twice (okta-mobile-swift#170): a late second outcome finds nobody to answer.
+    // Museum 16: a continuation resumed twice (okta-mobile-swift#170): a late second outcome finds no caller to answer.
     @Test func `2: a caller that left is not answered, and one that was answered cannot leave`() throws {
         let scene = Scene()
         let leaver = scene.call(), stayer = scene.call()
@@ -77,7 +77,7 @@ struct OneLoadTests {
 
     @Test func `3: a valid token is returned without a load and without suspending`() async throws {
         let scene = try Scene.holding(.hour("a"))
-        // Outside the stage nobody runs the actor's jobs: a call that needed the actor could not come back.
+        // Only the stage runs the actor's jobs, so a call that needed the actor could not return.
         let token = try await scene.service.retrieveToken()
         #expect(token.value == "a")
         #expect(scene.loader.loadCount == 1)

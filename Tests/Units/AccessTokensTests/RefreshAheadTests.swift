@@ -23,7 +23,7 @@ struct RefreshAheadTests {
 
     @Test func `the first caller in the window claims the refresh without suspending`() async throws {
         let scene = try sceneInWindow()
-        // Nobody runs the stage: a caller that waited for the actor could not come back.
+        // The stage isn't run, so a caller that waited for the actor could not return.
         #expect(try await scene.service.retrieveToken().value == "a")
         scene.stage.run()
         #expect(scene.loader.loadCount == 2)

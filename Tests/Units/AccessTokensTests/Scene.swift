@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 
 /// One service with both its ends in the test's hands: callers and time in front, the loader behind.
 ///
-/// Nothing runs by itself: each step runs until everybody waits, so that "it still waits" is something a test can see.
+/// Nothing runs by itself: each step runs until all tasks wait, so that a test can see that a caller still waits.
 struct Scene {
     typealias Caller = Stage.Player<AccessToken>
 
@@ -34,7 +34,7 @@ struct Scene {
             loader: loader)
     }
 
-    /// What the service has given up until now: each token's string and why.
+    /// The tokens that the service has given up so far: each one's string, and why.
     var discards: [String] { discarded.entries.map { "\($0.token.value) \($0.reason)" } }
 
     /// A caller, run until it has its answer or waits.

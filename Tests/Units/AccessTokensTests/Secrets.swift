@@ -1,6 +1,6 @@
 import AccessTokens
 
-/// What a value would give away to whoever has it: every token that a mirror leads to, and every text with a secret in it.
+/// The secrets that a value would give away: every token that a mirror leads to, and every text with a secret in it.
 ///
 /// A token's own mirror and those of other types hide what they hold; here the tokens themselves are found.
 func secrets(in value: Any, depth: Int = 0) -> [String] {

@@ -1,7 +1,7 @@
 @testable import AccessTokens
 
 extension StateDiagram {
-    /// What can happen to a machine, in the words of the documents.
+    /// The events of a machine, in the words of the documents.
     enum Happening: String, CaseIterable, Comparable {
         case caller = "a caller"
         case earlierCaller = "a caller from before a reset"
@@ -35,7 +35,7 @@ extension StateDiagram {
             (allCases.firstIndex(of: left) ?? 0) < (allCases.firstIndex(of: right) ?? 0)
         }
 
-        /// What the words mean, where they don't say it.
+        /// The meaning of the words, where they don't explain themselves.
         var meaning: String? {
             switch self {
             case .uselessToken: "refused before, expired on arrival, or inside its leeway"

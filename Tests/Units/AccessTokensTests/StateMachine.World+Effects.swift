@@ -1,7 +1,7 @@
 @testable import AccessTokens
 
 extension World {
-    /// What the actor does with what the machine decided.
+    /// Performs the machine's decisions, as the actor does.
     mutating func performEffects() {
         let ending = machine.conclude()
         // The callback is taken for lost.
@@ -51,7 +51,7 @@ extension World {
         }
     }
 
-    /// What a listener knows of the loads: each ends with an event of its own, or with the fence that cuts it off.
+    /// Checks a listener's knowledge of the loads: each ends with an event of its own, or with the fence that cuts it off.
     private mutating func note(_ event: TokenEvent) {
         switch event.name {
         case .loadStarted, .refreshStarted:

@@ -45,7 +45,7 @@ extension World {
             now += Self.step
             if loads.contains(where: { $0.start + machine.policy.loadTimeout == now }) { hasFailed = true }
             if let last = refused, last.until <= now { refused = nil }
-            // A server that hands one out once more vouches for it anew.
+            // If the server hands one out once more, it counts as good again.
             for (token, until) in refusals where until <= now {
                 barred.remove(token)
                 refusals[token] = nil
@@ -205,7 +205,7 @@ extension World {
         let load = loads.remove(at: index)
         let generation = machine.generation
         let token = token(&self, load)
-        // A server that hands out an old token again vouches for its life anew.
+        // If the server hands out an old token again, its lifetime begins again.
         if let lifetime = token.lifetime, token.value == refused?.token.value {
             let end = load.start + lifetime
             born[token.value] = (load.generation, end, Self.hardEnd(of: lifetime, from: load.start))

@@ -1,7 +1,7 @@
 @testable import AccessTokens
 
 extension World {
-    /// What the future depends on, and nothing else: names and absolute times are left out.
+    /// All that the future depends on, and nothing else: names and absolute times are left out.
     ///
     /// With a store, so is when a load that was overtaken is forgotten.
     var key: [Int8] {
@@ -22,7 +22,7 @@ extension World {
             case .saving(let token, let origin): key += [origin == .program ? -7 : -8, verdict(token, flight)]
             }
         }
-        /// What a token in hand will be good for: its end and whether it was refused.
+        /// The future use of a token in hand: its end, and whether it was refused.
         func verdict(_ token: AccessToken, _ flight: Machine.Flight) -> Int {
             let end = token.lifetime.map { Self.hardEnd(of: $0, from: flight.start) }
             return steps(end) * 2 + (refused?.token.value == token.value ? 1 : 0)
@@ -61,7 +61,8 @@ extension World {
         let isHeld = held != nil && held == (machine.state.cached ?? machine.reserve)?.token
         key.append(held == nil ? -15 : isHeld ? (hasFailed ? -16 : -17) : -18)
         key.append(-5)
-        // What was overtaken only counts, for a time; what was not can still deliver. Those that count no longer are alike.
+        // An overtaken load only counts against the limit, for a time; any other can still deliver. All that no longer count are
+        // alike.
         let givenUp = machine.abandoned.map { flight in
             let counts = self.counts(flight), isAlike = machine.hasStore && flight.publications != machine.publications
             return (counts: counts, key: (isAlike ? 0 : counts ? age(flight.start) : 9) * 3 + flight.phase.key)

@@ -42,15 +42,15 @@ struct World: Sendable {
     var now = Duration.zero
     var callers: [Caller]
     var loads: [Load] = []
-    /// What the store does now.
+    /// The store's current work.
     var running: StoreQueue.Operation?
     /// The last save or removal that was taken for lost, and may end after all.
     var lost: StoreQueue.Operation?
     /// Fences whose callers wait for the store.
     var fences: Set<Int> = []
-    /// What the last event gave up.
+    /// The grants that the last event gave up.
     var discarded: [String] = []
-    /// What the last event must have given up.
+    /// The grants that the last event must have given up.
     var givenUp: [String] = []
     var tokens = 0
     /// Which generation each token belongs to, and when it really ends.
@@ -97,7 +97,7 @@ struct World: Sendable {
         if !condition, violation == nil { violation = promise() }
     }
 
-    /// What is walked, for people.
+    /// A description of the walk, for people.
     var text: String {
         let more = (machine.hasStore ? ", a store" : "") + (drains ? ", drained and resumed" : "")
         return "\(callers.count) callers, \(machine.isRepeatable ? "repeatable" : "unrepeatable") loads\(more)"

@@ -103,7 +103,7 @@ struct StoreOutcomeTests {
         #expect(store.log == ["load", "save a", "load", "remove"])
     }
 
-    // MARK: A clock that wakes nobody
+    // MARK: A clock that ends no sleep
 
     @Test(arguments: ["caller", "refusal", "retry", "reset", "replace", "a load's end"])
     func `a save's limit is compared at every event, even if the clock never wakes`(event: String) throws {

@@ -169,7 +169,7 @@ struct StoreTests {
         let caller = scene.call()
         try scene.deliver(.hour("new"))
         #expect(caller.value?.value == "new")
-        // It is read once all the same, for what is to be revoked.
+        // It is still read once, for the grant that has to be revoked.
         #expect(store.log == ["load", byReset ? "remove" : "save x", "save new"])
     }
 
@@ -189,7 +189,7 @@ struct StoreTests {
         scene.stage.run()
         #expect(caller.isCancelledWithError)
         scene.release(store)
-        #expect(scene.loader.loadCount == 0, "nobody waits any longer, so nothing is loaded")
+        #expect(scene.loader.loadCount == 0, "no caller waits any longer, so nothing is loaded")
         let next = scene.call()
         try scene.deliver(.hour("a"))
         #expect(next.value?.value == "a" && store.log == ["load", "save a"])
@@ -227,7 +227,7 @@ struct StoreTests {
         store.hold()
         scene.succeed(load, with: .hour("a"))
         scene.advance(by: .seconds(4))
-        // Whoever comes compares the deadlines with the time.
+        // Each call compares the deadlines with the time.
         let late = scene.call()
         #expect(!caller.isDone && !late.isDone)
         scene.release(store)

@@ -10,7 +10,7 @@ extension Tag {
 
 /// The service on the real pool and clock, with everything at once.
 ///
-/// What the thread-less tests show step by step, these show to Thread Sanitizer.
+/// Other tests show the same step by step, without threads; these show it to Thread Sanitizer.
 @Suite("Guarantees 1–10 on real threads", .tags(.threads))
 struct ThreadTests {
     /// Hundreds of other tests may keep the pool from a load for longer than its usual limit.
@@ -52,7 +52,7 @@ struct ThreadTests {
         }
     }
 
-    /// Every caller ends, with a token or a reason that somebody gave it; what is handed out was not refused or signed out.
+    /// Every caller ends with a token or with a known error; no token is handed out after its refusal or a sign-out.
     @Test(arguments: [1, 2, 3, 4])
     func `callers, cancellations, refusals, replacements and sign-outs at once`(seed: UInt64) async throws {
         let server = SimulatedAuthorizationServer(tokenLifetime: .milliseconds(20))
@@ -73,7 +73,7 @@ struct ThreadTests {
             "deadlineExceeded", "done",
         ]
         #expect(Set(outcomes.entries).isSubset(of: known), "\(Set(outcomes.entries).subtracting(known))")
-        // Whoever comes after it all is served. On a busy machine 20 ms may go by before the token is here.
+        // A later caller is served. On a busy machine 20 ms may pass before its token arrives.
         _ = await service.reset()
         let last = Self.outcome(of: await Task { try await service.retrieveToken() }.result)
         #expect(["token", "tokenExpiredOnArrival"].contains(last), "\(last)")

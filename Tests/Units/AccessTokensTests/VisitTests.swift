@@ -3,7 +3,7 @@ import AccessTokensTesting
 import Foundation
 import Testing
 
-/// What a task that prefers a busy executor does to the others; on the pool, with a stage whose jobs never run by themselves.
+/// The effect of a task that prefers a busy executor on the others; on the pool, with a stage whose jobs never run by themselves.
 @Suite struct VisitTests {
     enum Visit: CaseIterable {
         case miss, invalidate, replace, retryNow, reset

@@ -7,7 +7,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// What the table for Linux says a wait costs, in a process of its own, whose processor time is counted.
+/// The cost of a wait in the table for Linux, measured as the processor time of a process of its own.
 ///
 /// If this fails, Foundation waits on a fresh connection as it does on others now: correct the documents.
 @Suite(.thorough, .timeLimit(.minutes(10)), .inRealTime)

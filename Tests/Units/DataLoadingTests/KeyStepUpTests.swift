@@ -87,7 +87,7 @@ struct KeyStepUpTests {
         #expect(made.all.sorted() == ["ann", "bob"] && asked.all == ["ann: read write", "bob: read write"])
     }
 
-    // The generations of a service begin anew, and its tokens needn't say what they have.
+    // The generations of a new service begin again, and its tokens needn't say what they have.
     @Test func `what a released service of a key has gained, the next one is not believed to have`() async throws {
         let server = try ScopedServer(), asked = ScopedServer.Log()
         let current = Lock(await silentService())

@@ -21,7 +21,7 @@ private final class Luggage: NSObject, URLSessionDelegate {
     deinit { released.yield() }
 }
 
-/// What the handlers of one loader see; used on its queue alone.
+/// The calls of one loader's handlers; used only on its queue.
 private final class Screen: Sendable {
     private let state = Lock((isClosed: false, lateCalls: 0))
 

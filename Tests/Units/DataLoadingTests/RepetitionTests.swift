@@ -5,7 +5,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// What happens on a connection that was used before and that the server closes after reading the next request.
+/// Requests on a connection that was used before, and that the server closes after reading them.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct RepetitionTests {
     /// A server that keeps its connections after a `GET /first`, and ends them after reading anything else but once more.
@@ -35,7 +35,7 @@ struct RepetitionTests {
     }
 
     #if canImport(FoundationNetworking)
-    /// What the guide says of Linux; if this fails there, `URLSession` no longer repeats anything: correct the guide.
+    /// The guide says this of Linux; if the test fails there, `URLSession` no longer repeats anything: correct the guide.
     @Test(arguments: ["GET", "HEAD"])
     func `a request that only reads is sent again by the session itself`(method: String) async throws {
         let server = try Self.server()

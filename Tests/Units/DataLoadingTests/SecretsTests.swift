@@ -12,7 +12,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// What can be seen of every type that reaches a token, a client's secret, a session, or a request with either.
+/// The visible text of every type that reaches a token, a client's secret, a session, or a request with either.
 ///
 /// On Linux a `URLSession` in flight cannot even be reflected: that ends the process.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)

@@ -9,7 +9,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// What one user leaves behind for the next, or for another server: nothing that the program did not ask for.
+/// A user leaves nothing behind, for the next user or for another server, that the program didn't ask for.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct SignOutTests {
     /// A server that sets a cookie with a long life, as one that has sessions does.

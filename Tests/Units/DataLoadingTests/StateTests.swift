@@ -21,7 +21,7 @@ private func names(_ running: StatefulRequest) async -> [String] {
     return names
 }
 
-// Not at a high priority: there the end may overtake the reader of the last progress, since states are read, not delivered.
+// Not at a high priority, since states are read, not delivered: the end could overtake the reader of the last progress.
 @Suite(.timeLimit(.minutes(10)))
 struct StateTests {
     @Test func `a request is pending while it waits for a token, then ongoing, then completed`() async throws {

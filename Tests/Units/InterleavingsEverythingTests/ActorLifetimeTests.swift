@@ -61,7 +61,7 @@ private actor Guest {
                 try await group.waitForAll()
             }
             #expect(census.total >= 4 * schedules * 5)
-            // What runs after its execution runs on a queue of its own.
+            // Jobs that run after their execution run on a queue of their own.
             let end = ContinuousClock.now + .seconds(60)
             while census.living + ActorExecutor.known > 0, .now < end { await Task.yield() }
             #expect(census.living == 0)

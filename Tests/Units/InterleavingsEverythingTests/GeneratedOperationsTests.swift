@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import UntouchedCode
 
-/// What a program does with a semaphore.
+/// A program's operations on a semaphore.
 private enum Act: Sendable {
     case wait, signal, cancel
 }

@@ -180,7 +180,7 @@ import UntouchedCode
         }
     }
 
-    /// What the process has in memory; elsewhere than on Linux 0.
+    /// The process's resident memory; 0 on systems other than Linux.
     private static var residentBytes: Int {
         let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
         return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4_096

@@ -104,7 +104,7 @@ import FoundationNetworking
     #endif
 }
 
-/// What was made outside.
+/// Objects that were made outside.
 ///
 /// `@unchecked`: one step at a time uses it.
 private struct Foreign: @unchecked Sendable {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a program does, as data: calls of actors and of the main actor, yields, `async let`, groups and plain tasks.
+/// A program as data: calls of actors and of the main actor, yields, `async let`, groups and plain tasks.
 indirect enum Deed: Sendable {
     case yield(Int)
     case call(Int, actor: Int, yields: Int)

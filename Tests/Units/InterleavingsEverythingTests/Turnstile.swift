@@ -15,7 +15,7 @@ actor Turnstile {
 
 /// The turnstile and its callers, step by step.
 struct TurnstileBoard {
-    /// Who is called goes back to the actor by way of the pool: the runtime resumes a continuation there.
+    /// A called task returns to the actor by way of the pool, where the runtime resumes a continuation.
     enum Place { case start, entering, waiting, called, returning, inside, leaving, end, done }
 
     private var places: [Place]

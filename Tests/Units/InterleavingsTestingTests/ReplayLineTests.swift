@@ -111,7 +111,7 @@ private func run(_ line: String) async throws -> (text: String, code: Int32) {
     return try await shell("{ \(configured.replacing("swift test --filter ", with: command, maxReplacements: 1)); } 2>&1")
 }
 
-/// Runs a line on a thread of its own: it waits, and the pool has few threads.
+/// Runs a shell command on a thread of its own, because it blocks, and the pool has few threads.
 private func shell(_ line: String) async throws -> (text: String, code: Int32) {
     try await withCheckedThrowingContinuation { caller in
         DispatchQueue.global().async {

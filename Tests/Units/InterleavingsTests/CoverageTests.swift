@@ -2,7 +2,7 @@ import Interleavings
 import Testing
 import TokenServiceConcurrency
 
-/// What an exploration says of the orders it tried must be true: no program has an order that "all" leaves out.
+/// An exploration must tell the truth about the orders that it tried: “all” leaves out no order of any program.
 @Suite struct `Coverage` {
     /// Three tasks number themselves under a lock and then tell an actor, whose log is in order only by chance.
     private static func numbered(_ log: @escaping @Sendable (Simulation) -> @Sendable (Int) async -> [Int]) -> Scenario {

@@ -14,7 +14,7 @@ import Musl
 #endif
 
 @Suite struct `Crashes` {
-    /// What ends a process at once.
+    /// Ways to end a process at once.
     enum Crash: String, CaseIterable, Codable, CustomTestStringConvertible {
         case doubleResume, precondition, outOfRange, abort, segmentationFault, exclusivity
 

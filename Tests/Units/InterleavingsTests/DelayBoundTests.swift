@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 @Suite struct `Bounding delays` {
     @Test(
         arguments: [
-            // First come, first served; then each other task once in front …
+            // Without a delay there is one order: first come, first served. Each delay lets another task go first.
             (tasks: 2, delays: 0, schedules: 1), (2, 1, 2), (2, 2, 2), (3, 0, 1), (3, 1, 3), (3, 2, 5), (3, 3, 6), (3, 9, 6),
         ])
     func `explores each order within the bound once`(

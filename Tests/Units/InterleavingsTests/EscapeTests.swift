@@ -58,7 +58,7 @@ import Testing
         #expect(found.problem?.detail.contains("'caller'") == true)
         #expect(found.problem?.tasks.contains("scenario") == true)
         #expect("\(found)".contains(way.remedy))
-        // What saves all those seams, and no promise that the schedule comes again.
+        // It names the way that needs no seams, and doesn't promise that the schedule comes again.
         #expect("\(found)".contains("driving: .everything"))
         #expect(!"\(found)".contains("To see it again"))
     }

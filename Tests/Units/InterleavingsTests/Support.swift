@@ -18,11 +18,11 @@ func failure(
 }
 
 extension ScheduleFailure {
-    /// What the explorer itself found.
+    /// The explorer's own finding.
     var problem: ExplorationProblem? { underlying as? ExplorationProblem }
 }
 
-/// What happened, in order; for several executions if it is made outside the scenario.
+/// A log of events in order; of several executions if it is made outside the scenario.
 final class Journal: Sendable {
     private let lines = Lock<[String]>([])
 

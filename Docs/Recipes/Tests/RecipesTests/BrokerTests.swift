@@ -29,7 +29,7 @@ final class BrokerPlace: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// What a sign-in brings: a grant, and no token that a busy machine could find expired.
+    /// The result of a sign-in: a grant, and no token that could expire on a busy machine.
     func grant() throws -> AccessToken {
         AccessToken("spent", lifetime: .zero, refreshToken: try server.signIn().refreshToken)
     }
@@ -60,7 +60,7 @@ final class BrokerPlace: Sendable {
         }
     }
 
-    /// What the processes have said so far.
+    /// The processes' output so far.
     func notes(_ first: String) -> [String] {
         let text = (try? String(contentsOfFile: settings.notes, encoding: .utf8)) ?? ""
         return text.split(separator: "\n").filter { $0.hasPrefix("\(first) ") }.map { String($0.dropFirst(first.count + 1)) }

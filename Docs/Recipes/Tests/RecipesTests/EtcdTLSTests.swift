@@ -40,7 +40,8 @@ struct `A grant in etcd with TLS, over AsyncHTTPClient` {
 
     func authority(of server: TestServer) -> String { "\(server.directory)/\(server.name)/authority" }
 
-    /// What a client needs for the server that demands a certificate; the second one's is by the other server's authority.
+    /// The configuration of a client with a certificate, for the server that demands one; `issuer` is the server whose authority
+    /// has issued it.
     func showingCertificate(of issuer: TestServer) throws -> HTTPClient.Configuration {
         let file = "\(issuer.directory)/\(issuer.name)/client"
         return try configuration(trusting: authority(of: mutual), showing: file, key: file + ".key")

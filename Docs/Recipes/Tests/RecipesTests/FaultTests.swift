@@ -10,8 +10,8 @@ import Testing
 
 @testable import OverAsyncHTTPClient
 
-/// What `FaultTests` of this package's own tests do over `URLSession`, with the faults of connections in each kind of request, and
-/// with the answers that end a process there.
+/// The same as `FaultTests` of the package's own tests, which run over `URLSession`: the faults of connections in each kind of
+/// request, and the answers that end a process there.
 @Suite(.timeLimit(.minutes(5)))
 struct `Every fault of the test server over AsyncHTTPClient` {
     static let secrets = ["client-s3cr3t", "old-access", "new-access", "refresh-1", "refresh-2", "bWU6Y2xpZW50LXMzY3IzdA=="]
@@ -61,7 +61,7 @@ struct `Every fault of the test server over AsyncHTTPClient` {
         switch fault.testDescription {
         case _ where code == .timedOut: #expect(error.underlying as? HTTPClientError == .deadlineExceeded, "\(error)")
         case let name where name.contains("10 MiB"): #expect(error.code == .unreadableResponse, "\(error)")
-        // What isn't inflated isn't compared with what it was to be.
+        // A compressed body isn't inflated, so its contents can't be checked.
         case let name where name.contains("gzip"): #expect(error.code == .unreadableResponse, "\(error)")
         case _ where code == .unsupportedTokenType && !isToken: #expect(error.code == .unreadableResponse, "\(error)")
         default: #expect(error.code == code, "\(error)")

@@ -50,7 +50,7 @@ func countUntilKilled(in store: any SharedTokenStore) async throws {
 func countAfterKills(_ store: any SharedTokenStore, process: () async -> Void) async throws {
     for _ in 1...3 {
         await process()
-        // What the process had sent may be done now.
+        // The request of the killed process may only take effect now.
         try await count(1, in: store)
         #expect(try await number(in: store) ?? 0 > 1)
     }
@@ -123,7 +123,7 @@ private func requests(of stores: [any SharedTokenStore], rotations: Int) async t
     }
 }
 
-/// What the tasks of a trial tell each other.
+/// The state that a trial's tasks share.
 private final class Course: Sendable {
     private struct State {
         var isOver = false

@@ -29,7 +29,7 @@ struct TestServer: Sendable {
     func restoring(_ body: () async throws -> Void) async throws {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-        // In a task of its own: a test that ran out of time is cancelled, and the next one needs the server all the same.
+        // In a task of its own: a test that ran out of time is cancelled, but the next one still needs the server.
         try await Task { try await restart() }.value
         try outcome.get()
     }

@@ -36,7 +36,7 @@ extension LoopbackServer.Reply {
 
 @Suite(.timeLimit(.minutes(5)))
 struct `The token endpoint over AsyncHTTPClient` {
-    /// What `FoundationCrashTests` has: each ends a process that uses `URLSession` on Linux.
+    /// The answers of `FoundationCrashTests`, each of which ends a process that uses `URLSession` on Linux.
     static let fatal = [
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", "HTTP/1.1 200 OK\r\nContent-Le",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n",

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a test tells its processes; the times are milliseconds.
+/// A test's settings for its processes; the times are milliseconds.
 struct Settings: Codable {
     var directory: String
     var ledger: String
@@ -25,7 +25,7 @@ struct Settings: Codable {
 
     var text: String { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "" }
 
-    /// What the processes have to say, each in a line.
+    /// The file of the processes' notes, one in each line.
     var notes: String { ledger + "-notes" }
 
     func note(_ text: String) throws {

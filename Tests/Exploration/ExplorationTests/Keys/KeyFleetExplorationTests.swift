@@ -7,7 +7,7 @@ import Testing
 import TokenServiceConcurrency
 
 /// Guarantees 22, 24, 30 and 34: processes that share a record for each of three keys, two of one account, with loads, sign-outs of
-/// that account, services that are let go, and a process that is killed, in orders chosen at random.
+/// that account, services that are released, and a process that is killed; the orders are random.
 @Suite(.exploring()) struct `Keys that processes share under mixed schedules` {
     @Test(arguments: [nil, Duration.seconds(10)])
     func `no key gets another's token, no session is lost without a reason, and a sign-out holds in every process`(
@@ -57,7 +57,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// What everybody who is left gets when all is over.
+    /// Checks what the remaining processes get at the end.
     private static func judge(
         _ fleet: KeyFleet, _ processes: [SimulatedProcess], _ tables: [TokenServices<AccountKey>],
         late: TokenServices<AccountKey>, checkEvery: Duration?

@@ -5,7 +5,7 @@ import Testing
 @testable import AccessTokensKeys
 
 @Suite("Guarantee 19 for many keys: one stream tells what happens to all of them") struct KeyEventTests {
-    /// What a stream has told until now.
+    /// The events of a stream so far.
     private func told(by events: AsyncStream<KeyEvent<String>>, in scene: KeyScene) -> [String] {
         let log = Log<String>()
         let reader = scene.stage.start { for await event in events { log.append("\(event.key) \(event.event.name)") } }

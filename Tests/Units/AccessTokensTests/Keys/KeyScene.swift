@@ -40,7 +40,7 @@ struct KeyScene {
     /// The keys whose services were made, in order.
     var makings: [String] { made.entries }
 
-    /// What services have given up until now.
+    /// The tokens that services have given up so far.
     var discards: [String] { discarded.entries.map { "\($0.key): \($0.grant.token.value) \($0.grant.reason)" } }
 
     func call(_ key: String) -> Caller {
@@ -121,7 +121,7 @@ final class ScriptedStores: TokenStores {
     private let stores = Lock<[String: ScriptedStore]>([:])
     /// Held and failed like a store's `load`.
     let list = ScriptedStore()
-    /// What comes before each key of the list.
+    /// Called before each key of the list.
     let pace = Lock<(@Sendable () async throws -> Void)?>(nil)
 
     subscript(key: String) -> ScriptedStore {

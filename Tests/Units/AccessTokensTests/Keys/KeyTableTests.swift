@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 
 /// Guarantee 23 on the pure table, without concurrency.
 @Suite struct `The table of keys` {
-    /// A path to each state is walked anew, since a copied table would keep alive what it should have let go.
+    /// Each state is reached by walking its path again, since a copied table would keep released services alive.
     @Test(arguments: [0, 1, 2])
     func `every reachable state of two keys keeps what must be kept, bounds the rest and never doubles a service`(limit: Int)
         async

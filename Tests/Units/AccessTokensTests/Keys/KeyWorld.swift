@@ -3,7 +3,7 @@
 
 /// A table of keys, those who use it, and what it should do, written down naively.
 ///
-/// A service is a doll that says when it ends. What the table holds can be seen by what is alive.
+/// A service is a stand-in that reports its end, so the table's contents show in which of them are alive.
 final class KeyWorld {
     final class Doll: Sendable {
         let key: Int, place: Int, stamp: Int
@@ -87,7 +87,7 @@ final class KeyWorld {
             if !endings[key].isEmpty { events.append(.learn(key)) }
             return events
         } + (paused.isEmpty ? [] : [.wait]) + [isHeld ? .release : .hold]
-            // What it does is the same for every limit.
+            // Its effect is the same for every limit.
             + (limit == 0 && making[0].contains { $0.stamp > lastTurn } ? [.turn] : [])
     }
 
@@ -114,7 +114,7 @@ final class KeyWorld {
         return problem ?? violation
     }
 
-    /// What is alive and counted must be what the naive table says.
+    /// The living and the counted services must be those of the naive table.
     private var violation: String? {
         for key in keys {
             let isKept = [.none, .released].contains(places[key]) == false

@@ -193,8 +193,8 @@ private func lostUpdate(
     @Test(
         arguments: [
             (.random(0), 2, "Nothing to explore: 0 programs were asked for."),
-            (.random(tasks: 0...2), 2, "Nothing to explore: programs may have 0 tasks; 1 is the least."),
-            (.random(operationsPerTask: 0...2), 2, "Nothing to explore: a task may have 0 operations; 1 is the least."),
+            (.random(tasks: 0...2), 2, "Nothing to explore: programs may have 0 tasks, but need at least 1."),
+            (.random(operationsPerTask: 0...2), 2, "Nothing to explore: a task may have 0 operations, but needs at least 1."),
             (.random(), 0, "Nothing to explore: there are no operations to make programs of."),
             (.replay("0.2|1"), 2, "the program 0.2|1 has operation 2, but the list has operations 0 to 1"),
             (.replay("one"), 2, "the program has no tasks; a report prints one such as \"0.1|0\""),

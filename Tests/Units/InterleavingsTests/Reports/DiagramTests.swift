@@ -178,7 +178,7 @@ import Testing
                 let account = Account()
                 let deposits = [10, 5].map { amount in
                     simulation.spawn("deposit \(amount)") {
-                        // What a log reads is read only where there is a trace.
+                        // A log's text is evaluated only if there is a trace.
                         simulation.log("finds \(account.balance)")
                         account.balance += amount
                     }

@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 
 /// The page that walks through a failure.
 @Suite struct `The page of a failure` {
-    /// What the page's script reads.
+    /// The data that the page's script reads.
     private struct Contents: Decodable {
         struct Run: Decodable {
             struct Step: Decodable {

@@ -47,7 +47,7 @@ import FoundationXML
     }
 }
 
-/// What an SVG holds, if it is well-formed.
+/// The contents of an SVG, if it is well-formed.
 private final class ParsedSVG: NSObject, XMLParserDelegate {
     private(set) var elements: [String] = []
     private(set) var classes: Set<String> = []

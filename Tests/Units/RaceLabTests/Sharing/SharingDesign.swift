@@ -54,7 +54,7 @@ struct FileClient: SharingClient {
     let trial: SharingTrial
     let lock: Locking
 
-    /// A refusal that is about an old token: the file has another by now.
+    /// The refused token is an old one; meanwhile the file has another.
     private struct Stale: Error {}
 
     func ask() async throws {

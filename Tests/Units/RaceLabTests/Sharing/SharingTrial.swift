@@ -27,7 +27,7 @@ final class SharingTrial: Sendable {
         var remedy: TokenServiceError.Remedy { .signIn }
     }
 
-    /// What the designs but ours keep in the file.
+    /// The file's contents, for all designs but ours.
     struct FileToken: Sendable {
         let number: Int
         let end: VirtualClock.Instant

@@ -1,4 +1,4 @@
-/// What a strict authorization server remembers: who presented which refresh token; a pure value.
+/// A strict authorization server's memory: which process presented which refresh token; a pure value.
 ///
 /// A refresh token is good for one exchange. Presented again it ends its session, as RFC 9700 §4.14.2 recommends.
 struct StrictLedger {

@@ -25,7 +25,7 @@ extension Consumer {
         "the server \(try await tokens().retrieveToken().value) it"
     }
 
-    /// Asks a port at which nobody listens: what is shown is that the request was made and its end is clear.
+    /// Asks a port at which no server listens: it shows that the request was made, and that its error is clear.
     static func loadData() async throws -> String {
         guard let url = URL(string: "http://127.0.0.1:1/movies") else { throw URLError(.badURL) }
         let factory = DataLoaderFactory(tokens: try OriginTokens(try tokens(), for: [url]))

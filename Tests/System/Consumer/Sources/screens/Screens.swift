@@ -29,7 +29,7 @@ nonisolated struct Answer: Decodable {
     var token: AccessToken { AccessToken(value, lifetime: .seconds(60)) }
 }
 
-/// What conforms to a `Sendable` protocol is on no actor by default; a store has one of its own.
+/// A type that conforms to a `Sendable` protocol isn't on the main actor by default; a store is an actor of its own.
 actor Memory: TokenStore {
     private var token: StoredToken?
     func load() async throws -> StoredToken? { token }
