@@ -41,6 +41,11 @@ struct Message: Sendable {
                 .invalidRequest, detail: "the URL must be http or https, with a host and without user and password")
         }
         try require(HTTPToken.isValid(request.method), "the HTTP method is not a valid token")
+        // URLSession sends some methods in capitals, whatever they are here. Then proofs, redirects and repetitions would go wrong.
+        var sent = URLRequest(url: url)
+        sent.httpMethod = request.method
+        try require(
+            sent.httpMethod == request.method, "the HTTP method '\(request.method)' is case-sensitive: write it in capitals")
         try require(request.body == nil || !["GET", "HEAD"].contains(request.method), "a GET or HEAD request can't have a body")
         // Only one of them would be sent, at random.
         try require(

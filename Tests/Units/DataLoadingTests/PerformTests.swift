@@ -56,6 +56,8 @@ struct PerformTests {
         ("http://127.0.0.1/", "GET", ["X\r\nY": "x"], nil), ("http://127.0.0.1/", "GET", ["X": "x\r\nAuthorization: y"], nil),
         ("http://127.0.0.1/", "GET", ["X-Key": "x", "x-key": "y"], nil), ("http://127.0.0.1/", "GET", [:], "body"),
         ("http://127.0.0.1/", "HEAD", [:], "body"),
+        // `URLSession` sends these in capitals.
+        ("http://127.0.0.1/", "post", [:], "body"), ("http://127.0.0.1/", "Get", [:], nil),
     ])
     func `what makes no request is an error, and nothing is sent`(
         url: String, method: String, headers: [String: String], body: String?
