@@ -252,6 +252,7 @@ extension OAuthClient {
         }
         return isActive ? members : nil
     }
+
     /// Tells the server that a token is no longer needed, with one request: the last step of a sign-out.
     ///
     /// ```swift
