@@ -15,8 +15,8 @@ extension Credential {
     /// A credential that another program keeps in a file and replaces before it expires.
     ///
     /// For example, a Kubernetes service account's token. The file needn't exist yet, and may be a symbolic link. Replace it by
-    /// renaming another file, as Kubernetes does. A write in place is detected if it overlaps a read. A file that was left
-    /// half-written looks like another credential, which the server refuses. A thread of Dispatch waits for the disk.
+    /// renaming another file, as Kubernetes does. A write in place is detected if it changes the file during a read. A file that is
+    /// half-written at that time looks like another credential, which the server refuses. A thread of Dispatch waits for the disk.
     ///
     /// A file is refused if it belongs to a user other than this one and root, if others can write it, or if it changed while it
     /// was read: then the next attempt can succeed. The error shows the path and nothing of the text.
