@@ -14,7 +14,9 @@ public struct Request: Sendable {
     public var url: URL
 
     /// The HTTP method, case-sensitive: `GET` and `HEAD` read and have no body; `POST`, `PUT`, `PATCH`, `DELETE` and any other
-    /// may change something. `post` is an invalid request, since `URLSession` would send `POST`.
+    /// may change something.
+    ///
+    /// A method that `URLSession` would send in capitals, such as `post`, is an invalid request.
     ///
     /// Source: RFC 9110 §9.
     public var method: String
