@@ -111,9 +111,10 @@ public struct ClientAuthentication: Sendable, Described {
     }
 
     static func privateKey(
-        needsIssuer: Bool, _ make: @escaping @Sendable @concurrent (String, String) async throws -> String
+        needsIssuer: Bool, problem: String? = nil,
+        _ make: @escaping @Sendable @concurrent (String, String) async throws -> String
     ) -> ClientAuthentication {
-        ClientAuthentication("private_key_jwt", .assertion, needsIssuer: needsIssuer, make: make)
+        ClientAuthentication("private_key_jwt", .assertion, problem: problem, needsIssuer: needsIssuer, make: make)
     }
 
     /// The same with the client's id in the form, even if a header has it, for servers that expect it there.

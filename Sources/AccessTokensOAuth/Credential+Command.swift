@@ -172,10 +172,10 @@ private final class CommandRun: Sendable {
         unsafe posix_spawn_file_actions_adddup2(&actions, input, 1)
         unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         #if !canImport(Darwin)
-        // Otherwise it inherits descriptors without close-on-exec, such as Foundation's sockets. Closing an invalid one does no
-        // harm.
-        for file in ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).compactMap(Int32.init)
-        where file > 2 {
+        // Otherwise it inherits descriptors without close-on-exec, such as Foundation's sockets. Other threads may open more until
+        // it starts; those get the lowest free numbers. Closing an invalid one does no harm.
+        let open = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).compactMap(Int32.init)
+        for file in open + (3..<Int32(open.count) + 1_000) where file > 2 {
             unsafe posix_spawn_file_actions_addclose(&actions, file)
         }
         #endif

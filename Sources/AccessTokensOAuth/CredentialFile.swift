@@ -15,8 +15,8 @@ extension Credential {
     /// A credential that another program keeps in a file and replaces before it expires.
     ///
     /// For example, a Kubernetes service account's token. The file needn't exist yet, and may be a symbolic link. Replace it by
-    /// renaming another file, as Kubernetes does. A write in place is detected if it overlaps a read. A file that was left
-    /// half-written looks like another credential, which the server refuses. A thread of Dispatch waits for the disk.
+    /// renaming another file, as Kubernetes does. A write in place is detected if it changes the file during a read. A file that is
+    /// half-written at that time looks like another credential, which the server refuses. A thread of Dispatch waits for the disk.
     ///
     /// A file is refused if it belongs to a user other than this one and root, if others can write it, or if it changed while it
     /// was read: then the next attempt can succeed. The error shows the path and nothing of the text.
@@ -43,6 +43,8 @@ struct CredentialFile: Sendable {
     }
 
     private func readNow(_ meanwhile: () -> Void) throws -> String {
+        // The system would read the file whose path ends before the byte.
+        guard !path.utf8.contains(0) else { throw failure("cannot be opened: its path has a zero byte") }
         // Opening a pipe must not wait for its other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure("cannot be opened: \(Self.systemText)") }
@@ -51,6 +53,19 @@ struct CredentialFile: Sendable {
         guard before.st_mode & S_IFMT == S_IFREG else { throw failure("is not a regular file") }
         guard before.st_uid == geteuid() || before.st_uid == 0 else { throw failure("belongs to user \(before.st_uid)") }
         guard before.st_mode & 0o022 == 0 else { throw failure("can be written by other users") }
+        let bytes = try contents(of: descriptor, meanwhile)
+        // Twice, since file systems keep the time of a change in steps: up to Linux 6.12 of some milliseconds.
+        let again = try contents(of: descriptor, meanwhile)
+        let after = try status(of: descriptor)
+        guard bytes.count <= Self.maximumSize else { throw source.tooLong }
+        guard bytes == again, Version(before) == Version(after), bytes.count == Int(after.st_size) else {
+            throw failure("changed while it was read; the next attempt reads it again")
+        }
+        return try source.credential(in: bytes)
+    }
+
+    /// Reads up to the end, or beyond the limit.
+    private func contents(of descriptor: Int32, _ meanwhile: () -> Void) throws(OAuthError) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count <= Self.maximumSize {
             var part = [UInt8](repeating: 0, count: 4_096)
@@ -63,12 +78,7 @@ struct CredentialFile: Sendable {
             bytes += part[..<count]
             meanwhile()
         }
-        let after = try status(of: descriptor)
-        guard bytes.count <= Self.maximumSize else { throw source.tooLong }
-        guard Version(before) == Version(after), bytes.count == Int(after.st_size) else {
-            throw failure("changed while it was read; the next attempt reads it again")
-        }
-        return try source.credential(in: bytes)
+        return bytes
     }
 
     private func status(of descriptor: Int32) throws(OAuthError) -> stat {

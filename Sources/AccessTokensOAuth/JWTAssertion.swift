@@ -33,7 +33,8 @@ extension ClientAuthentication {
         sign: @escaping @Sendable @concurrent (Data) async throws -> Data
     ) -> ClientAuthentication {
         let assertion = JWTAssertion(algorithm: algorithm, keyID: keyID, wallClock: wallClock, sign: sign)
-        return ClientAuthentication.privateKey(needsIssuer: audience == nil) { clientID, issuer in
+        let problem = audience == "" ? "the assertion's audience is empty" : nil
+        return ClientAuthentication.privateKey(needsIssuer: audience == nil, problem: problem) { clientID, issuer in
             try await assertion.make(clientID: clientID, audience: audience ?? issuer)
         }
     }

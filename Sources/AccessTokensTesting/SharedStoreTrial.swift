@@ -91,7 +91,7 @@ package final class SharedStoreTrial: Sendable {
     ) async throws -> SharedStoreReport {
         let history = History(SharedRegister(initialState: try note(try await stores[0].load())))
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for caller in 0..<callers {
+            for caller in 0..<max(callers, 0) {
                 group.addTask { [self] in
                     var round = 0
                     while goesOn(round) {

@@ -48,6 +48,23 @@ final class CredentialCommandTests {
         #expect(try await shell("if (: <&\(file)) 2>&-; then printf inherited; else printf none; fi").read() == "none")
     }
 
+    // They open it without close-on-exec at any moment, maybe after the list of open files was read.
+    @Test func `a program inherits no file that other threads open meanwhile`() async throws {
+        let file = directory.appending(path: "opened").path
+        try Data().write(to: URL(fileURLWithPath: file))
+        let isOver = Lock(false)
+        defer { isOver.withLock { $0 = true } }
+        for _ in 1...2 {
+            Thread.detachNewThread {
+                while !isOver.withLock({ $0 }) {
+                    let files = (1...20).map { _ in unsafe open(file, O_RDONLY) }
+                    for file in files { close(file) }
+                }
+            }
+        }
+        for _ in 1...40 { #expect(try await !Credential.command("/bin/ls", ["-l", "/dev/fd/"]).read().contains("opened")) }
+    }
+
     @Test func `a program that fails is named with its status, and nothing that it printed`() async throws {
         #expect(try await problem(shell("echo hush; echo hush >&2; exit 7")).contains("/bin/sh ended with status 7"))
         #expect(try await problem(shell("echo hush; kill -9 $$")).contains("was ended by signal 9"))

@@ -101,6 +101,30 @@ final class CredentialFileTests {
         }
     }
 
+    // File systems keep that time in steps: up to Linux 6.12 of some milliseconds.
+    @Test func `a file that is written while it is read is not used even if its size and time stay`() async throws {
+        let path = path
+        try write(Data(repeating: UInt8(ascii: "a"), count: 5_000))
+        let problem = try await problem(CredentialFile(path: path)) {
+            var status = stat()
+            guard unsafe stat(path, &status) == 0, let handle = FileHandle(forWritingAtPath: path) else { return }
+            try? handle.write(contentsOf: Data(repeating: UInt8(ascii: "b"), count: 5_000))
+            #if canImport(Darwin)
+            let times = [status.st_atimespec, status.st_mtimespec]
+            #else
+            let times = [status.st_atim, status.st_mtim]
+            #endif
+            _ = unsafe futimens(handle.fileDescriptor, times)
+            try? handle.close()
+        }
+        #expect(problem.contains("changed while it was read"))
+    }
+
+    @Test func `a path with a zero byte names no file, not even the one before the byte`() async throws {
+        try write(Data("hush".utf8))
+        #expect(try await problem(CredentialFile(path: path + "\0.sealed")).contains("cannot be opened"))
+    }
+
     /// The credential that was spent, and the file that was there before.
     private final class Ledger: Sendable {
         let newest = Lock(0)

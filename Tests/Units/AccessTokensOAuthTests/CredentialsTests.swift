@@ -106,6 +106,15 @@ struct CredentialsTests {
         _ = try client(.assertion { "made elsewhere" }, issuer: issuer)
     }
 
+    // For example, of a variable that isn't set.
+    @Test(arguments: [nil, "https://as.example"])
+    func `an empty audience is refused, whatever the issuer`(issuer: String?) throws {
+        let error = try #require(throws: OAuthError.self) {
+            try client(.privateKeyJWT(algorithm: "ES256", audience: "") { _ in Data() }, issuer: issuer)
+        }
+        #expect(error.code == .invalidConfiguration && "\(error)".contains("audience"))
+    }
+
     @Test(arguments: [nil, "https://as.example"])
     func `an audience that the program names is the assertion's, whatever the issuer`(issuer: String?) async throws {
         let key = ClientAuthentication.privateKeyJWT(algorithm: "ES256", audience: "https://as.example/token") { _ in Data() }

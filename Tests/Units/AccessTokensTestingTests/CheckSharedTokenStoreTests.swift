@@ -129,6 +129,13 @@ private actor MistakenStore: SharedTokenStore {
         #expect(await store.bytes == Data())
     }
 
+    @Test(arguments: [0, -1]) func `without callers, or without rounds, reads the record once`(none: Int) async throws {
+        for (callers, rounds) in [(none, 1), (1, none)] {
+            let report = try await checkSharedTokenStore([InMemorySharedTokenStore()], callers: callers, rounds: rounds)
+            #expect(report == (loads: 1, swaps: 0, conflicts: 0, failures: 0))
+        }
+    }
+
     @Test func `needs a store`() async throws {
         await #expect(throws: SharedStoreViolation.self) { try await checkSharedTokenStore([]) }
     }

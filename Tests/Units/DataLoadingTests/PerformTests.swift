@@ -56,6 +56,7 @@ struct PerformTests {
         ("http://127.0.0.1/", "GET", ["X\r\nY": "x"], nil), ("http://127.0.0.1/", "GET", ["X": "x\r\nAuthorization: y"], nil),
         ("http://127.0.0.1/", "GET", ["X-Key": "x", "x-key": "y"], nil), ("http://127.0.0.1/", "GET", [:], "body"),
         ("http://127.0.0.1/", "HEAD", [:], "body"), ("http://127.0.0.1/", "get", [:], "body"),
+        ("http://127.0.0.1/", "post", [:], "body"),
         ("http://127.0.0.1/", "Post", [:], nil), ("http://127.0.0.1/", "patch", [:], nil),
     ])
     func `what makes no request is an error, and nothing is sent`(
