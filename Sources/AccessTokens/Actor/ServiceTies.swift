@@ -8,7 +8,7 @@ package final class ServiceTies: Sendable {
     let session: (any GrantSession)?
     let hasStore: Bool
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
-    /// Told when this service may be released; `nil` if nobody needs to know.
+    /// Hears when this service may be released; `nil` for a service that stands alone.
     let tether: ServiceTether?
     /// The lender of its grant, if other services use it, too.
     let lender: (any GrantLender)?
