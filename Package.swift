@@ -117,9 +117,12 @@ let package = Package(
             name: "BenchmarkSubjects", dependencies: ["AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "RaceGallery"],
             path: "Benchmarks/Subjects"),
         // Does one thing so many times, for a tool that counts instructions; links no Foundation but its essentials.
+        .target(name: "OneThread", path: "Benchmarks/OneThread"),
         .executableTarget(
             name: "instructions",
-            dependencies: ["AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "BenchmarkSubjects", "RaceGallery"],
+            dependencies: [
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "BenchmarkSubjects", "OneThread", "RaceGallery",
+            ],
             path: "Benchmarks/instructions"),
         .executableTarget(
             name: "Benchmarks",
