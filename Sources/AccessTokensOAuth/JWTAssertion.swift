@@ -64,7 +64,9 @@ package struct JWTAssertion: Sendable {
             let iss, sub, aud, jti: String
             let iat, exp: Int
         }
-        let now = Int(wallClock().timeIntervalSince1970)
+        let time = wallClock().timeIntervalSince1970
+        guard abs(time) < 1e15 else { throw OAuthError(.credentialsUnavailable("the wall clock's time is out of range")) }
+        let now = Int(time)
         let claims = Claims(
             iss: clientID, sub: clientID, aud: audience, jti: Base64URL.random(bytes: 16), iat: now, exp: now + lifetime)
         let encoder = JSONEncoder()

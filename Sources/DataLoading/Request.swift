@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 public import Foundation
 import TokenServiceConcurrency
 
@@ -59,6 +60,9 @@ public struct Request: Sendable {
 }
 
 extension Request: Redacted {
-    /// Method, host and path; neither query, headers nor body, any of which may be secret.
-    package var text: String { "\(method) \(url.host ?? "nowhere")\(url.path)" }
+    /// Method, host and path, as they are sent; neither query, headers nor body, any of which may be secret.
+    package var text: String {
+        let method = HTTPToken.isValid(method) ? method : "an invalid method:"
+        return "\(method) \(url.host(percentEncoded: true) ?? "nowhere")\(url.path(percentEncoded: true))"
+    }
 }

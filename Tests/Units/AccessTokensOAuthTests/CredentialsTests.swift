@@ -106,6 +106,18 @@ struct CredentialsTests {
         _ = try client(.assertion { "made elsewhere" }, issuer: issuer)
     }
 
+    @Test(arguments: [Double.nan, .infinity, 1e15])
+    func `a wall clock out of range makes no assertion, and nothing is sent`(time: Double) async throws {
+        let key = ClientAuthentication.privateKeyJWT(
+            algorithm: "ES256", audience: "https://as.example/token", wallClock: { Date(timeIntervalSince1970: time) }
+        ) { _ in Data() }
+        let error = await #expect(throws: OAuthError.self) {
+            try await ClientCredentialsLoader(client(key)).loadToken(replacing: nil)
+        }
+        #expect(error?.code == .credentialsUnavailable && error?.description.contains("wall clock") == true)
+        #expect(transport.requests.isEmpty)
+    }
+
     // For example, of a variable that isn't set.
     @Test(arguments: [nil, "https://as.example"])
     func `an empty audience is refused, whatever the issuer`(issuer: String?) throws {

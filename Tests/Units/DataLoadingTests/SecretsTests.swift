@@ -65,6 +65,14 @@ struct SecretsTests {
         }
     }
 
+    @Test(arguments: [
+        ("GET", "http://a.example/movies%0A%20?key=SECRET", "GET a.example/movies%0A%20"),
+        ("GET\nPOST", "http://a.example/", "an invalid method: a.example/"), ("GET", "movies", "GET nowheremovies"),
+    ])
+    func `a request is described in one line`(method: String, url: String, text: String) throws {
+        #expect("\(Request(url: try #require(URL(string: url)), method: method))" == text)
+    }
+
     // A query may hold a signature or a key, and Foundation's error carries the URL whole.
     @Test func `the session's own error shows neither query nor path`() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:1/SECRET-path?key=SECRET-query"))
