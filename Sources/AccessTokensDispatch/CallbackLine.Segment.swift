@@ -102,11 +102,11 @@ extension CallbackLine {
         /// The memory of a large batch is freed. Elements are removed one by one: usually there is one, and
         /// `removeAll(keepingCapacity:)` takes longer for it.
         init(emptying delivered: inout [Segment]) {
-            if !delivered.isEmpty, delivered[0].others.capacity <= 2 * State.room {
+            if !delivered.isEmpty, delivered[0].others.capacity <= 2 * StateMachine.room {
                 swap(&calls, &delivered[0].others)
                 while !calls.isEmpty { calls.removeLast() }
             }
-            if delivered.capacity <= 2 * State.room {
+            if delivered.capacity <= 2 * StateMachine.room {
                 swap(&segments, &delivered)
                 while !segments.isEmpty { segments.removeLast() }
             }

@@ -18,8 +18,8 @@ final class CallbackLine: Sendable {
     let service: TokenService
     private let enqueue: Enqueue
     private let alarms = Alarms()
-    private let state = Lock(State())
-    /// The state's ``State/epoch``, or an earlier one, to be read without the lock.
+    private let state = Lock(StateMachine())
+    /// The state's ``StateMachine/epoch``, or an earlier one, to be read without the lock.
     private let epoch = Atomic(0)
     /// Whether any call waited in the line lately; only a hint about which path to try.
     private let isLineWaiting = Atomic(false)
@@ -94,7 +94,7 @@ final class CallbackLine: Sendable {
 
     /// Changes the state, then starts what the change made necessary, outside the lock.
     @discardableResult
-    private func advance<Outcome: Sendable>(_ change: (inout State) -> Outcome) -> Outcome {
+    private func advance<Outcome: Sendable>(_ change: (inout StateMachine) -> Outcome) -> Outcome {
         let (outcome, carrier, alarm, isToDispatch) = state.withLock { state in
             let outcome = change(&state)
             epoch.store(state.epoch, ordering: .releasing)

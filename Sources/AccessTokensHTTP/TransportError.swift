@@ -63,29 +63,3 @@ extension TransportError {
         self = .connectionLost(reason, underlying: error)
     }
 }
-
-extension TokenTransport {
-    /// Sends a request unless its task is cancelled.
-    ///
-    /// Turns every error but a cancellation and the end of a load's time into a ``TransportError`` without secrets.
-    ///
-    /// - Parameter secrets: The secrets, which must appear in no text.
-    package func answer(to request: TransportRequest, hiding secrets: [String]) async throws -> TransportResponse {
-        func safe(_ words: String) -> String { ServerText.safe(words, hiding: secrets) }
-        do {
-            try Task.checkCancellation()
-            return try await send(request)
-        } catch {
-            if error is NotSent { throw error }
-            if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            switch error as? TransportError {
-            case .notSent(let reason, let underlying): throw TransportError.notSent(safe(reason), underlying: underlying)
-            case .connectionLost(let reason, let underlying):
-                throw TransportError.connectionLost(safe(reason), underlying: underlying)
-            case .invalidConfiguration(let problem): throw TransportError.invalidConfiguration(safe(problem))
-            case let known?: throw known
-            case nil: throw TransportError(error, saying: safe(String(describing: error)))
-            }
-        }
-    }
-}

@@ -3,13 +3,13 @@ import TokenServiceConcurrency
 
 /// One key's share in a grant that several keys use: its service's loader, which also passes on its sign-ins and sign-outs.
 final class GrantShare: TokenLoader, GrantLender {
-    private let grant: SharedGrant
+    private let grant: LentGrant
     private let loader: any TokenLoader
     /// How long a load may keep the other keys waiting: as long as it would block another load of one service.
     private let patience: Duration
     private let member: Int
 
-    init(in grant: SharedGrant, _ loader: any TokenLoader, _ policy: RefreshPolicy) {
+    init(in grant: LentGrant, _ loader: any TokenLoader, _ policy: RefreshPolicy) {
         self.grant = grant
         self.loader = loader
         patience = policy.loadTimeout * (loader.isRepeatable ? 1 : RefreshPolicy.timeoutsUntilForgotten)

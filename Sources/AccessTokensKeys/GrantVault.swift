@@ -102,9 +102,9 @@ extension Result {
 
 /// Refers to the grant that owns a vault, because the vault is made first.
 final class VaultOwner: Sendable {
-    private let grant = Lock<WeakReference<SharedGrant>?>(nil)
+    private let grant = Lock<WeakReference<LentGrant>?>(nil)
 
-    func attach(to grant: SharedGrant) {
+    func attach(to grant: LentGrant) {
         self.grant.withLock { $0 = WeakReference(object: grant) }
     }
 
@@ -112,7 +112,7 @@ final class VaultOwner: Sendable {
     func tether(_ tether: ServiceTether) -> ServiceTether {
         ServiceTether(use: tether.use) { [self] report in
             guard case .changed(_, let start, let now) = report else { return tether.send(report) }
-            if let grant = grant.withLock({ $0?.object }) { tether.send(.changed(grant, restingFrom: start, at: now)) }
+            if let grant = grant.withLock({ $0?.object }) { tether.send(.changed(grant, idleFrom: start, at: now)) }
         }
     }
 }

@@ -98,7 +98,7 @@ extension ServiceShelf {
         if let service = keptService(at: place) { return (service, nil) }
         guard let service = service(at: place) else { return nil }
         take(place)
-        rest(service, at: place, asNewest: true)
+        keepIdle(service, at: place, asNewest: true)
         return (service, releaseOldest())
     }
 
@@ -145,7 +145,7 @@ extension ServiceShelf {
         slots[place].makers -= 1
         take(place)
         slots[place].stamp = stamp
-        rest(made, at: place, asNewest: true)
+        keepIdle(made, at: place, asNewest: true)
         if let oldest = releaseOldest() { released.append(oldest) }
         return (made, released)
     }
@@ -158,7 +158,7 @@ extension ServiceShelf {
     /// - Returns: The services to release.
     @usableFromInline
     mutating func changed(
-        _ service: Service, stamp: Int, at place: Int, restingFrom end: Duration?, at now: Duration
+        _ service: Service, stamp: Int, at place: Int, idleFrom end: Duration?, at now: Duration
     ) -> [Service] {
         var released = elapse(to: now)
         guard slots[place].stamp == stamp else { return released }
@@ -171,7 +171,7 @@ extension ServiceShelf {
         }
         if case .idle = slots[place].hold { return released }
         take(place)
-        rest(service, at: place, asNewest: true)
+        keepIdle(service, at: place, asNewest: true)
         if let oldest = releaseOldest() { released.append(oldest) }
         return released
     }
@@ -196,7 +196,7 @@ extension ServiceShelf {
             guard isPaused(pause), case .busy(let service, _) = slots[pause.place].hold else { continue }
             take(pause.place)
             // Its last use was before the pause.
-            rest(service, at: pause.place, asNewest: false)
+            keepIdle(service, at: pause.place, asNewest: false)
             if let oldest = releaseOldest() { released.append(oldest) }
         }
         return released
@@ -245,7 +245,7 @@ extension ServiceShelf {
         }
     }
 
-    private mutating func rest(_ service: Service, at place: Int, asNewest isNewest: Bool) {
+    private mutating func keepIdle(_ service: Service, at place: Int, asNewest isNewest: Bool) {
         slots[place].hold = .idle(service)
         idleCount += 1
         link(place, asNewest: isNewest)

@@ -16,7 +16,7 @@ extension TokenServices {
         let areLoaded = await tellAll(isDrained: true) { await $0.waitForWork(within: self.time(until: end)) }
         // A key's load saves the refresh token that it shares, so only now is nothing left to save.
         let areSaved = await all(grants.withTable { $0.current }.keys) {
-            await self.sharedGrant($0).drain(within: self.time(until: end))
+            await self.lentGrant($0).drain(within: self.time(until: end))
         }
         return areLoaded && areSaved
     }

@@ -35,7 +35,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
 
     @usableFromInline let registry: KeyRegistry<Key, TokenService>
     /// The grants that several keys share, each under the key that keeps it.
-    let grants: KeyRegistry<Key, SharedGrant>
+    let grants: KeyRegistry<Key, LentGrant>
     let stores: (any TokenStores<Key>)?
     /// How each key shares its grant with other processes; then there are no ``stores``.
     let sharing: KeySharing?
@@ -170,7 +170,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         let loader = loader(key), policy = policy?(key) ?? defaultPolicy, clock = registry.clock
         var store: (any TokenStore)?, session: (any GrantSession)?, share: GrantShare?
         if let grant {
-            share = GrantShare(in: sharedGrant(grant(key)), loader, policy)
+            share = GrantShare(in: lentGrant(grant(key)), loader, policy)
         } else if let stores {
             store = stores.store(for: key)
         } else if let sharing {
@@ -184,9 +184,9 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         return service
     }
 
-    func sharedGrant(_ key: Key) -> SharedGrant {
+    func lentGrant(_ key: Key) -> LentGrant {
         grants.findOrMake(key) { tether, stamp in
-            SharedGrant(
+            LentGrant(
                 store: stores?.store(for: key), environment: environment(stamp), clock: registry.clock,
                 onDiscard: discard(key), tether: tether)
         }

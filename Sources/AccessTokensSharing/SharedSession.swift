@@ -58,7 +58,7 @@ final class SharedSession: Sendable {
     ///
     /// While its mark is in the record, this service may continue at once. A new service would be another owner, and would have
     /// to wait like the others.
-    var restsFrom: Duration? { state.withLock { $0.restsFrom } }
+    var idleFrom: Duration? { state.withLock { $0.idleFrom } }
 
     /// Whether it is taking a mark back; its service is notified when that ends.
     var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
@@ -324,7 +324,7 @@ extension SharedSession {
         }
 
         /// When the service can be released without a loss; `nil`: not yet.
-        var restsFrom: Duration? {
+        var idleFrom: Duration? {
             switch (fence, respect) {
             case (nil, .unmarked): .zero
             case (nil, .until(let end)): end

@@ -38,16 +38,16 @@ public final class LoopbackServer: Sendable {
     public init(_ reply: @escaping @Sendable (_ request: String) -> Reply) throws {
         let (requests, arrived) = AsyncStream.makeStream(of: String.self)
         let (departures, left) = AsyncStream.makeStream(of: Void.self)
-        let (listener, port) = try Socket.listen()
+        let (listener, port) = try ServerSocket.listen()
         self.requests = requests
         self.departures = departures
         self.listener = listener
-        guard let url = URL(string: "http://127.0.0.1:\(port)/token") else { throw Socket.Failure(call: "listen") }
+        guard let url = URL(string: "http://127.0.0.1:\(port)/token") else { throw ServerSocket.Failure(call: "listen") }
         self.url = url
         Thread.detachNewThread {
-            while let connection = Socket.accept(listener) {
+            while let connection = ServerSocket.accept(listener) {
                 Thread.detachNewThread {
-                    while let request = Socket.readRequest(connection) {
+                    while let request = ServerSocket.readRequest(connection) {
                         arrived.yield(request)
                         guard Self.perform(reply(request), on: connection) else { break }
                     }
@@ -68,25 +68,25 @@ public final class LoopbackServer: Sendable {
     private static func perform(_ reply: Reply, on connection: Int32) -> Bool {
         switch reply {
         case .kept(let text):
-            Socket.write(Array(text.utf8), to: connection)
+            ServerSocket.write(Array(text.utf8), to: connection)
             return true
-        case .bytes(let text): Socket.write(Array(text.utf8), to: connection)
-        case .raw(let bytes): Socket.write(bytes, to: connection)
+        case .bytes(let text): ServerSocket.write(Array(text.utf8), to: connection)
+        case .raw(let bytes): ServerSocket.write(bytes, to: connection)
         case .unfinished(let text):
-            Socket.write(Array(text.utf8), to: connection)
-            Socket.waitForEnd(connection)
+            ServerSocket.write(Array(text.utf8), to: connection)
+            ServerSocket.waitForEnd(connection)
         case .dripping(let text, let rest):
-            Socket.write(Array(text.utf8), to: connection)
+            ServerSocket.write(Array(text.utf8), to: connection)
             for byte in rest.utf8 {
-                Socket.write([byte], to: connection)
-                guard !Socket.isEnded(connection, afterMilliseconds: 100) else { return false }
+                ServerSocket.write([byte], to: connection)
+                guard !ServerSocket.isEnded(connection, afterMilliseconds: 100) else { return false }
             }
         case .endless(let text, let part):
-            Socket.write(Array(text.utf8), to: connection)
-            while Socket.write(part, to: connection) {}
+            ServerSocket.write(Array(text.utf8), to: connection)
+            while ServerSocket.write(part, to: connection) {}
         case .reset(let text):
-            Socket.write(Array(text.utf8), to: connection)
-            Socket.resetAtClose(connection)
+            ServerSocket.write(Array(text.utf8), to: connection)
+            ServerSocket.resetAtClose(connection)
         }
         return false
     }

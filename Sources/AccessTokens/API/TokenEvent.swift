@@ -128,8 +128,3 @@ extension TokenServiceError {
         return LogText.field(code ?? "\(type(of: underlying))")
     }
 }
-
-/// A loader returned a token without a string.
-struct EmptyAccessToken: Error, CustomStringConvertible {
-    let description = "The loader returned an empty access token. Check how it reads the token response."
-}

@@ -36,6 +36,39 @@ public struct TokenServiceError: Error, Sendable {
         package let text: String
     }
 
+    /// How to recover from a failure to get a token.
+    public struct Remedy: Sendable, Hashable, Described {
+        /// Waiting helps: the network failed, the server was busy, or its answer was unreadable.
+        ///
+        /// After a first failure the next caller tries again at once; after that, pauses grow.
+        public static let retry = Remedy(text: "retry")
+
+        /// A new sign-in helps: the grant itself is refused (`invalid_grant`), or the user signed out.
+        ///
+        /// After a refused grant the service doesn't ask the server again until ``TokenService/replace(with:)``,
+        /// ``TokenService/reset()`` or ``TokenService/retryNow()``.
+        public static let signIn = Remedy(text: "signIn")
+
+        /// The client's own credentials or registration must change (`invalid_client`).
+        ///
+        /// The service tries again with the longest pause, so that a server program recovers without a restart.
+        public static let clientRegistration = Remedy(text: "clientRegistration")
+
+        /// A new sign-in or corrected credentials help: the server refused without saying whether it meant the grant or the
+        /// client.
+        ///
+        /// The service tries again with the longest pause. The third such refusal in a row counts as a refused grant, with the
+        /// remedy ``signIn``, so that a program learns that its session is dead.
+        public static let signInOrRegistration = Remedy(text: "signInOrRegistration")
+
+        /// The program or its configuration must change: neither time nor a new sign-in helps.
+        ///
+        /// The service tries again with the longest pause.
+        public static let programChange = Remedy(text: "programChange")
+
+        package let text: String
+    }
+
     /// What went wrong.
     public var code: Code { details.code }
 

@@ -9,7 +9,7 @@ package protocol GrantSession: AnyObject, TokenStore {
     var checkEvery: Duration? { get }
 
     /// When the service can be released without a loss; `nil`: not before the store has the last sign-in or sign-out.
-    var restsFrom: Duration? { get }
+    var idleFrom: Duration? { get }
 
     /// Whether it is working on the record although no flight waits for it.
     var isAtWork: Bool { get }

@@ -53,7 +53,7 @@ package struct ServiceTether: Sendable {
 package enum ServiceReport: Sendable {
     case announce(TokenEvent)
     /// The time from which nothing would be lost with the service has changed; `nil`: not before its next report.
-    case changed(any AnyObject & Sendable, restingFrom: Duration?, at: Duration)
+    case changed(any AnyObject & Sendable, idleFrom: Duration?, at: Duration)
     /// The service was released by its last owner; its last report.
     case ended
 }

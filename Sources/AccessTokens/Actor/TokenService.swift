@@ -43,7 +43,7 @@ public actor TokenService {
     /// The membership of a store operation's tasks, if the current flight doesn't wait for it.
     var operationMembership: LoadMembership?
     /// When the service may be released, as last reported.
-    private var restsFrom: Duration? = .zero
+    private var idleFrom: Duration? = .zero
     /// The callers of fences that wait for the store.
     var fences: [(number: Int, end: SingleResult<SessionChange>)] = []
     /// The calls of `drain` that wait until no load and no operation of the store is under way.
@@ -103,7 +103,7 @@ public actor TokenService {
         let (joined, isAwaited, hasListeners) = lobby.withLock { $0.close() }
         let isObserved = hasListeners || ties?.tether?.use.wasUsed ?? false
         let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
-        let ending = machine.conclude(tellsRest: ties?.tether != nil)
+        let ending = machine.conclude(tellsIdle: ties?.tether != nil)
         let answer: Lobby<Waiter>.Answer? = ending.answer?.mapError { dated($0, at: now) }
         // The snapshot first: a caller that is resumed afterwards, and asks again, must see what this event decided.
         let (answered, late, urgency, outcome) = lobby.withLock { lobby in
@@ -136,18 +136,18 @@ public actor TokenService {
             // No caller waits, and none can begin to wait with a limit while the alarm is cancelled.
             alarms.wakeNoMore()
         }
-        if let ties { report(restingFrom: ending.restsFrom, at: now, to: ties) }
+        if let ties { report(idleFrom: ending.idleFrom, at: now, to: ties) }
         if !drains.isEmpty { endDrains(at: now) }
     }
 
-    private func report(restingFrom moment: Duration?, at now: Duration, to ties: ServiceTies) {
+    private func report(idleFrom moment: Duration?, at now: Duration, to ties: ServiceTies) {
         guard ties.tether != nil else { return }
         var moment = moment
         // The store of a shared grant may still need the service although the machine doesn't.
-        if let session = ties.session, let machineRests = moment { moment = session.restsFrom.map { max($0, machineRests) } }
-        guard moment != restsFrom else { return }
-        restsFrom = moment
-        ties.tether?.send(.changed(self, restingFrom: moment, at: now))
+        if let session = ties.session, let machineIdle = moment { moment = session.idleFrom.map { max($0, machineIdle) } }
+        guard moment != idleFrom else { return }
+        idleFrom = moment
+        ties.tether?.send(.changed(self, idleFrom: moment, at: now))
     }
 
     private func announce(_ event: TokenEvent) {

@@ -234,28 +234,3 @@ extension Duration {
     /// Later than any time.
     static var forever: Duration { .seconds(Int64.max) }
 }
-
-extension TokenService.StateMachine {
-    /// The part of the state that callers need; no refresh is due while one runs.
-    var snapshot: TokenService.Snapshot {
-        let refreshFrom: Duration?
-        if case .fresh(let cached) = state {
-            let refreshStart = refreshStart(of: cached), check = isDrained ? nil : nextCheck
-            refreshFrom = check.map { min(refreshStart ?? $0, $0) } ?? refreshStart
-        } else {
-            refreshFrom = stalledUntil
-        }
-        let token = state.token
-        return TokenService.Snapshot(
-            token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
-            publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
-            isDrained: isDrained)
-    }
-
-    /// The next moment at which time alone changes something for the waiters; `nil`: there is none.
-    var nextDeadline: Duration? {
-        let isAnyBehind = storage.operations.count > 1
-        guard let ofStore = storage.nextDeadline ?? (isAnyBehind ? storeLostFrom : nil) else { return state.loadDeadline }
-        return state.loadDeadline.map { min(ofStore, $0) } ?? ofStore
-    }
-}

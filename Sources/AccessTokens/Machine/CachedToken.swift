@@ -29,8 +29,8 @@ extension TokenService {
             let wish = policy.refreshStart(
                 ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
             // Avoid refresh loops: no refresh within a quarter of the remaining life, at most 30 s.
-            let rest = Self.rest(until: expiry, at: now)
-            refreshStart = wish.map { max(start + $0, now + rest) }
+            let pause = Self.shortestPause(until: expiry, at: now)
+            refreshStart = wish.map { max(start + $0, now + pause) }
             refreshFrom = refreshStart
             self.expiry = expiry
         }
@@ -77,12 +77,12 @@ extension TokenService {
             return error
         }
 
-        /// Postpones the next check, because another service is refreshing.
-        mutating func rest(at now: Duration) {
-            refreshFrom = expiry == nil ? nil : now + Self.rest(until: expiry, at: now)
+        /// Postpones the refresh, because another service is refreshing.
+        mutating func postponeRefresh(at now: Duration) {
+            refreshFrom = expiry == nil ? nil : now + Self.shortestPause(until: expiry, at: now)
         }
 
-        private static func rest(until expiry: Duration?, at now: Duration) -> Duration {
+        private static func shortestPause(until expiry: Duration?, at now: Duration) -> Duration {
             expiry.map { min(max($0 - now, .zero).divided(by: 4), RefreshPolicy.shortestRefreshPause) } ?? .zero
         }
 
@@ -174,7 +174,7 @@ struct BackOff: Sendable {
     }
 
     /// When the failure count no longer matters: the longest pause after the moment of the next attempt.
-    var restsFrom: Duration? {
+    var idleFrom: Duration? {
         switch gate {
         case .open: .zero
         case .opens(let moment): moment + RefreshPolicy.longestPause

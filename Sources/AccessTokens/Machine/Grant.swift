@@ -183,7 +183,7 @@ struct Rejections: Sendable {
     }
 
     /// When no refused token can be handed out again, and no further load would count as caused by refusals.
-    var restsFrom: Duration? {
+    var idleFrom: Duration? {
         var end = (loads.last ?? .zero) + (loads.isEmpty ? .zero : RefreshPolicy.invalidationPeriod)
         for (_, until) in tokens {
             guard let until else { return nil }
@@ -226,4 +226,9 @@ extension TokenService.StateMachine {
 
     /// Whether the program is so young that a load starts only if a caller waits for it.
     func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }
+}
+
+/// A loader returned a token without a string.
+private struct EmptyAccessToken: Error, CustomStringConvertible {
+    let description = "The loader returned an empty access token. Check how it reads the token response."
 }

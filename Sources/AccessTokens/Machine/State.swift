@@ -50,7 +50,7 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    // One case per pattern: a shared pattern would copy the whole payload to read one part of it.
+    // One case per pattern: one pattern for several would copy the whole payload to read one part of it.
 
     var token: AccessToken? {
         switch self {
@@ -322,10 +322,10 @@ extension TokenService.StateMachine {
     /// Letting it go now would lose waiting callers, a grant that no store has, a sign-out that the store hasn't heard of, or the
     /// reason why a token or a load is refused: a new service would ask the server at once. A load that was given up keeps the
     /// service alive by itself, so it is no reason to keep the service once it blocks no other load.
-    var restsFrom: Duration? {
-        guard state.flight == nil || stalledUntil != nil, let storeEnd = storeRestsFrom,
+    var idleFrom: Duration? {
+        guard state.flight == nil || stalledUntil != nil, let storeEnd = storeIdleFrom,
             hasStore || grant.token?.refreshToken == nil,
-            let backOffEnd = backOff.restsFrom, let rejectionsEnd = rejections.restsFrom
+            let backOffEnd = backOff.idleFrom, let rejectionsEnd = rejections.idleFrom
         else { return nil }
         guard let pauseEnd = state.isRefreshFailing ? state.expiry : .zero else { return nil }
         let loadEnd = max(stalledUntil ?? .zero, givenUpUntil ?? .zero)

@@ -97,7 +97,7 @@ extension TokenService.StateMachine {
         /// The answer for all waiters; there is at most one, since afterwards none waits.
         let answer: Answer?
         /// When the service can be released, if that was asked for; `nil`: not before another event.
-        let restsFrom: Duration?
+        let idleFrom: Duration?
     }
 
     /// Another action for the actor.
@@ -133,13 +133,36 @@ extension TokenService.StateMachine {
 
     /// Returns the effects of the last event.
     ///
-    /// - Parameter tellsRest: Whether to compute when the service could be released, for a service that is one of many.
-    mutating func conclude(tellsRest: Bool = false) -> Ending {
+    /// - Parameter tellsIdle: Whether to compute when the service could be released, for a service that is one of many.
+    mutating func conclude(tellsIdle: Bool = false) -> Ending {
         let ending = Ending(
             snapshot: snapshot, start: start, awaitedFlight: state.isStalled ? nil : state.flightID,
-            effects: effects, answer: answer, restsFrom: tellsRest ? restsFrom : nil)
+            effects: effects, answer: answer, idleFrom: tellsIdle ? idleFrom : nil)
         (start, effects, answer) = (nil, [], nil)
         return ending
+    }
+
+    /// The part of the state that callers need; no refresh is due while one runs.
+    var snapshot: TokenService.Snapshot {
+        let refreshFrom: Duration?
+        if case .fresh(let cached) = state {
+            let refreshStart = refreshStart(of: cached), check = isDrained ? nil : nextCheck
+            refreshFrom = check.map { min(refreshStart ?? $0, $0) } ?? refreshStart
+        } else {
+            refreshFrom = stalledUntil
+        }
+        let token = state.token
+        return TokenService.Snapshot(
+            token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
+            publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
+            isDrained: isDrained)
+    }
+
+    /// The next moment at which time alone changes something for the waiters; `nil`: there is none.
+    var nextDeadline: Duration? {
+        let isAnyBehind = storage.operations.count > 1
+        guard let ofStore = storage.nextDeadline ?? (isAnyBehind ? storeLostFrom : nil) else { return state.loadDeadline }
+        return state.loadDeadline.map { min(ofStore, $0) } ?? ofStore
     }
 
     /// Announces an event.
@@ -482,7 +505,7 @@ extension TokenService.StateMachine {
         if var cached = state.cached {
             // A check while a token is good says nothing about the token's refresh.
             guard flight.isLoading else { return }
-            cached.rest(at: now)
+            cached.postponeRefresh(at: now)
             install(cached)
         } else if let error = obstacle(at: now) {
             answerWaiters(answer(to: error, at: now))

@@ -158,7 +158,7 @@ extension TokenService.StateMachine {
     }
 
     /// When the store has all that it should have, or is read again because the callback of a restore was lost.
-    var storeRestsFrom: Duration? {
+    var storeIdleFrom: Duration? {
         // The session knows more about a shared store: a later flight may have written what failed.
         if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }
         return storage.operations.count == 1 && !storage.operations[0].isWrite ? storeLostFrom : nil

@@ -43,9 +43,12 @@ struct Options: Equatable {
 
     /// Reads the arguments that follow the program's name; options may be written `--name value` or `--name=value`.
     init(parsing arguments: [String]) throws(UsageError) {
-        let given = try Given(arguments)
-        isJSON = given.has("--json")
-        mode = given.has("--help") || given.has("-h") ? .help : try Usage(of: given).mode(given)
+        if arguments.contains(where: { ["--help", "-h"].contains($0) }) {
+            (mode, isJSON) = (.help, false)
+        } else {
+            let given = try Given(arguments)
+            (mode, isJSON) = (try Usage(of: given).mode(given), given.has("--json"))
+        }
     }
 }
 

@@ -20,7 +20,7 @@ struct Usage: Sendable {
     ]
 
     /// The options without a value.
-    static let flags = ["--help", "-h", "--json", "--museum"]
+    static let flags = ["--json", "--museum"]
     /// The options with a value.
     static let names = Set(all.flatMap { [$0.option].compactMap(\.self) + $0.others }).subtracting(flags)
 
@@ -74,6 +74,7 @@ struct Given {
             } else {
                 throw Self.unknown(name)
             }
+            guard !has(name) else { throw UsageError("\(name) is given twice") }
             options.append(name)
         }
     }

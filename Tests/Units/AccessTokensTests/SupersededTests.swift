@@ -170,7 +170,7 @@ struct SupersededTests {
         scene.succeed(young, with: .granted("young"))
         scene.release(store)
         #expect(store.log == ["load", "save salvaged", "save young"] && scene.call().value?.value == "young")
-        let rests = scene.stage.start { [service = scene.service] in await service.machine.restsFrom != nil }
+        let rests = scene.stage.start { [service = scene.service] in await service.machine.idleFrom != nil }
         #expect(rests.value == true, "nothing is under way")
     }
 }

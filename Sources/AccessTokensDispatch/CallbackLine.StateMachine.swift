@@ -3,7 +3,7 @@ import TokenServiceConcurrency
 
 extension CallbackLine {
     /// A pure value: the line, and the state of its carriers and deliveries.
-    struct State: Sendable {
+    struct StateMachine: Sendable {
         var segments: [Segment] = []
         /// The number of the first segment in the line, and how many finished segments precede it in the array.
         var first = 0
@@ -42,7 +42,8 @@ extension CallbackLine {
         /// The number of limits from which looking for delivered calls pays off.
         static let fewLimits = 64
 
-        private var end: Int { first + segments.count - delivered }
+        /// The number of the next segment.
+        var end: Int { first + segments.count - delivered }
 
         /// The segment of a number, which has not been delivered.
         subscript(number: Int) -> Segment {

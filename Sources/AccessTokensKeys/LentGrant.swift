@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 /// caller gets its access token, a sign-out is a fence, and a store that hangs costs 5 s, as with a key that shares nothing. The
 /// vault's steps are decided under a lock, in the order of the calls, and one task performs them in that order. A sign-out resets
 /// the services of all keys at once, and returns when that is done as well.
-final class SharedGrant: Sendable {
+final class LentGrant: Sendable {
     private struct State {
         var edition = Edition()
         /// The last fence, a sign-in or a sign-out; `nil`: there was none.

@@ -1,6 +1,6 @@
 import AccessTokens
 
-extension CallbackLine.State {
+extension CallbackLine.StateMachine {
     typealias Segment = CallbackLine.Segment
     typealias ReusableBuffers = CallbackLine.ReusableBuffers
 

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// The keys a1 and a2 share a refresh token, which the key a keeps.
-@Suite("Guarantee 21: keys that share a refresh token never load at once") struct SharedGrantTests {
+@Suite("Guarantee 21: keys that share a refresh token never load at once") struct LentGrantTests {
     private static func scene(keepingIdle limit: Int = 1_000, hasStores: Bool = false) -> KeyScene {
         KeyScene(keepingIdle: limit, hasStores: hasStores, grant: { String($0.prefix(1)) })
     }

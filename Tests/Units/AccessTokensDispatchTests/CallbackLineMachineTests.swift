@@ -5,14 +5,14 @@ import TokenServiceConcurrency
 
 @testable import AccessTokensDispatch
 
-@Suite struct CallbackLineStateTests {
-    private func hit(_ state: inout CallbackLine.State, limit: CallbackLine.Limit? = nil) {
+@Suite struct CallbackLineMachineTests {
+    private func hit(_ state: inout CallbackLine.StateMachine, limit: CallbackLine.Limit? = nil) {
         let isHit = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, limit: limit, since: 0)
         #expect(isHit)
     }
 
     @Test func `what is delivered leaves the line, also from one that is never empty`() {
-        var state = CallbackLine.State()
+        var state = CallbackLine.StateMachine()
         for number in 0..<100 {
             state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
             // Its errand has left, so that the next miss is a segment of its own; the one before it is answered.
@@ -28,7 +28,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `hits in a row are one segment, in memory that is used again`() {
-        var state = CallbackLine.State()
+        var state = CallbackLine.StateMachine()
         var capacities: [Int] = []
         for _ in 0..<4 {
             for _ in 0..<10 { hit(&state) }
@@ -44,7 +44,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `a miss behind a hit is none of the misses in front of it`() {
-        var state = CallbackLine.State()
+        var state = CallbackLine.StateMachine()
         state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
         hit(&state)
         state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
@@ -55,7 +55,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `hits in front of an errand may be delivered before its carrier looks at them`() {
-        var state = CallbackLine.State()
+        var state = CallbackLine.StateMachine()
         hit(&state)
         state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
         let errands = state.takeErrands(by: Urgency(.medium))
@@ -65,7 +65,7 @@ import TokenServiceConcurrency
 
     @Test func `carriers are forgotten in whatever order they arrive`() {
         for arrivals in [[Urgency(.background), Urgency(.high)], [Urgency(.high), Urgency(.background)]] {
-            var state = CallbackLine.State()
+            var state = CallbackLine.StateMachine()
             for _ in 1...2 {
                 for urgency in [Urgency(.background), Urgency(.high)] {
                     state.append(CallbackLine.Call { _ in }, generation: 0, as: urgency)
@@ -77,7 +77,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `memory for calls in a row outlives a call that was alone`() {
-        var state = CallbackLine.State()
+        var state = CallbackLine.StateMachine()
         for calls in [10, 1, 10] {
             for _ in 0..<calls { hit(&state) }
             var ready = state.beginDelivery() ?? []
@@ -88,7 +88,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `limits of calls that have been answered are forgotten, also in a line that is never empty`() {
-        var state = CallbackLine.State()
+        var state = CallbackLine.StateMachine()
         // There is always a call at the end that waits.
         for number in 0..<10_000 {
             let limit = CallbackLine.Limit(.seconds(3_600 - number % 7), from: .zero)
@@ -107,7 +107,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `a crowd's limits pass in the order of their times, and of the calls`() {
-        var state = CallbackLine.State(), random = SplitMix64(seed: 1)
+        var state = CallbackLine.StateMachine(), random = SplitMix64(seed: 1)
         let log = Log<Int>()
         let times = (0..<1_000).map { _ in Int.random(in: 1...50, using: &random) }
         for (number, time) in times.enumerated() {

@@ -5,7 +5,7 @@ import Testing
 import TokenServiceConcurrency
 
 @Suite("Guarantee 15 with a refresh token that several keys use")
-struct SharedGrantUrgencyTests {
+struct LentGrantUrgencyTests {
     /// Notes the priorities of its operations; holds the first one until ``answer()``, and notes its priority again.
     private final class NotingStore: TokenStore, TokenStores {
         let priorities = Log<TaskPriority>()

@@ -7,7 +7,7 @@ import Darwin
 #endif
 
 /// The few calls of the operating system that a server needs.
-enum Socket {
+enum ServerSocket {
     struct Failure: Error {
         let call: String
         let number = errno

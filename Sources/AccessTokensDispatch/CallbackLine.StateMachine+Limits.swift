@@ -27,7 +27,7 @@ extension CallbackLine {
     }
 }
 
-extension CallbackLine.State {
+extension CallbackLine.StateMachine {
     /// Keeps the limit of the last call in the line, if it may have to wait.
     mutating func keep(_ limit: CallbackLine.Limit) {
         if !isReady {
@@ -35,8 +35,7 @@ extension CallbackLine.State {
                 limits.purge { [first] in $0.segment < first }
                 limitsUntilPurge = max(Self.fewLimits, 2 * limits.count)
             }
-            let last = segments.count - 1
-            limits.insert(.init(segment: first + last - delivered, call: segments[last].count - 1), at: limit.end)
+            limits.insert(.init(segment: end - 1, call: self[end - 1].count - 1), at: limit.end)
         }
         // The line doesn't rely on alarms: every event compares the limits.
         expire(at: limit.start)
