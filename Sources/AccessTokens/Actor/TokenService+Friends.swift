@@ -1,7 +1,7 @@
 package import TokenServiceConcurrency
 
-/// The callback shim's interface besides the public API, its isolated versions in `TokenService+Session`, ``Alarms`` and
-/// ``LimitHeap``.
+/// The interface of the callback shim and of `DataLoading` besides the public API; the shim also uses the isolated calls in
+/// `TokenService+Session`, ``Alarms`` and ``LimitHeap``.
 ///
 /// The shim enters the actor itself, once per batch of calls. Members that aren't isolated can be called from any thread.
 extension TokenService {
