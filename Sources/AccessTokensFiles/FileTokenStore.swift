@@ -42,7 +42,7 @@ public final class FileTokenStore: TokenStore {
     ///   must not be a symbolic link.
     public init(path: String) {
         let start = FileManager.default.currentDirectoryPath
-        // A deleted working directory has no path: then the path stays relative, and every operation reports that.
+        // A deleted working directory has no path: then the path stays relative, and every operation throws.
         let isKept = path.isEmpty || path.utf8.first == UInt8(ascii: "/") || start.utf8.first != UInt8(ascii: "/")
         file = TokenFile(path: isKept ? path : start + "/" + path)
     }
@@ -93,8 +93,8 @@ public final class FileTokenStore: TokenStore {
 /// rotating refresh token still both spend it. Keep the directory on a local disk.
 ///
 /// **A user counts as signed out only if nothing is there.** Anything else that prevents a read is an error: permissions, an
-/// unmounted directory, a symbolic link in place of a key's directory. A key's directory with another key's name in it, which was
-/// moved there, is an error, too.
+/// unmounted directory, a symbolic link in place of a key's directory. A key's directory that contains another key's name,
+/// because it was moved there, is an error, too.
 ///
 /// **Other users.** Each operation removes other users' permissions on the key's directory, and their permission to write to the
 /// directory of all keys. A directory that belongs to another user is an error. Only the directory of all keys may belong to
@@ -173,7 +173,7 @@ private struct KeyFileStore: TokenStore {
         try await calls.perform { [folder, token] in
             let directory = try folder.prepare()
             try token.save(stored, in: directory)
-            // The directory is locked until here.
+            // Keep the directory locked until here.
             _ = consume directory
         }
     }

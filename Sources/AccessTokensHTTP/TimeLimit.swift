@@ -42,7 +42,7 @@ final class TimeLimit: Sendable {
 }
 
 extension Duration {
-    /// The longest time that is counted, ten years: no process lives longer.
+    /// The longest supported limit, ten years: no process runs longer.
     package static let longest = Duration.seconds(10 * 365 * 86_400)
 
     /// Returns a number of seconds as a duration of at most ``longest``; `nil` if it is negative, infinite or not a number.

@@ -47,7 +47,7 @@ extension TokenServiceError {
     public struct Remedy: Sendable, Hashable, Described {
         /// Waiting helps: the network failed, the server was busy, or its answer was unreadable.
         ///
-        /// After a first failure the next caller tries again at once; after that, pauses grow.
+        /// After the first failure the next caller's load starts at once; after that, the pauses grow.
         public static let retry = Remedy(text: "retry")
 
         /// A new sign-in helps: the grant itself is refused (`invalid_grant`), or the user signed out.
@@ -83,8 +83,8 @@ extension TokenServiceError {
 /// grant for the next load, saves it, and treats ``reason`` as the load's error. Callers and events get the reason alone, so
 /// no error that leaves the service contains the grant.
 ///
-/// Each further attempt spends a refresh token. So callers get the error for a minute, or for as long as
-/// the server asks with `Retry-After` (``retryAfter``), even if that is shorter.
+/// Each further attempt spends a refresh token. So callers get the error for a minute, or for the server's `Retry-After`
+/// (``retryAfter``) if there is one, even if it is shorter.
 public struct SalvagedGrant: TokenLoadFailure {
     /// The `previous` of the next load: a token with the new refresh token.
     public let grant: AccessToken

@@ -3,9 +3,9 @@
 @testable import InterleavingsEverything
 import Testing
 
-// Functions are named as the program has them: the optimizer would move these into their callers.
+// Functions must be named, but the optimizer would inline these into their callers.
 
-/// Forgets what was written while it waited.
+/// Loses what was written while it waited.
 private actor Shop {
     private var left = 1
 
