@@ -57,7 +57,7 @@ struct MovieScreens {
 
         horror.close()
         _ = await departures.next()
-        say("The horror screen is closed: its request has ended, and its handler is never called.")
+        say("The horror screen is closed: its request ended, and its handler isn't called.")
 
         server.showComedies()
         await comedy.shown()

@@ -93,7 +93,7 @@ import TokenServiceConcurrency
     #if os(Linux) && DEBUG
     /// The function and the line to be fixed.
     static let awaits: [Int: String] = [
-        1: "ReentrantTokenService.retrieveToken() at Stages/ReentrantTokenService.swift:32",
+        1: "ReentrantTokenService.retrieveToken() at Stages/ReentrantTokenService.swift:33",
         7: "UnfencedSessionService.load() at Museum/Exhibit07+UndoneSignOut.swift:23",
         17: "EarlyWakingService.finish(_:) at Museum/Exhibit17+EarlyWakeUp.swift:48",
         24: "StaleRefreshService.load() at Museum/Exhibit24+StaleRefresh.swift:31",
