@@ -84,7 +84,7 @@ public final class DPoPKey: TokenProof {
         self.sign = sign
     }
 
-    /// Returns the proof for sending one request once; each has a `jti` of its own.
+    /// Returns the proof for sending one request once; each has its own `jti`.
     ///
     /// - Parameters:
     ///   - method: The request's HTTP method.

@@ -29,7 +29,7 @@ public final class AccessTokenService: Sendable {
     ///   - store: Keeps the token between runs of the program; `nil` to keep it nowhere. Asked at the first miss.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that is given up although its grant may still be good at the server, so that you can
-    ///     revoke it; see `TokenService.init`. Called in a task of its own, not on the queue.
+    ///     revoke it; see `TokenService.init`. Called in its own task, not on the queue.
     public convenience init(
         loader: some AccessTokenLoader,
         queue: DispatchQueue = .init(label: "AccessToken"),

@@ -2,7 +2,7 @@ package import AccessTokensHTTP
 
 /// The transport that needs no other package: `URLSession` on Apple platforms, a socket without TLS on Linux.
 ///
-/// A value without state: any number of sends run independently, each once, over a connection of its own, without redirects,
+/// A value without state: any number of sends run independently, each once, over its own connection, without redirects,
 /// cookies or a cache.
 ///
 /// **On Linux** it refuses `https`. etcd's gateway adds a trailer to every error (“invalid auth token”, “no leader”), and such an

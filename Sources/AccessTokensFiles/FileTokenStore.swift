@@ -6,7 +6,7 @@ import Foundation
 /// A save writes a temporary file beside the token file, waits until the disk has it, renames it over the token file, and
 /// waits for the directory. A reader, in whatever process, finds the earlier token or the new one, never a mixture.
 ///
-/// **Concurrent calls.** Operations of one store run one after another in the order of the calls, on a queue of its own,
+/// **Concurrent calls.** Operations of one store run one after another in the order of the calls, on its own queue,
 /// since a disk may take its time. Two stores at one path, in one process or several, never mix their tokens: the last
 /// save wins. This is not a lock: two processes that refresh with the same one-time refresh token still both spend it.
 ///
@@ -84,7 +84,7 @@ public final class FileTokenStore: TokenStore {
 /// let stores = FileTokenStores<String>(directory: "/var/lib/reports/tokens")
 /// ```
 ///
-/// Each key has a directory of its own in there. The directory's name is the SHA-256 of the key's name, so it shows neither a
+/// Each key has its own directory in there. The directory's name is the SHA-256 of the key's name, so it shows neither a
 /// name nor a secret, and no name leads out of the directory. The files `key` and `token` hold the key's name and its token; both
 /// are written as ``FileTokenStore`` writes.
 ///

@@ -202,7 +202,7 @@ package struct KeyFolder: Sendable {
 }
 
 extension BlockingCalls {
-    /// Calls `body` with the names of `KeyFolder.names(in:having:_:)`, on a thread of its own.
+    /// Calls `body` with the names of `KeyFolder.names(in:having:_:)`, on its own thread.
     package static func names(
         in directory: String, having file: String, _ body: @escaping @Sendable (String) -> Void
     ) async throws {

@@ -184,7 +184,7 @@ func systemCall<Number: SignedInteger>(_ call: () -> Number) throws(SystemFailur
     }
 }
 
-/// Runs calls that wait for the disk, one after another in the order of the calls, on a queue of its own.
+/// Runs calls that wait for the disk, one after another in the order of the calls, on its own queue.
 package struct BlockingCalls: Sendable {
     private let queue: DispatchQueue
 

@@ -2,7 +2,7 @@
 import Foundation
 import TokenServiceConcurrency
 
-/// One request without TLS over a socket of its own, for servers whose answers crash Foundation on Linux.
+/// One request without TLS over its own socket, for servers whose answers crash Foundation on Linux.
 ///
 /// It speaks HTTP/1.0, so that the server neither chunks its answer nor adds a trailer, which crashes Foundation (etcd's gateway
 /// adds one to every error). It uses no proxy. It waits for the network on its own thread, never on one of the pool.

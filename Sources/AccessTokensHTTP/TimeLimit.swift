@@ -1,7 +1,7 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// Calls a function after a time, on a queue of its own that waits for neither Foundation nor the cooperative pool.
+/// Calls a function after a time, on its own queue, which waits for neither Foundation nor the cooperative pool.
 ///
 /// Uses a Dispatch timer, because a cancelled `Task.sleep` stays in memory until its time has come.
 final class TimeLimit: Sendable {

@@ -24,7 +24,7 @@ extension TokenServices {
     /// Returns a stream of the events in the services of all keys from now on.
     ///
     /// One stream serves any number of keys, including services that are created later, or created again. The events of one key
-    /// arrive in their order; those of different keys in any order. Each call makes a stream of its own with a bounded buffer: a
+    /// arrive in their order; those of different keys in any order. Each call creates its own stream with a bounded buffer: a
     /// slow reader loses the oldest events and doesn't delay other readers. Without a stream, no events are created. Streams end
     /// when this object is released.
     ///

@@ -1,7 +1,7 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// Gives each key of a program a `TokenService` of its own: each scope, audience, account or tenant.
+/// Gives each key of a program its own `TokenService`: each scope, audience, account or tenant.
 ///
 /// ```swift
 /// let services = TokenServices<Account> { account, previous in try await fetchToken(for: account, replacing: previous) }
@@ -55,7 +55,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///   - limit: How many idle services are kept, at least 0.
     ///   - policy: Each key's policy; `nil`: the default policy for all. Called like `loader`.
     ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
-    ///     `nil`: each key has a grant of its own.
+    ///     `nil`: each key has its own grant.
     ///   - stores: Keep the tokens between runs of the program, and while their services are released; `nil` to keep them
     ///     nowhere.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.

@@ -98,7 +98,7 @@ public final class SharedFileTokenStore: SharedTokenStore {
 /// let stores = SharedFileTokenStores<String>(directory: "/var/lib/reports/grants")
 /// ```
 ///
-/// Each key has a directory of its own in there, named, protected and checked as by `FileTokenStores`; its record, the file
+/// Each key has its own directory in there, named, protected and checked as by `FileTokenStores`; its record, the file
 /// `grant`, is written as by ``SharedFileTokenStore``. A record stays after a sign-out, so that no late save brings a token back.
 /// One more file shows that this process is running: however many keys there are, the process keeps only that one open.
 ///

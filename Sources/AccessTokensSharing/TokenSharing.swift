@@ -54,7 +54,7 @@ public struct TokenSharing: Sendable {
     /// - Parameters:
     ///   - transportLimit: How long a load may still be under way after `RefreshPolicy(loadTimeout:)`; 30 s.
     ///
-    ///     That limit doesn't end a load that must not be repeated. Give the transport a limit of its own, no longer than the sum
+    ///     That limit doesn't end a load that must not be repeated. Give the transport its own limit, no longer than the sum
     ///     of both.
     ///   - doubt: How long a silent process's mark is respected.
     ///   - serverGrace: How long the server accepts a refresh token again after it has replaced it, its *grace period*; `nil`: not
@@ -146,7 +146,7 @@ extension TokenService {
 extension TokenServices {
     /// Creates the services' table for keys whose grants other processes use, too, without any service.
     ///
-    /// Each key has a record of its own, and so a grant of its own. Everything that is true of one service over a shared store
+    /// Each key has its own record, and so its own grant. Everything that is true of one service over a shared store
     /// (`TokenService.init(policy:sharedStore:sharing:environment:onDiscard:loader:)`) is true of each key. A service is not
     /// released before its record has the last sign-in or sign-out, nor while others respect its mark there. `reset(where:)`
     /// writes a sign-out into the record of each matching key, even if another process wrote the record.

@@ -3,7 +3,7 @@ import AccessTokensHTTP
 
 /// Limits the number of messages to one origin that have connections of their own at a time; the others wait in line.
 ///
-/// Each of these connections is in a session of its own, so no session can enforce the limit.
+/// Each of these connections is in its own session, so no session can enforce the limit.
 final class ConnectionLine: Sendable {
     /// One of the connections that an origin may have; releasing it returns the connection.
     final class Place: Sendable {

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 /// let request = Request(url: moviesURL, query: [URLQueryItem(name: "page", value: "2")])
 /// ```
 ///
-/// One request may be performed any number of times, even at once: each time it gets a ``StatefulRequest`` of its own. It needs
+/// One request may be performed any number of times, even at once: each time it gets its own ``StatefulRequest``. It needs
 /// no token: a ``DataLoader`` attaches the current one.
 public struct Request: Sendable {
     /// The resource's address: an `http` or `https` URL with a host, without user and password.

@@ -6,7 +6,7 @@ public struct Driving: Sendable {
     /// Code that prefers the simulation's executor: tasks that are given it, and what they start with `async let` and groups.
     ///
     /// The code under test takes an executor, a clock and a queue as parameters; its plain `Task {}` and `Task.sleep` calls
-    /// escape. In a program that links the module `InterleavingsEverything`, each call of a default actor is a step of its own.
+    /// escape. In a program that links the module `InterleavingsEverything`, each call of a default actor is a separate step.
     /// In any other, the calls that wait for an actor run in one step, and the summary says so.
     public static let preferred = Driving(doors: nil)
 
@@ -58,7 +58,7 @@ package protocol LinkedDoors: RuntimeDoors {
 package protocol RuntimeDoors: Sendable {
     /// The name under which ``Driving`` offers them.
     var name: String { get }
-    /// Whether driven code may block its thread, so that each step needs a thread of its own.
+    /// Whether driven code may block its thread, so that each step needs its own thread.
     var lettingThreadsWait: Bool { get }
     /// Throws an ``ExplorationProblem`` that names the doors that can't be opened.
     func check() throws

@@ -25,7 +25,7 @@ public final class Simulation: Sendable {
 
     /// Starts a task that the execution waits for.
     ///
-    /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. If it throws an error and nothing
+    /// It runs on ``taskExecutor``; at the granularity of accesses, on its own thread. If it throws an error and nothing
     /// asks for its ``SpawnedTask/value`` or ``SpawnedTask/result``, the schedule fails at its end, with an
     /// ``ExplorationProblem``. If an error is expected, read it, catch it in the task or call ``SpawnedTask/allowingError()``. A
     /// `CancellationError` doesn't count if the task was cancelled.
@@ -70,7 +70,7 @@ public final class Simulation: Sendable {
         SimulatedProcess(name, of: self)
     }
 
-    /// Creates an executor for an actor: each of its jobs is a step of its own, shown with the actor's name.
+    /// Creates an executor for an actor: each of its jobs is a separate step, shown with the actor's name.
     ///
     /// An actor without such an executor is also controlled, but its queued jobs run in one step.
     public func actorExecutor(_ name: String) -> any SerialExecutor {

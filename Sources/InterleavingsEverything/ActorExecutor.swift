@@ -2,7 +2,7 @@ import Interleavings
 import RuntimeDoors
 import TokenServiceConcurrency
 
-/// Stands for every default actor, so that each of its jobs is a step of its own.
+/// Stands for every default actor, so that each of its jobs is a separate step.
 ///
 /// To the runtime an executor is an object and a witness table. A hop to a default actor, which has no table, gets this
 /// class's table, and the object stays the actor. So the runtime still treats the actor's code as isolated to it, and its own

@@ -40,7 +40,7 @@ struct Doors: OptionSet {
     static let sleeps = Doors(rawValue: 1 << 31)
 
     static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps]
-    /// The doors that make each call of a default actor a step of its own.
+    /// The doors that make each call of a default actor a separate step.
     static let actors: Doors = .hops
 
     static let blocks = Doors(rawValue: UInt32(doors_blocks))

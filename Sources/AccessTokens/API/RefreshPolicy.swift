@@ -13,7 +13,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     ///   - loadTimeout: How long a load may take before its callers get a time-out error; 30 s, at least 1 ms.
     ///
     ///     30 s is longer than any healthy token endpoint needs, and shorter than a person's patience. Give the loader's transport
-    ///     a shorter limit of its own, so that a slow exchange ends as a failure instead of being given up.
+    ///     its own, shorter limit, so that a slow exchange ends as a failure instead of being given up.
     ///   - maximumLeeway: How long before its real expiry a token stops being handed out, at most; 60 s.
     ///
     ///     Within this time the token is handed out only after a transient failure of a load, and only for nine tenths of the time.

@@ -140,7 +140,7 @@ extension TokenService {
             handOverDisplaced: { await self.handOverDisplaced(in: session, for: flight) })
     }
 
-    /// Runs the loader in a task of its own, which a fence or a limit may cancel.
+    /// Runs the loader in its own task, which a fence or a limit may cancel.
     private func load(
         _ previous: AccessToken?, for flight: Machine.Flight, _ membership: LoadMembership
     ) async -> Result<AccessToken, any Error> {

@@ -129,7 +129,7 @@ extension TokenService {
 
 // MARK: Events
 
-/// Hands every event to every subscriber, each with a bounded buffer of its own.
+/// Hands every event to every subscriber, each with its own bounded buffer.
 package final class EventHub<Event: Sendable>: Sendable {
     private struct Subscribers {
         var next = 0

@@ -210,7 +210,7 @@ package struct Alarms: ~Copyable, Sendable {
     package func wake(
         at time: Duration, on clock: ServiceClock, executor: (any TaskExecutor)?, _ ring: @escaping Sleeper.Ring
     ) {
-        // An execution that an explorer drives has a sleeper of its own: its sleeps begin and end with it.
+        // An execution that an explorer drives has its own sleeper: its sleeps begin and end with it.
         let isShared = clock === ServiceClock.continuous && executor == nil && !DrivenExecutions.areRunning
         let (later, alarm) = state.withLock { state -> (Sleeper.Alarm?, Sleeper.Alarm?) in
             let sleeper = isShared ? .shared : state.ownSleeper ?? Sleeper(clock: clock, executor: executor)

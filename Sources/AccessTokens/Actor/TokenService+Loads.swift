@@ -11,7 +11,7 @@ extension TokenService {
         var loader: Task<AccessToken, any Error>?
     }
 
-    /// Starts a load in a task of its own, which keeps the service alive until it ends.
+    /// Starts a load in its own task, which keeps the service alive until it ends.
     ///
     /// Detached: it inherits no caller's task-locals or cancellation. Registered before anything suspends, so that a second
     /// caller finds it. Only the loader runs on the loader's executor, so that nothing else ever waits behind it.
@@ -22,7 +22,7 @@ extension TokenService {
         let membership = membershipOfFlight(flight.id)
         let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
         let task = Task.detached(on: executor, priority: urgency.priority) {
-            // One closure: each awaiting function would need a frame of its own.
+            // One closure: each awaiting function would need its own frame.
             let result: Result<AccessToken, any Error> = await LoadMembership.$current.withValue(membership) {
                 do {
                     guard let loadExecutor = self.loadExecutor else {

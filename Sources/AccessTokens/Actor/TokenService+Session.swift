@@ -56,7 +56,7 @@ extension TokenService {
 
     /// Returns a stream of the events from now on, for logs and metrics.
     ///
-    /// Every call makes a stream of its own with a bounded buffer: a slow reader loses the oldest events and doesn't delay other
+    /// Every call creates its own stream with a bounded buffer: a slow reader loses the oldest events and doesn't delay other
     /// readers. Streams end when the service is released.
     ///
     /// - Parameter limit: How many events are kept for a slow reader, at least 1.

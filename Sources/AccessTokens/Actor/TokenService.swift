@@ -57,7 +57,7 @@ public actor TokenService {
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that the service gives up although its grant may still be good at the server, so
     ///     that you can revoke it (RFC 7009). A sign-out also passes the stored token, and a token that a cut-off load brings
-    ///     later. Called outside the service, in a task of its own; nothing waits for it. If the server doesn't rotate, several
+    ///     later. Called outside the service, in its own task; nothing waits for it. If the server doesn't rotate, several
     ///     tokens have one refresh token, which may be passed twice: revoking it again must be harmless.
     ///   - loader: Gets new tokens.
     public init(

@@ -265,7 +265,7 @@ extension TokenService.StateMachine.Flight {
     mutating func hold(_ token: AccessToken, from origin: TokenService.StateMachine.Origin, publication: Int, at now: Duration) {
         publications = publication
         phase = .saving(token, origin)
-        // The load has ended in time; the save has a limit of its own.
+        // The load has ended in time; the save has its own limit.
         deadline = now + RefreshPolicy.storeTimeout
     }
 

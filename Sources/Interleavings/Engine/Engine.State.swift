@@ -22,7 +22,7 @@ extension Engine {
         /// Whether all its work has one place in the target queue, and which one.
         var hasOnePlace = false
         var place = 0
-        /// The task of a queue that acts like one task; `nil`: each piece of work is a task of its own.
+        /// The task of a queue that acts like one task; `nil`: each piece of work is a separate task.
         var task: Int?
         /// Whether the running work excludes all other work.
         var isBusy = false

@@ -81,7 +81,7 @@ final class Engine: Sendable {
         let isHop = job.identity == 0 && Job.hasNoCurrentTask
         let callSite = origin == .outside ? callSite : nil
         let isTaken = state.withLock { state in
-            // A yield is not a step of its own: the task can run from the next step on.
+            // A yield is not a separate step: the task can run from the next step on.
             if job.isYield, origin != .outside, state.phase != .over {
                 state.resumptions.append(.yield(job, process: state.process))
                 return true

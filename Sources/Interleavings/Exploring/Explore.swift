@@ -123,7 +123,7 @@ public enum Granularity: Sendable, Hashable {
     case jobs
     /// Also inside synchronous code: at each ``interleavingPoint(_:)``, at each access to an ``Interleaved`` variable, before
     /// a thread takes an ``InterleavedLock`` and after it frees it, and before a block goes to a ``VirtualQueue``. Each piece
-    /// of work has a thread of its own; one runs at a time.
+    /// of work has its own thread; one runs at a time.
     ///
     /// A thread never stops anywhere else, such as before a value goes to an `AsyncStream` or a plain lock is taken. Put an
     /// ``interleavingPoint(_:)`` there if that order matters.
